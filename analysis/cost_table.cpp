@@ -78,7 +78,7 @@ std::vector<Column> columns() {
             {"cache_bytes_predicted", "Predicted", "B", ColumnType::integer},
             {"bytes_share", "Of full", "", ColumnType::real, 3, Best::lowest},
             {"compression", "Compression", "×", ColumnType::real, 1, Best::highest},
-            {"select_s", "Select", "s", ColumnType::real, 3, Best::lowest},
+            {"select_s", "Select", "s", ColumnType::real, 3, Best::none},
             {"first_token_s", "First token", "s", ColumnType::real, 3, Best::lowest},
             {"decode_tokens_per_s", "Decode", "tokens/s", ColumnType::real, 1, Best::highest},
             {"peak_bytes", "Peak", "B", ColumnType::integer, 0, Best::lowest},

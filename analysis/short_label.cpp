@@ -67,7 +67,10 @@ std::string short_label(const std::string& label) { return without_middle(withou
 
 void shorten_labels(Figure& figure) {
     std::map<std::string, std::string> shorts;  // by whole label
-    for_each_label(figure, [&](const std::string& label, const std::string&) { shorts[label] = short_label(label); });
+    // Where there is a whole one already, a person has given the label: then it stays as it is.
+    for_each_label(figure, [&](const std::string& label, const std::string& whole) {
+        shorts[label] = whole.empty() ? short_label(label) : label;
+    });
     const auto tell_apart = [&](const auto& otherwise) {
         std::map<std::string, std::set<std::string>> wholes;
         for (const auto& [whole, text] : shorts) wholes[text].insert(whole);

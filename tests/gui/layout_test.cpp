@@ -70,9 +70,15 @@ TEST_CASE("no layout takes away what was typed into a view") {
             driven.app().show_view(*find_view_kind(kind));
             driven.settle();
             driven.drive([&, kind = kind, names = names](ImGuiTestContext& c) {
-                c.SetRef(kind == std::string("run") ? c.WindowInfo("//run-1/form").ID
-                                                    : c.WindowInfo(DrivenApp::window_of(kind).c_str()).ID);
-                for (const char* name : names) act(c, fmt::format("**/{}", name));
+                for (const char* name : names) {
+                    // A wide form has the text, and what is asked of it, in a column of its own.
+                    const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
+                    const bool is_of_text = name == std::string("##question") && text.Window && text.Window->Active;
+                    c.SetRef(kind != std::string("run") ? c.WindowInfo(DrivenApp::window_of(kind).c_str()).ID
+                             : is_of_text               ? text.ID
+                                                        : c.WindowInfo("//run-1/form").ID);
+                    act(c, fmt::format("**/{}", name));
+                }
             });
         }
     };

@@ -121,4 +121,22 @@ TEST_CASE("a maximised view that is closed stays closed, and the others come bac
     CHECK(open_views(driven).size() > 3);
 }
 
+TEST_CASE("a view that is called while one of another place is maximised is a tab beside it, and floats nowhere") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto before = open_views(driven);
+    double_click_tab(driven, "Runs###runs-1");
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_D); });
+    driven.settle();
+    const ImGuiWindow* difference = ImGui::FindWindowByName("Difference###difference-1");
+    REQUIRE(difference);
+    CHECK(difference->DockIsActive);
+    CHECK(difference->DockNode == ImGui::FindWindowByName("Runs###runs-1")->DockNode);
+    driven.start_by_palette("maximise the view");
+    driven.settle();
+    CHECK(open_views(driven) == before);
+}
+
 }  // namespace kvscope::gui::testing

@@ -67,6 +67,40 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
 }
 
+TEST_CASE("Prompt has its place again after another view was maximised, and goes to a token that is asked for twice") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    trace::sample::Options sizes;
+    sizes.n_tokens = 6000;
+    trace::sample::write(sample.folder / "long.h5", sizes);
+    AppOptions options = explore(sample);
+    options.traces = {sample.folder / "long.h5"};
+    DrivenApp driven(options);
+    driven.settle();
+    const auto scroll = [&] {
+        float y = -1;
+        driven.drive([&](ImGuiTestContext& c) { y = c.WindowInfo("//prompt-1/text").Window->Scroll.y; });
+        return y;
+    };
+    driven.start_by_palette("t4812");
+    driven.settle();
+    const float at = scroll();
+    REQUIRE(at > 500);
+    driven.start_by_palette("show retention");
+    for (int i = 0; i < 2; ++i) {
+        driven.start_by_palette("maximise the view");
+        driven.settle();
+    }
+    for (int i = 0; i < 12; ++i) driven.draw_until([] { return false; }, 1);
+    CHECK(scroll() == Approx(at).margin(2));
+
+    driven.drive([](ImGuiTestContext& c) { c.ScrollToTop(c.WindowInfo("//prompt-1/text").ID); });
+    REQUIRE(scroll() < 10);
+    driven.start_by_palette("t4812");
+    driven.settle();
+    CHECK(scroll() == Approx(at).margin(60));
+}
+
 TEST_CASE("Prompt begins with its first column, and goes to the one of a run that is selected then") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

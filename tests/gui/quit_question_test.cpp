@@ -66,6 +66,13 @@ TEST_CASE("the question leaves an open file dialog as it is, and Escape answers 
     });
 }
 
+TEST_CASE("Escape lets go of what is selected and cancels no run") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WaitingRun run;
+    for (int i = 0; i < 3; ++i) run.driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Escape); });
+    CHECK(run.engine().status().state == EngineStatus::State::running);
+}
+
 TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels it and closes") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;

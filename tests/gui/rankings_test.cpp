@@ -119,6 +119,20 @@ TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
     CHECK(table->title.find(session.attributes(a).label) != std::string::npos);
 }
 
+TEST_CASE("no tooltip lies over a list that the palette has opened", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) { c.MouseTeleportToPos({700, 5}); });  // on the menu bar, away from the list
+    driven.start_by_palette("rank tokens");
+    driven.drive([](ImGuiTestContext& c) {
+        c.SleepNoSkip(1.0f, 1.0f / 30);  // tooltips come after a while
+        for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+            if (window->Flags & ImGuiWindowFlags_Tooltip) CHECK_FALSE(window->WasActive);
+    });
+}
+
 TEST_CASE("what each run keeps of a range: drag over its tokens, then the palette, two steps", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;

@@ -235,6 +235,34 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
     CHECK(driven.app().notices().empty());
 }
 
+TEST_CASE("Ctrl+O opens a trace in place of the one in focus, Ctrl+Shift+O beside it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    const bool is_beside = GENERATE(false, true);
+    DrivenApp driven(files.alone_in_the_window("runs", false));
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_O | (is_beside ? static_cast<int>(ImGuiMod_Shift) : 0));
+        c.Yield(3);
+        c.ItemInputValue("//$FOCUSED/##path", files.second.c_str());
+        c.Yield(3);
+    });
+    driven.settle();
+    const auto& open = driven.session().documents();
+    REQUIRE(open.size() == (is_beside ? 2 : 1));
+    CHECK(open.back()->path() == files.second);
+    CHECK(driven.session().focus() != nullptr);
+    // A file that cannot be opened takes nothing away.
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
+        c.Yield(3);
+        c.ItemInputValue("//$FOCUSED/##path", "/proc/self/status");
+        c.Yield(3);
+    });
+    driven.settle();
+    CHECK(driven.session().documents().size() == (is_beside ? 2u : 1u));
+}
+
 TEST_CASE("of one trace no view offers all open traces, also where both were shown before the other was closed") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;

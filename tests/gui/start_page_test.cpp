@@ -9,6 +9,7 @@
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #ifdef KVSCOPE_WITH_ENGINE
+#include "tests/gui/held_steps.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #endif
@@ -174,6 +175,50 @@ TEST_CASE("where nothing is open and another view is maximised, the key of Run s
 }
 
 #ifdef KVSCOPE_WITH_ENGINE
+
+TEST_CASE(
+    "answers to a question of one's own come to the front where the form was alone, however it came to be alone") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const bool is_by_hand = GENERATE(false, true);
+    CAPTURE(is_by_hand);
+    AppOptions options;
+    options.layout = "explore";
+    HeldWindow held(options);
+    DrivenApp& driven = held.driven;
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/##Try your own prompt"); });
+    driven.settle();
+    for (int i = 0; is_by_hand && i < 2; ++i) {
+        driven.start_by_palette("maximise the view");
+        driven.settle();
+    }
+    REQUIRE(open_kinds(driven) == std::vector<std::string>{"run"});
+    RunRequest request;
+    request.model = small_model;
+    request.context = text;
+    request.questions = {"Who jumps?"};
+    request.policies = {"echokv:recent=9,maps=" + held.maps.path()};
+    request.budgets = "16";
+    request.options.n_new = 24;
+    request.options.ignore_eos = true;
+    request.output = held.folder / "run.h5";
+    held.steps.allow(3);
+    REQUIRE(held.engine().run(request) != 0);
+    held.wait_behind(3);
+    const auto is_in_front = [](const char* title) {
+        const ImGuiWindow* window = ImGui::FindWindowByName(title);
+        return window && window->Active && window->DockTabIsVisible;
+    };
+    CHECK(driven.draw_until([&] { return is_in_front("Answers###answers-1"); }, 200));
+    for (int i = 0; i < 20; ++i) driven.draw_until([] { return false; }, 1);
+    CHECK(is_in_front("Answers###answers-1"));
+    CHECK(is_in_front("Inspector###inspector-1"));
+    CHECK(open_kinds(driven).size() > 10);
+    held.let_it_end();
+    driven.settle();
+    CHECK(is_in_front("Answers###answers-1"));
+    const auto& told = driven.app().notices();
+    CHECK(std::find(told.begin(), told.end(), "run.h5 is written: the run has ended") != told.end());
+}
 
 TEST_CASE("Continue the run, one click on the start page, ends a run that was interrupted while it decoded") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -325,4 +325,17 @@ void text_item(std::string_view text) {
     draw_text(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), text);
 }
 
+std::string beginning_that_fits(const std::string& text, float width) {
+    const size_t line = std::min(text.find('\n'), text.size());
+    if (line == text.size() && text_width(text) <= width) return text;
+    constexpr size_t most = 400;  // bytes; no line of the window is as long
+    std::vector<size_t> ends;     // of characters
+    for (size_t end = 1; end <= std::min(line, most); ++end)
+        if (end == text.size() || (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80) ends.push_back(end);
+    const auto beginning = [&](size_t end) { return text.substr(0, end) + "…"; };
+    const auto too_wide =
+        std::partition_point(ends.begin(), ends.end(), [&](size_t end) { return text_width(beginning(end)) <= width; });
+    return too_wide == ends.begin() ? "…" : beginning(*std::prev(too_wide));
+}
+
 }  // namespace kvscope::gui

@@ -49,4 +49,8 @@ void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_vie
 /// The text as a widget, as ImGui::TextUnformatted, in one line.
 void text_item(std::string_view text);
 
+/// The first characters of a line, up to its first line break, with "…" where that is not all. @param width in pixels
+/// of the current font
+std::string beginning_that_fits(const std::string& text, float width);
+
 }  // namespace kvscope::gui

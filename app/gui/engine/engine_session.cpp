@@ -109,13 +109,18 @@ class ThreadedSession final : public EngineSession {
     uint64_t run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
         if (job.output.empty()) {
-            std::error_code error;
-            const bool goes_on = begun_ && begun_->request == request && !is_taken(begun_->output) &&
-                                 fs::exists(begun_->output.string() + ".part", error);
-            job.output = goes_on ? begun_->output : new_output([this](const fs::path& path) { return is_taken(path); });
+            const fs::path begun = goes_on_at(request);
+            job.output = begun.empty() ? new_output([this](const fs::path& path) { return is_taken(path); }) : begun;
             begun_ = Begun{request, job.output};
         }
         return start_run(job, request.spectra);
+    }
+
+    fs::path goes_on_at(const RunRequest& request) const override {
+        std::error_code error;
+        const bool is_begun = request.output.empty() && begun_ && begun_->request == request &&
+                              !is_taken(begun_->output) && fs::exists(begun_->output.string() + ".part", error);
+        return is_begun ? begun_->output : fs::path();
     }
 
     uint64_t go_on(const fs::path& path) override {
@@ -580,10 +585,11 @@ class ThreadedSession final : public EngineSession {
             throw;
         }
         model_.tell_spectra();
-        jobs_.post([this, run] {
+        jobs_.post([this, run, name = job.output.filename().string()] {
             run->finish(session_);
             running_.reset();
             partial_.clear();
+            notice_(name + " is written: the run has ended", false);
         });
     }
 

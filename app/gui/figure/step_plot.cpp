@@ -313,8 +313,9 @@ void StepPlot::scrub(const Frame& frame) {
         const std::string value = frame.is_difference() ? fmt::format("{:+.4g} nats: {:.4g} less {:.4g}", one.values[t],
                                                                       one.output->kl[t], one.output->reference_kl[t])
                                                         : fmt::format("{:.4g} nats", one.values[t]);
-        ImGui::TextUnformatted(
-            fmt::format("{}  {}{}", one.look.label, value, other_token ? ", not the full cache's token" : "").c_str());
+        ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
+                                           other_token ? ", would write another token than the full cache" : "")
+                                   .c_str());
     }
     ImGui::EndTooltip();
 }

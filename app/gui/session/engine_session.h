@@ -135,6 +135,8 @@ class EngineSession {
     /// goes on from there.
     /// @returns the job's number, for `error_of`; 0 where the request was refused
     virtual uint64_t run(const RunRequest& request) = 0;
+    /// Where that goes on with a run that was stopped, although the request names no file; empty: it begins anew.
+    virtual std::filesystem::path goes_on_at(const RunRequest& request) const = 0;
     /// Goes on with the run whose unfinished trace stands in the folder `<output>.part`, as its recipe says, on the
     /// trace's model among those known. @param output that name, or the folder's @returns as `run`
     virtual uint64_t go_on(const std::filesystem::path& output) = 0;

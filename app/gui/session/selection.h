@@ -53,6 +53,12 @@ class Selection {
 
     /// A move that is no other place (the same cursor) leaves no trace.
     void set(const Cursor& cursor);
+    /// The same, of a place that somebody asks for: it comes into view also where it is selected already.
+    void go_to(const Cursor& cursor) {
+        set(cursor);
+        ++n_asked_;
+    }
+    int n_asked() const { return n_asked_; }
     /// The cursor moved to a run: layer, head and tokens stay within a prompt.
     Cursor cursor_at(const RunKey& key) const;
     /// The cursor where it is in that prompt, else one that says nothing but the prompt.
@@ -81,6 +87,7 @@ class Selection {
     static constexpr size_t most = 500;
     std::vector<Cursor> history_{Cursor{}};
     size_t at_ = 0;
+    int n_asked_ = 0;
 };
 
 }  // namespace kvscope::gui

@@ -122,7 +122,8 @@ bool App::frame() {
     take_input();
     for (const auto& path : sidecars_.take_in_new())  // those that the engine has opened
         settings_.values().remember_trace(path);
-    if (!session_.documents().empty()) views_.end_alone();
+    if (!session_.documents().empty() && !std::exchange(had_traces_, true)) end_form_alone();
+    if (session_.documents().empty()) had_traces_ = false;
     guard_.attempt("the menus",
                    [this] { draw_menu_bar(actions_, opener_, saved_layouts_, recent_, appearance_.theme()); });
     guard_.attempt("the status bar", [this] { draw_status_bar(session_, engine_.get(), appearance_.theme()); });
@@ -188,7 +189,13 @@ void App::show_first_answers() {
     are_answers_shown_ = std::any_of(answers.begin(), answers.end(), [](const PartialAnswer& answer) {
         return answer.key.valid() && !answer.question.empty();
     });
-    if (are_answers_shown_) views_.bring_to_front(*find_view_kind("answers"));
+    if (!are_answers_shown_) return;
+    end_form_alone();
+    views_.bring_to_front(*find_view_kind("answers"));
+}
+
+void App::end_form_alone() {
+    if (const ViewKind* form = find_view_kind("run")) views_.end_alone(*form);
 }
 
 void App::take_input() {

@@ -118,6 +118,8 @@ class App {
     void add_actions();
     void take_results();
     void show_first_answers();
+    /// The form of Run fills the window no longer, where it does: there is something to be looked at.
+    void end_form_alone();
     void take_input();
     void draw_middle();
     void draw_views();
@@ -155,6 +157,7 @@ class App {
     SavedLayouts saved_layouts_;
     RecentFiles recent_;
     bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front
+    bool had_traces_ = false;         ///< in the last frame
     bool quit_ = false;
     ModelNames shared_names_;  ///< as session and settings had them after the last frame
 };

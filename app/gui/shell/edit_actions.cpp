@@ -26,11 +26,8 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
     menu.add(
         "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
         [&session] { return session.selection.can_go_forward(); });
-    menu.add("End the flicker, let go of the selection, cancel", ImGuiKey_Escape, [&session, engine = on.engine] {
-        if (std::exchange(session.pair.flicker, std::nullopt)) return;
-        const Cursor before = session.cursor();
-        session.selection.deselect();
-        if (engine && engine->status().busy() && before == session.cursor()) engine->cancel();
+    menu.add("End the flicker, let go of the selection", ImGuiKey_Escape, [&session] {
+        if (!std::exchange(session.pair.flicker, std::nullopt)) session.selection.deselect();
     });
 }
 

@@ -24,7 +24,10 @@ void add_file_actions(const ActionTargets& on) {
     Notices& notices = on.notices;
     FileDialog& dialog = on.dialog;
     const auto open = [&dialog, &opener = on.opener] { ask_for_trace(dialog, opener); };
-    menu.add("Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O, open);
+    menu.add("Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O,
+             [&dialog, &opener = on.opener, &session, &autosave = on.autosave] {
+                 ask_for_trace_instead(dialog, opener, session, autosave);
+             });
     menu.add("Add a trace beside it…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, open, has_trace(session));
     menu.add(
         "Reload", ImGuiKey_F5, [&session, &notices] { reload_traces(session, notices); }, has_trace(session));
@@ -44,7 +47,10 @@ void add_file_actions(const ActionTargets& on) {
         "Export this view…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E,
         [&session, &notices, &dialog, &views = on.views] { ask_for_export(dialog, views.focused(), session, notices); },
         has_trace(session), true);
-    menu.add("Quit", quit_key, on.quit, {}, true);
+    menu.add(
+        "Start page", 0, [&views = on.views] { views.show_start(); },
+        [&session] { return session.documents().empty(); }, true);
+    menu.add("Quit", quit_key, on.quit, {});
 }
 
 }  // namespace kvscope::gui

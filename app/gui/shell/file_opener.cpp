@@ -56,7 +56,10 @@ bool FileOpener::take_text(const std::filesystem::path& path) {
         wanted_text_ = path;
         return true;
     }
-    to_.views.show(*kind);
+    if (to_.session.documents().empty())
+        to_.views.show_alone(*kind);  // there is nothing to be looked at beside it
+    else
+        to_.views.show(*kind);
     OpenView* open = nullptr;
     for (const auto& view : to_.views.all()) {
         if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();

@@ -10,6 +10,8 @@ namespace kvscope::gui {
 // stay as long as it does.
 
 void ask_for_trace(FileDialog& dialog, FileOpener& opener);
+/// The trace in focus is closed once another one is open in its place.
+void ask_for_trace_instead(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave);
 /// The start cards are left when it is answered.
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views);
 void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices);

@@ -66,7 +66,7 @@ void add_run_actions(const ActionTargets& on) {
     menu.add("Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [&views = on.views, &session = on.session] {
         const ViewKind* kind = find_view_kind("run");
         if (!kind) return;
-        const bool is_there = views.focused() && views.focused()->kind == kind && views.is_start_dismissed();
+        const bool is_there = views.focused() && views.focused()->kind == kind && views.is_maximised();
         if (session.documents().empty() && !is_there)
             views.show_alone(*kind);  // there is nothing to be looked at beside it
         else

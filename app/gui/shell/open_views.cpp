@@ -92,8 +92,9 @@ void OpenViews::dock(OpenView& opened) const {
         }
         return false;
     };
-    if (!dock_beside([&](const OpenView& other) { return other.kind == opened.kind; }))
-        dock_beside([&](const OpenView& other) { return other.kind->dock == opened.kind->dock; });
+    if (dock_beside([&](const OpenView& other) { return other.kind == opened.kind; })) return;
+    if (dock_beside([&](const OpenView& other) { return other.kind->dock == opened.kind->dock; })) return;
+    dock_beside([](const OpenView&) { return true; });  // beside a maximised one, which may stand elsewhere as a rule
 }
 
 void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
@@ -112,7 +113,11 @@ OpenView& OpenViews::show(const ViewKind& kind) {
 }
 
 void OpenViews::bring_to_front(const ViewKind& kind) {
-    in_front_.clear();
+    // Until its place is settled, other tabs come to the front by themselves.
+    if (!is_settled() || !wanted_maximised_.empty()) {
+        wanted_in_front_ = &kind;
+        return;
+    }
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->kind == &kind ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         if (!window || !window->DockNode || !window->DockNode->TabBar) continue;
@@ -153,8 +158,9 @@ void OpenViews::show_alone(const ViewKind& kind) {
     is_alone_ = true;
 }
 
-void OpenViews::end_alone() {
-    if (std::exchange(is_alone_, false) && is_maximised()) wanted_maximised_ = maximised_;
+void OpenViews::end_alone(const ViewKind& kind) {
+    const bool is_of_kind = maximised_.starts_with(kind.name + "-");
+    if ((std::exchange(is_alone_, false) || is_of_kind) && is_maximised()) wanted_maximised_ = maximised_;
 }
 
 OpenView* OpenViews::focused() const {
@@ -187,6 +193,7 @@ void OpenViews::begin_frame() {
     if (is_settled()) {
         tab_order_.clear();
         in_front_.clear();
+        if (wanted_in_front_) bring_to_front(*std::exchange(wanted_in_front_, nullptr));
     }
     if (is_maximised()) end_maximised_where_due();
 }

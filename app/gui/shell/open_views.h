@@ -34,14 +34,16 @@ class OpenViews {
     void open(const std::string& kind, const nlohmann::json& state);
     /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
     OpenView& show(const ViewKind& kind);
-    /// Its tab in front, where one of the kind is open; the keyboard stays where it is.
+    /// Its tab in front, where one of the kind is open, as soon as the places are settled; the keyboard stays where it
+    /// is.
     void bring_to_front(const ViewKind& kind);
     /// Starts what the view of this kind is there to do where it has the keyboard; else shows it.
     void start_or_show(const ViewKind& kind);
     /// Shows it alone in the window until `end_alone`; where it is the only view, or a person has brought the others
     /// back, that does nothing.
     void show_alone(const ViewKind& kind);
-    void end_alone();
+    /// @param kind ends, too, where a person has maximised a view of this kind
+    void end_alone(const ViewKind& kind);
     /// The view that has, or last had, the keyboard; nullptr where there is none.
     OpenView* focused() const;
     /// nullptr where it is no open view's.
@@ -49,6 +51,8 @@ class OpenViews {
 
     /// The views instead of the start cards, although no trace is open.
     void dismiss_start() { start_dismissed_ = true; }
+    /// The start cards again, while no trace is open.
+    void show_start() { start_dismissed_ = false; }
     bool is_start_dismissed() const { return start_dismissed_; }
 
     /// The views of a layout in their places, in the next frame. Those that are open, or were put away before, stay as
@@ -121,8 +125,9 @@ class OpenViews {
     std::string wanted_layout_;          ///< built at the next frame, when the dock space is known
     std::map<ImGuiID, int> tab_order_;   ///< by window, as it is restored; empty once places are settled
     std::vector<std::string> in_front_;  ///< ids, of a layout that is restored, until its places are settled
-    std::string alone_next_;             ///< id of the view that is shown alone once no other is maximised
-    bool is_alone_ = false;              ///< maximised by `show_alone`
+    const ViewKind* wanted_in_front_ = nullptr;  ///< once places are settled; nullptr: none
+    std::string alone_next_;                     ///< id of the view that is shown alone once no other is maximised
+    bool is_alone_ = false;                      ///< maximised by `show_alone`
     ImGuiID dock_space_ = 0;
     PlaceSizes sizes_;
     int frames_to_settle_ = 0;

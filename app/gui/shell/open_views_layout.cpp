@@ -99,7 +99,9 @@ nlohmann::json OpenViews::state() const {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
         // One that was never drawn, behind the start cards, is in front where it is to come there.
-        views.back()["in_front"] = window ? !window->DockIsActive || window->DockTabIsVisible : open->focus;
+        const bool is_tab = window && window->DockIsActive;
+        const bool is_floating = window && window->DockId == 0;
+        views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;
     }
     for (const auto& view : views_of_later_) views.push_back(view);
     nlohmann::json put_away = nlohmann::json::array();

@@ -20,7 +20,7 @@ std::string name_of_place(std::string place) {
     return "Go to " + std::regex_replace(place, std::regex(","), ", ");
 }
 
-void go_to(Session& session, const std::string& place) { session.selection.set(parse_selection(session, place)); }
+void go_to(Session& session, const std::string& place) { session.selection.go_to(parse_selection(session, place)); }
 
 /// Where the traces have no such place, it says so when it is started.
 void offer_place(const std::string& search, std::vector<Action>& offered, Session& session) {

@@ -153,6 +153,8 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
+    // Tooltips are of what the mouse is over: one of what the keyboard has come to would lie over it until it goes.
+    ImGui::GetCurrentContext()->NavHighlightItemUnderNav = false;
     const bool goes_on = frame();
     ImGui::Render();
     int width = 0;

@@ -63,7 +63,7 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
         "in per cent, is a share of either text.");
     same_line_if_fits(12 * em);
     ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("full: %s B", analysis::format_count(static_cast<int64_t>(at(model)->full_bytes())).c_str());
+    ImGui::TextDisabled("full: %s", analysis::format_bytes(at(model)->full_bytes()).c_str());
 }
 
 void MemoryChoice::save(nlohmann::json& state) const {

@@ -94,9 +94,10 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
     ImGui::SeparatorText("Budgets");
     ImGui::SetNextItemWidth(-FLT_MIN);
     ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
-    ImGui::SetItemTooltip(
-        "entries kept per KV head and layer: counts, or the share that is kept\n"
-        "the share of bytes for policies that keep every token");
+    if (!ImGui::IsItemActive())  // it would lie over what is said of what is typed
+        ImGui::SetItemTooltip(
+            "entries kept per KV head and layer: counts, or the share that is kept\n"
+            "the share of bytes for policies that keep every token");
     try {
         for (const auto& line : form.budget_lines(tokens)) draw_wrapped(line, theme.ink_quiet);
         for (const BudgetNote& note : budget_notes(form, tokens, check))

@@ -145,8 +145,10 @@ class CostView : public View {
                                           ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
         const bool has_differences = compared.kind == Comparison::Kind::traces && !compared.pairs.empty();
-        const std::string id = fmt::format("runs and {}{}", has_differences ? "differences" : "costs",
-                                           memory_.is_on() ? " and memory" : "");
+        // Labels of several traces need wider columns than those that were fitted to one.
+        const std::string id = fmt::format("runs and {}{}{}", has_differences ? "differences" : "costs",
+                                           memory_.is_on() ? " and memory" : "",
+                                           context.session.documents().size() > 1 ? " of traces" : "");
         if (!ImGui::BeginTable(id.c_str(), n_columns, flags)) return;
         ImGui::TableSetupScrollFreeze(n_columns_to_label, 1 + static_cast<int>(runs.n_pinned()));
         for (size_t i = 0; i < runs.columns.size(); ++i) setup_column(runs.columns[i], runs.is_empty(i));

@@ -255,7 +255,7 @@ class DifferenceView : public View {
         const auto text = [&](const trace::Kept& kept, double entries) {
             return pair.merges() ? analysis::fate_in_layer(kept, layer, position) : fmt::format("kept by {}", entries);
         };
-        ImGui::Text("layer %d of %zu heads", row, pair.n_rows);
+        ImGui::Text("layer %d, which has %zu heads", row, pair.n_rows);
         ImGui::Text("A  %s: %s", of_a.c_str(), text(*pair.a, in_a).c_str());
         ImGui::Text("B  %s: %s", of_b.c_str(), text(*pair.b, in_b).c_str());
         ImGui::Text("A − B: %s", fmt::format("{:+.3g}", in_a - in_b).c_str());

@@ -182,9 +182,11 @@ class InspectorView : public View {
         ImGui::Text("layer %d", layer);
         ImGui::PopFont();
         ImGui::SameLine();
+        ImGui::PushTextWrapPos(0);
         ImGui::TextDisabled("%s", is_chosen           ? "as selected"
                                   : report.has_scores ? "where it came nearest to its cut-off"
                                                       : "");
+        ImGui::PopTextWrapPos();
         const float heads_top = ImGui::GetCursorScreenPos().y;
         draw_heads_of_layer(context, document, report, layer, place.row, color, measure);
         point_at(1, heads_top);

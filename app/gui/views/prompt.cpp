@@ -42,7 +42,11 @@ class PromptView : public View {
         }
         if (color_ == Color::difference && !subtracted(session)) {
             choose_color();
-            draw_nothing(context, "A − B: choose two runs of this prompt as A and B in Runs.");
+            draw_nothing(context,
+                         session.pair.is_complete()
+                             ? "A − B: A and B are not both runs of this prompt, that of the selected run. Select "
+                               "one of theirs in Runs, or choose others as A and B."
+                             : "A − B: choose two runs of this prompt as A and B in Runs.");
             return;
         }
         const auto runs = columns(session);
@@ -468,7 +472,9 @@ class PromptView : public View {
         const Cursor hover = context.session.hover();
         int64_t token = -1;
         RunKey run;
-        if (selected.first_token != seen_.first_token || selected.last_token != seen_.last_token) {
+        const bool is_asked_for =
+            std::exchange(seen_asked_, context.session.selection.n_asked()) != context.session.selection.n_asked();
+        if (selected.first_token != seen_.first_token || selected.last_token != seen_.last_token || is_asked_for) {
             token = selected.first_token;
             run = selected.run;
         } else if (hover.has_tokens() && !ImGui::IsWindowHovered() && hover.first_token != hovered_) {
@@ -510,6 +516,7 @@ class PromptView : public View {
             const float room = ImGui::GetWindowHeight() - labels;
             const float top = ImGui::GetScrollY();
             if (y < top || y + 2 * grid.line > top + room) ImGui::SetScrollY(std::max(y - room / 2, 0.0f));
+            place_.let_go();
             break;
         }
         if (is_placed) seen_ = selected;
@@ -527,6 +534,7 @@ class PromptView : public View {
     ReadingPlace place_;
     TaskSlot<PromptLines> lines_;
     Cursor seen_;                           ///< the selection that was brought into view last
+    int seen_asked_ = 0;                    ///< Selection::n_asked() then
     std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;

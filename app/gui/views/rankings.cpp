@@ -237,7 +237,7 @@ class RankingsView : public View {
         const float room = ImGui::GetContentRegionAvail().x;
         if (is_number)
             ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(room - ImGui::CalcTextSize(text.c_str()).x, 0.0f));
-        text_item(text);
+        text_item(is_long_text(column) ? beginning_that_fits(text, room) : text);
         ImGui::PopFont();
         if (is_long_text(column) && ImGui::IsItemHovered() && text_width(text) > room) draw_whole_text(text);
     }

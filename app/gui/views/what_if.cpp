@@ -16,6 +16,7 @@
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -335,8 +336,9 @@ class WhatIfView : public View {
             context.engine->decode({what_if});
         ImGui::EndDisabled();
         if (status.busy()) {
-            ImGui::SameLine();
-            ImGui::TextDisabled("%s", status.phase.empty() ? "waiting" : status.phase.c_str());
+            const std::string phase = status.phase.empty() ? "waiting" : status.phase;
+            same_line_if_fits(ImGui::CalcTextSize(phase.c_str()).x);
+            ImGui::TextDisabled("%s", phase.c_str());
         }
     }
 

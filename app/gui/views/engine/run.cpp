@@ -363,7 +363,9 @@ class RunView : public View {
     const std::string& output_note() {
         const std::pair of(form_.request.output, form_.request.force);
         if (of != note_of_ || ImGui::GetTime() >= note_until_) {
-            note_ = form_.output_note();
+            const std::filesystem::path begun = engine_->goes_on_at(form_.filled_in());
+            note_ = begun.empty() ? form_.output_note()
+                                  : fmt::format("{}: goes on with this run where it was stopped", begun.string());
             note_of_ = of;
             note_until_ = ImGui::GetTime() + 1;
         }
