@@ -65,8 +65,9 @@ namespace {
 /// What keys of the recipe begin with that are of a further part: no label, which a person may have given.
 std::string recipe_name(const TracePart& first, const TracePart& part) {
     if (part.reader == first.reader) return "B";
-    const std::string name = part.reader->path().filename().string();
-    return name == first.reader->path().filename().string() ? part.reader->path().string() : name;
+    const auto file = part.reader->path().filename();
+    const bool is_alike = file == first.reader->path().filename();
+    return (is_alike ? part.reader->path().parent_path().filename() / file : file).string();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 //             run-0-3.h5           run 3 of prompt 0
 //             results-niah-0.h5    batch 0 of the task niah
 //             run-0-2.damaged-1    a part that was found damaged, set aside and made again
+//             answers.json         the window's: answers as far as they were decoded
 //             *.tmp                being written; worthless after a crash
 #pragma once
 
@@ -22,6 +23,9 @@
 #include "trace/store.h"
 
 namespace kvscope::trace {
+
+/// What the window keeps there beside the trace.
+inline constexpr std::string_view answers_name = "answers.json";
 
 /// "t.h5" → "t.h5.part".
 std::filesystem::path part_folder_of(const std::filesystem::path& output);

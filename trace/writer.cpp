@@ -150,7 +150,7 @@ void empty_folder(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name == "lock") continue;
-        const bool ours = name == "trace.json" || std::string_view(name).ends_with(".h5") ||
+        const bool ours = name == "trace.json" || name == answers_name || std::string_view(name).ends_with(".h5") ||
                           std::string_view(name).ends_with(".tmp") || is_set_aside(entry.path());
         if (!ours || !entry.is_regular_file()) {
             throw OutputExists(

@@ -233,6 +233,16 @@ TEST_CASE("Continue the run, one click on the start page, ends a run that was in
     before.until_idle();
     REQUIRE(fs::exists(request.output.string() + ".part"));
     REQUIRE_FALSE(fs::exists(request.output));
+    {
+        AppOptions unfinished;
+        unfinished.traces = {request.output.string() + ".part"};
+        unfinished.view = "answers";
+        DrivenApp looking(unfinished);
+        looking.settle();
+        const std::string said = looking.shown_text();
+        CHECK_THAT(said, Catch::Matchers::Contains("snapkv:window=4 @ 16"));
+        CHECK_THAT(said, Catch::Matchers::Contains("tokens of its answer were decoded"));
+    }
     Settings settings;
     settings.remember_trace(request.output);
     settings.remember_model(small_model);

@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
+#include <fstream>
 
+#include "app/gui/session/unfinished_answers.h"
 #include "app/gui/shell/app.h"
 #include "tests/gui/session_with_engine.h"
+#include "tests/trace/sample_trace.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -46,6 +49,74 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
 
     CHECK(later.engine->go_on(later.folder / "nothing.h5") == 0);
     CHECK(later.errors.size() == 1);
+}
+
+TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, until that is whole") {
+    SessionWithEngine gui("answers");
+    auto request = gui.request({"snapkv:window=4"}, "16");
+    request.options.n_new = 200;
+    request.options.ignore_eos = true;
+    const fs::path part = request.output.string() + ".part";
+    gui.engine->run(request);
+    while (gui.engine->status().busy() && gui.engine->partial_answers().empty()) gui.frame();
+    CHECK(fs::exists(part / "answers.json"));  // also where nothing could be written any more
+    gui.engine->cancel();
+    gui.until_idle();
+    REQUIRE(fs::exists(part / "answers.json"));
+
+    Tasks tasks([] {});
+    Session later(tasks);
+    for (const fs::path& path : {part, request.output}) {
+        const auto answers = later.open(path).unfinished_answers();
+        REQUIRE(answers.size() == 2);  // of the full cache, and snapkv's
+        for (const UnfinishedAnswer& answer : answers) {
+            CHECK(answer.n_tokens > 0);
+            CHECK(!answer.text.empty());
+        }
+        CHECK(answers[0].label == "full");
+        CHECK(answers[1].label == "snapkv:window=4 @ 16");
+        // What the window that ran it has kept in memory is the same.
+        const Document& document = *gui.session.documents().front();
+        for (const RunKey& key : document.keys(0)) {
+            const RunAt at = gui.session.at(key);
+            const auto record = at.reader->run_record(at.prompt, at.run);
+            for (const UnfinishedAnswer& answer : answers)
+                if (answer.label == record.label) CHECK(answer.text == record.output_text);
+        }
+        later.close(later.documents().front()->id());
+    }
+
+    SessionWithEngine once_more("answers later");
+    once_more.known_models = {request.model};
+    CHECK(once_more.engine->go_on(request.output) != 0);
+    once_more.until_idle();
+    REQUIRE(fs::exists(request.output));
+    CHECK_FALSE(fs::exists(part));
+    CHECK(once_more.session.documents().front()->unfinished_answers().empty());
+}
+
+TEST_CASE("unfinished answers that cannot be understood are none, and do not keep the trace from being replaced") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path output = folder / "t.h5";
+    const fs::path part = output.string() + ".part";
+    CHECK(read_unfinished_answers(output).empty());
+    write_unfinished_answers(output, {{0, 1, "snapkv", "a", 1, false}});  // there is no such folder
+    CHECK_FALSE(fs::exists(part));
+    fs::create_directories(part);
+    const std::vector<UnfinishedAnswer> answers = {{0, 1, "snapkv", "a “word”", 1, false}, {1, 2, "h2o", "b", 7, true}};
+    write_unfinished_answers(output, answers);
+    CHECK(read_unfinished_answers(output) == answers);
+    CHECK(read_unfinished_answers(part) == answers);
+    for (const char* damaged : {"", "{", "[]", R"({"answers": 7})", R"({"answers": [7, {"prompt": "x"}]})",
+                                R"({"kvscope_answers": 9, "answers": []})"}) {
+        std::ofstream(part / "answers.json") << damaged;
+        CHECK(read_unfinished_answers(output).empty());
+    }
+    trace::Writer writer(output, trace::sample::recipe, {.force = true, .generator = "unfinished_run_test"});
+    writer.write_model(trace::sample::model({}));
+    writer.finish();
+    CHECK(fs::exists(output));
+    CHECK_FALSE(fs::exists(part));
 }
 
 }  // namespace kvscope::gui::testing

@@ -577,6 +577,7 @@ class ThreadedSession final : public EngineSession {
         try {
             program::run(job, plans, *model, progress_, events);
         } catch (...) {
+            run->store_answers();
             jobs_.post([this, run] {
                 run->stop(session_);
                 running_.reset();

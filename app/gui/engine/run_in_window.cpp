@@ -1,11 +1,13 @@
 #include "app/gui/engine/run_in_window.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "app/gui/session/session.h"
+#include "app/gui/session/unfinished_answers.h"
 
 namespace kvscope::gui {
 
@@ -28,6 +30,9 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
     experiment.on_kept = [this, self = shared_from_this()](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
         answer(prompt);
+        const auto at = static_cast<size_t>(run);
+        if (labels_in_engine_.size() <= at) labels_in_engine_.resize(at + 1);
+        labels_in_engine_[at] = record.label;
         arrived_.push_back({prompt, run, record});
     };
     experiment.on_run = [this, self = shared_from_this()](int prompt, int run, const trace::RunRecord& record) {
@@ -36,10 +41,13 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         arrived_.push_back({prompt, run, record});
     };
     experiment.on_token = [this, self = shared_from_this()](int run, int32_t id) {
-        const std::lock_guard lock(mutex_);
-        const auto at = static_cast<size_t>(run);
-        if (answers_.size() <= at) answers_.resize(at + 1);
-        answers_[at].push_back(id);
+        {
+            const std::lock_guard lock(mutex_);
+            const auto at = static_cast<size_t>(run);
+            if (answers_.size() <= at) answers_.resize(at + 1);
+            answers_[at].push_back(id);
+        }
+        store_answers_in_time();
     };
     experiment.on_answered = [this, self = shared_from_this()](int run) {
         const std::lock_guard lock(mutex_);
@@ -52,6 +60,37 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         is_full_[run] = is_full != asked;
         return asked;
     };
+}
+
+void RunInWindow::store_answers_in_time() {
+    using std::chrono::seconds, std::chrono::steady_clock;
+    if (steady_clock::now() - stored_at_ < seconds(1)) return;
+    store_answers();
+    stored_at_ = steady_clock::now();
+}
+
+void RunInWindow::store_answers() {
+    std::vector<UnfinishedAnswer> answers;
+    std::vector<std::vector<int32_t>> tokens;
+    {
+        const std::lock_guard lock(mutex_);
+        tokens = answers_;
+        for (size_t run = 0; run < tokens.size(); ++run) {
+            const int number = static_cast<int>(run);
+            const std::string label = run < labels_in_engine_.size() ? labels_in_engine_[run] : "";
+            answers.push_back(
+                {answered_, number, label, "", static_cast<int64_t>(tokens[run].size()), ended_.contains(number)});
+        }
+    }
+    if (!model_) return;
+    for (size_t run = 0; run < tokens.size(); ++run) answers[run].text = model_->answer_text(tokens[run]);
+    std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
+    if (answers.empty()) return;
+    try {
+        write_unfinished_answers(output_, answers);
+    } catch (const std::exception& error) {  // a full disk: what the run itself cannot write it says itself
+        spdlog::debug("{}", error.what());
+    }
 }
 
 void RunInWindow::answer(int prompt) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -34,6 +35,8 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     // The window's thread.
     void update(Session& session);
     void finish(Session& session);
+    /// The engine's thread: writes what is decoded so far beside the unfinished trace.
+    void store_answers();
     /// What is in memory stays to be looked at, with as much of each answer as was decoded.
     void stop(Session& session);
     /// −1 where its trace is not open.
@@ -60,6 +63,8 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void end_answer(int run);
     RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
+    /// The same, once a second.
+    void store_answers_in_time();
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;
@@ -77,7 +82,9 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     std::vector<std::vector<int32_t>> answers_;  ///< by run: the tokens that are decoded so far
     std::map<int, bool> is_full_;                ///< by run, those whose cache can change its form
     std::set<int> to_switch_;                    ///< runs
-    std::set<int> ended_;                        ///< runs whose answer is whole
+    std::vector<std::string> labels_in_engine_;  ///< by run
+    std::chrono::steady_clock::time_point stored_at_ = {};
+    std::set<int> ended_;  ///< runs whose answer is whole
 };
 
 }  // namespace kvscope::gui

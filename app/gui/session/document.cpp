@@ -14,6 +14,14 @@ namespace kvscope::gui {
 Document::Document(int id, const std::filesystem::path& path, bool is_written)
     : id_(id), path_(path), is_written_(is_written) {
     show(std::make_shared<const trace::Reader>(source()), {});
+    if (file_->complete() || is_written) return;
+    unfinished_answers_ = read_unfinished_answers(path_);
+    std::erase_if(unfinished_answers_, [&](const UnfinishedAnswer& answer) {
+        if (answer.prompt < 0 || answer.prompt >= file_->n_prompts()) return true;
+        for (int run = 0; run < file_->n_runs(answer.prompt); ++run)
+            if (file_->run_number(answer.prompt, run) == answer.run_number) return true;
+        return false;
+    });
 }
 
 std::filesystem::path Document::source() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/gui/session/selection.h"
+#include "app/gui/session/unfinished_answers.h"
 #include "trace/reader.h"
 
 namespace kvscope::gui {
@@ -88,7 +89,12 @@ class Document {
     int id() const { return id_; }
     const std::filesystem::path& path() const { return path_; }
     bool is_written() const { return is_written_; }
-    void set_written() { is_written_ = true; }
+    void set_written() {
+        is_written_ = true;
+        unfinished_answers_.clear();
+    }
+    /// Of an unfinished trace that nobody writes: what was decoded of runs that it does not have.
+    const std::vector<UnfinishedAnswer>& unfinished_answers() const { return unfinished_answers_; }
     std::string name() const { return path_.filename().string(); }
 
     /// The trace with the runs in memory behind those of the file. Safe to hand to other threads.
@@ -218,6 +224,7 @@ class Document {
     int id_;
     std::filesystem::path path_;
     bool is_written_ = false;
+    std::vector<UnfinishedAnswer> unfinished_answers_;
     std::shared_ptr<const trace::Reader> file_;
     std::shared_ptr<const trace::Reader> reader_;
     std::map<int, MemoryRuns> memory_;

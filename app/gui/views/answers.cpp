@@ -41,7 +41,7 @@ class AnswersView : public View {
         draw_header(context, *focus);
         if (prompt_open_) draw_prompt(context, *focus);
         const auto shown = outputs(context);
-        if (shown.empty()) {
+        if (shown.empty() && stopped_in(*focus).empty()) {
             draw_nothing(context, "No run is shown: tick one in Runs, or press 0 for all of them.");
             return;
         }
@@ -233,15 +233,21 @@ class AnswersView : public View {
         const float gap = ImGui::GetFontSize();
         ImGui::BeginChild("outputs", {0, height}, ImGuiChildFlags_None);
         const float available = ImGui::GetContentRegionAvail().x;
-        const size_t columns = stacked_ ? 1 : columns_for(shown.size(), available);
+        const std::vector<UnfinishedAnswer> stopped = stopped_in(*context.session.focus());
+        const size_t n = shown.size() + stopped.size();
+        const size_t columns = stacked_ ? 1 : columns_for(n, available);
         const float width = available / static_cast<float>(columns);
         const ImVec2 origin = ImGui::GetCursorScreenPos();
         const RunKey selected = context.session.cursor().run;
         float top = origin.y;
         float lowest = origin.y;
-        for (size_t i = 0; i < shown.size(); ++i) {
+        for (size_t i = 0; i < n; ++i) {
             if (i % columns == 0 && i > 0) top = lowest + gap / 2;
             const float left = origin.x + width * static_cast<float>(i % columns);
+            if (i >= shown.size()) {
+                lowest = std::max(lowest, draw_stopped(context, stopped[i - shown.size()], {left, top}, width - gap));
+                continue;
+            }
             lowest = std::max(lowest, draw_output(context, shown[i], {left, top}, width - gap));
             if (shown[i].run == selected && seen_.valid() && selected != seen_) ImGui::SetScrollY(top - origin.y);
         }
@@ -296,6 +302,34 @@ class AnswersView : public View {
         return fmt::format("\n{} of {} {} are not {}; {} of its {} are left out", output.difference.n_differ(),
                            output.difference.differs.size(), things, reference_.possessive(),
                            output.difference.n_left_out(), things);
+    }
+
+    /// Of the shown prompt.
+    static std::vector<UnfinishedAnswer> stopped_in(const Document& document) {
+        std::vector<UnfinishedAnswer> stopped;
+        for (const UnfinishedAnswer& answer : document.unfinished_answers())
+            if (answer.prompt == document.prompt) stopped.push_back(answer);
+        return stopped;
+    }
+
+    /// An answer of a run that the unfinished trace does not have. @returns where it ends
+    static float draw_stopped(const Context& context, const UnfinishedAnswer& answer, ImVec2 at, float width) {
+        const float line = std::round(1.45f * ImGui::GetFontSize());
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const auto note = [&](const std::string& text, const ImVec4& color) {
+            list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
+            ImGui::LogText("%s\n", text.c_str());
+            at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
+        };
+        note(answer.label, context.theme.ink);
+        note(answer.has_ended ? "stopped behind its answer"
+                              : fmt::format("stopped: {} tokens of its answer were decoded", answer.n_tokens),
+             context.theme.warning);
+        AnswerOutput so_far;
+        so_far.text = answer.text + (answer.has_ended ? "" : " …");
+        so_far.words = words_of(so_far.text);
+        ImGui::LogText("%s\n", so_far.text.c_str());
+        return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
     /// @returns where it ends
