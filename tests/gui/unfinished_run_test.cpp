@@ -58,8 +58,11 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
     request.options.ignore_eos = true;
     const fs::path part = request.output.string() + ".part";
     gui.engine->run(request);
-    while (gui.engine->status().busy() && gui.engine->partial_answers().empty()) gui.frame();
-    CHECK(fs::exists(part / "answers.json"));  // also where nothing could be written any more
+    // On disk also where nothing could be written any more: its first tokens are written as soon as they are there.
+    const auto is_compressed_one_decoded = [&] {
+        return gui.engine->partial_answers().size() == 2 && fs::exists(part / "answers.json");
+    };
+    while (gui.engine->status().busy() && !is_compressed_one_decoded()) gui.frame();
     gui.engine->cancel();
     gui.until_idle();
     REQUIRE(fs::exists(part / "answers.json"));
@@ -68,13 +71,12 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
     Session later(tasks);
     for (const fs::path& path : {part, request.output}) {
         const auto answers = later.open(path).unfinished_answers();
-        REQUIRE(answers.size() == 2);  // of the full cache, and snapkv's
+        REQUIRE_FALSE(answers.empty());  // the full cache's may be in the trace already
         for (const UnfinishedAnswer& answer : answers) {
             CHECK(answer.n_tokens > 0);
             CHECK(!answer.text.empty());
         }
-        CHECK(answers[0].label == "full");
-        CHECK(answers[1].label == "snapkv:window=4 @ 16");
+        CHECK(answers.back().label == "snapkv:window=4 @ 16");
         // What the window that ran it has kept in memory is the same.
         const Document& document = *gui.session.documents().front();
         for (const RunKey& key : document.keys(0)) {

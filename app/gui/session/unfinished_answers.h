@@ -18,8 +18,8 @@ struct UnfinishedAnswer {
     bool operator==(const UnfinishedAnswer&) const = default;
 };
 
-/// Into the folder of the unfinished trace, `<output>.part/answers.json`, which goes when the trace is whole. Nothing is
-/// written where the folder is not there. @throws figures::OutputFailed
+/// Into the folder of the unfinished trace, `<output>.part/answers.json`, which goes when the trace is whole. Nothing
+/// is written where the folder is not there. @throws figures::OutputFailed
 void write_unfinished_answers(const std::filesystem::path& output, const std::vector<UnfinishedAnswer>& answers);
 
 /// Those of an unfinished trace; none where there is no such file, or it cannot be understood.
