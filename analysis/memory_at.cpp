@@ -37,6 +37,11 @@ CacheShape cache_shape(const trace::ModelAttributes& model) {
     return {model.name, model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2};
 }
 
+CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known) {
+    const CacheShape* found = find_cache_shape(known);
+    return found ? *found : cache_shape(model);
+}
+
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     if (run.policy == "full" || is_share(run) || at.budgets == BudgetsAt::shares || n_tokens <= 0)
         return share * at.full_bytes();

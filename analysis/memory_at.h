@@ -30,6 +30,11 @@ const CacheShape* find_cache_shape(const std::string& name);
 
 /// With the number type that the model was run in.
 CacheShape cache_shape(const trace::ModelAttributes& model);
+/// The known one that is called so, else the model's own.
+CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known);
+
+/// Of a text that is asked about.
+inline constexpr std::int64_t most_tokens_at = 1'000'000'000;
 
 enum class BudgetsAt {
     entries,  ///< a budget of so many entries stays as it is, however long the text

@@ -132,10 +132,9 @@ std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
 analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryAsked& memory) {
     analysis::Table table = analysis::cost_table(reader, prompt);
     if (memory.n_tokens <= 0) return table;
-    const analysis::CacheShape* known = analysis::find_cache_shape(memory.model);
     const auto budgets = memory.budgets_grow ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries;
     analysis::add_memory(table, reader.runs(prompt), reader.prompt(prompt).visible_tokens(),
-                         {memory.n_tokens, known ? *known : analysis::cache_shape(reader.model()), budgets});
+                         {memory.n_tokens, analysis::cache_shape(reader.model(), memory.model), budgets});
     return table;
 }
 

@@ -70,7 +70,7 @@ std::function<int()> declare(CLI::App& app) {
     auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
                                      "Columns with what each cache would take of so many tokens, in bytes and as how "
                                      "many times less than the full cache's")
-                          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+                          ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
     std::vector<std::string> models;
     for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
     app.add_option("--memory-model", memory->model, "… in this model, with 16-bit numbers (default: the trace's own)")
@@ -92,15 +92,15 @@ std::function<int()> declare(CLI::App& app) {
             print_data(commands(trace::Reader(found), *model));
             return 0;
         }
-        if (is_maps(found)) return inspect_maps(found, *format);
+        const bool of_maps = is_maps(found);
         const bool is_of_hub = found != *path;
-        const bool is_trace = !is_of_hub && !is_model(found) && !is_maps(found);
+        const bool of_model = !of_maps && (is_of_hub || is_model(found));
         for (const CLI::Option* option : of_traces)
-            if (!is_trace && option->count() > 0)
+            if ((of_maps || of_model) && option->count() > 0)
                 throw std::invalid_argument(
                     fmt::format("{} is of traces, and {} is none", option->get_name(), path->string()));
-        return is_of_hub || is_model(found) ? inspect_model(found, *format)
-                                            : inspect_trace(found, *format, *whole_text, *memory);
+        if (of_maps) return inspect_maps(found, *format);
+        return of_model ? inspect_model(found, *format) : inspect_trace(found, *format, *whole_text, *memory);
     };
 }
 

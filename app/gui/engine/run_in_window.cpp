@@ -64,9 +64,12 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
 
 void RunInWindow::store_answers_in_time() {
     using std::chrono::seconds, std::chrono::steady_clock;
-    if (steady_clock::now() - stored_at_ < seconds(1)) return;
+    constexpr int least_share = 20;  // decoding waits for it: of long answers it is done less often
+    const auto begin = steady_clock::now();
+    if (begin < store_next_at_) return;
     store_answers();
-    stored_at_ = steady_clock::now();
+    const auto end = steady_clock::now();
+    store_next_at_ = end + std::max<steady_clock::duration>(seconds(1), least_share * (end - begin));
 }
 
 void RunInWindow::store_answers() {

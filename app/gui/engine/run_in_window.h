@@ -63,7 +63,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void end_answer(int run);
     RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
-    /// The same, once a second.
+    /// The same, once a second at most, and in no more than a twentieth of the time.
     void store_answers_in_time();
 
     std::filesystem::path output_;
@@ -83,7 +83,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     std::map<int, bool> is_full_;                ///< by run, those whose cache can change its form
     std::set<int> to_switch_;                    ///< runs
     std::vector<std::string> labels_in_engine_;  ///< by run
-    std::chrono::steady_clock::time_point stored_at_ = {};
+    std::chrono::steady_clock::time_point store_next_at_ = {};
     std::set<int> ended_;  ///< runs whose answer is whole
 };
 

@@ -63,13 +63,14 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
     const bool has_several = session.documents().size() > 1;
     if (!has_several && !has_pair(session) && traces != Traces::difference) return false;
     const auto can_be = [&](Traces each) {
-        return each == Traces::focused || each == traces || (each == Traces::all ? has_several : has_pair(session));
+        if (each == Traces::all) return has_several;
+        return each == Traces::focused || each == traces || has_pair(session);
     };
-    const auto chosen = static_cast<size_t>(!has_several && traces == Traces::all ? Traces::focused : traces);
+    const auto chosen = static_cast<size_t>(can_be(traces) ? traces : Traces::focused);
     ImGui::SetNextItemWidth(10 * ImGui::GetFontSize());
     if (ImGui::BeginCombo((std::string("##traces ") + view).c_str(), names[chosen])) {
         for (size_t i = 0; i < names.size(); ++i) {
-            if (!can_be(static_cast<Traces>(i)) || (!has_several && static_cast<Traces>(i) == Traces::all)) continue;
+            if (!can_be(static_cast<Traces>(i))) continue;
             if (ImGui::Selectable(names[i], i == chosen)) traces = static_cast<Traces>(i);
             ImGui::SetItemTooltip("%s", meanings[i]);
         }

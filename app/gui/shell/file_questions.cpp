@@ -6,23 +6,26 @@
 
 namespace kvscope::gui {
 
+namespace {
+
+void ask_for_trace(FileDialog& dialog, std::function<void(const std::filesystem::path&)> answer) {
+    dialog.ask({FileDialog::Kind::open, "Open a trace", {".h5", ".hdf5", ".part", ".kvscope"}, {}, std::move(answer)});
+}
+
+}  // namespace
+
 void ask_for_trace(FileDialog& dialog, FileOpener& opener) {
-    dialog.ask({FileDialog::Kind::open,
-                "Open a trace",
-                {".h5", ".hdf5", ".part", ".kvscope"},
-                {},
-                [&opener](const auto& path) { opener.open({path}); }});
+    ask_for_trace(dialog, [&opener](const auto& path) { opener.open({path}); });
 }
 
 void ask_for_trace_instead(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave) {
-    dialog.ask(
-        {FileDialog::Kind::open, "Open a trace", {".h5", ".hdf5", ".part", ".kvscope"}, {}, [&](const auto& path) {
-             const Document* focus = session.focus();
-             const int before = focus ? focus->id() : -1;
-             const size_t n_open = session.documents().size();
-             opener.open({path});
-             if (before >= 0 && session.documents().size() > n_open && autosave.may_leave()) session.close(before);
-         }});
+    ask_for_trace(dialog, [&](const auto& path) {
+        const Document* focus = session.focus();
+        const int before = focus ? focus->id() : -1;
+        const size_t n_open = session.documents().size();
+        opener.open({path});
+        if (before >= 0 && session.documents().size() > n_open && autosave.may_leave()) session.close(before);
+    });
 }
 
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views) {

@@ -12,8 +12,6 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr int64_t most_tokens = 1'000'000'000;
-
 std::string text_of(const analysis::CacheShape& shape) {
     return fmt::format("{} layers, {} KV heads of {}, {} bytes a number: {} bytes a token", shape.n_layers,
                        shape.n_kv_heads, shape.head_dim, shape.bytes_per_number,
@@ -23,8 +21,7 @@ std::string text_of(const analysis::CacheShape& shape) {
 }  // namespace
 
 analysis::CacheShape MemoryChoice::shape(const trace::ModelAttributes& model) const {
-    const analysis::CacheShape* chosen = analysis::find_cache_shape(model_);
-    return chosen ? *chosen : analysis::cache_shape(model);
+    return analysis::cache_shape(model, model_);
 }
 
 std::optional<analysis::MemoryAt> MemoryChoice::at(const trace::ModelAttributes& model) const {
@@ -41,7 +38,7 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
     ImGui::SameLine();
     ImGui::SetNextItemWidth(8 * em);
     ImGui::InputScalar("tokens of##memory", ImGuiDataType_S64, &n_tokens_);
-    n_tokens_ = std::clamp<int64_t>(n_tokens_, 1, most_tokens);
+    n_tokens_ = std::clamp<int64_t>(n_tokens_, 1, analysis::most_tokens_at);
     same_line_if_fits(10 * em);
     ImGui::SetNextItemWidth(10 * em);
     analysis::CacheShape own = analysis::cache_shape(model);
@@ -73,7 +70,7 @@ void MemoryChoice::save(nlohmann::json& state) const {
 void MemoryChoice::load(const nlohmann::json& state) {
     const auto saved = state.value("memory", nlohmann::json::object());
     is_on_ = saved.value("on", is_on_);
-    n_tokens_ = std::clamp<int64_t>(saved.value("tokens", n_tokens_), 1, most_tokens);
+    n_tokens_ = std::clamp<int64_t>(saved.value("tokens", n_tokens_), 1, analysis::most_tokens_at);
     model_ = saved.value("model", model_);
     budgets_grow_ = saved.value("budgets grow", budgets_grow_);
 }
