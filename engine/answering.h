@@ -52,7 +52,8 @@ class Answering {
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
     /// What the full cache, which is rewound to the end of the prompt, says at each step of its own answer.
-    /// @param attention receives `answer_attention` over the first n_context tokens; may be nullptr
+    /// @param attention receives `answer_attention` over the first n_context tokens; nullptr: nobody asks for it, nor
+    ///        for the reference's `keys_behind`
     /// @throws RunError where it cannot read its answer; Cancelled
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
@@ -61,6 +62,12 @@ class Answering {
     /// @returns a comparison for each of `starts`. @throws Cancelled
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
+
+    /// Fills the records' `kl_attention_lost` where they have what it is made from.
+    /// @param full holds the prompt
+    /// @param comparisons of each of `records`; those with an error are left alone
+    void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
+                            std::span<const Comparison> comparisons, std::span<trace::RunRecord* const> records);
 
  private:
     const Transformer& transformer() const { return model_.transformer(); }

@@ -336,6 +336,11 @@ struct Experiment::Impl {
                 }
             }
             auto found = impl.answering.compare(*reference, compared, shown);
+            if (impl.options.record) {
+                std::vector<trace::RunRecord*> records;
+                for (const size_t i : numbers) records.push_back(&runs[i]->record);
+                impl.answering.add_attention_lost(starts[0].cache, *reference, n_context, found, records);
+            }
             for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
         }
 
@@ -437,6 +442,7 @@ struct Experiment::Impl {
             prepare(runs);
         }
         std::vector<std::optional<FullReference>> references(prompts.size());
+        std::optional<RunCache> full_cache;
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
         if (options.record) {
             Runs nobody;
@@ -444,12 +450,13 @@ struct Experiment::Impl {
         }
         for (size_t i = 0; i < plans.size(); ++i) {
             if (i > 0 && is_known(prompts, first, static_cast<int>(i))) continue;
-            run_alone(prompts, first, i, context, references, owner);
+            run_alone(prompts, first, i, context, references, full_cache, owner);
         }
     }
 
     void run_alone(std::span<const Prompt> prompts, int first, size_t plan, const trace::PromptRecord& context,
-                   std::vector<std::optional<FullReference>>& references, const Experiment& owner) {
+                   std::vector<std::optional<FullReference>>& references, std::optional<RunCache>& full_cache,
+                   const Experiment& owner) {
         reset_peak();
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
@@ -489,21 +496,26 @@ struct Experiment::Impl {
             if (generation.seconds > 0)
                 record.decode_tokens_per_s = static_cast<double>(generation.ids.size() - 1) / generation.seconds;
             if (options.compare && generation.error.empty())
-                compare_alone(run, starts[0], generation, prompts[0].n_visible(), references[q], record);
+                compare_alone(run, starts[0], generation, prompts[0].n_visible(), full_cache, references[q], record);
             if (!has_run(index, run.index())) write(index, run.index(), record, owner);
             Answering::give_back(alive, starts);
         }
+        if (run.is_full() && options.record && options.compare && !run.failed()) full_cache = std::move(run.cache());
     }
 
+    /// @param full_cache of the full run, which holds the prompt; where it is there
     /// @param reference made from the full run, which comes first; nothing where that failed
     void compare_alone(const ActiveRun& run, AnswerStart& start, const Generation& generation, int64_t n_context,
-                       std::optional<FullReference>& reference, trace::RunRecord& record) {
+                       const std::optional<RunCache>& full_cache, std::optional<FullReference>& reference,
+                       trace::RunRecord& record) {
         if (!run.is_full()) {
             AnswerStart* const own[] = {&start};
-            if (reference)
-                add_comparison(record, answering.compare(*reference, own, progress)[0]);
-            else
-                set_not_compared(record);
+            if (!reference) return set_not_compared(record);
+            const auto comparisons = answering.compare(*reference, own, progress);
+            trace::RunRecord* const records[] = {&record};
+            if (options.record && full_cache)
+                answering.add_attention_lost(*full_cache, *reference, n_context, comparisons, records);
+            add_comparison(record, comparisons[0]);
             return;
         }
         std::vector<float> attention;

@@ -130,6 +130,7 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::lookahead_ids, r.lookahead_ids);
     visit(schema::run::pseudo_ids, r.pseudo_ids);
     visit(schema::run::answer_attention, r.answer_attention);
+    visit(schema::run::kl_attention_lost, r.kl_attention_lost);
 }
 
 }  // namespace kvscope::trace

@@ -122,6 +122,7 @@ struct RunRecord : RunAttributes {
     std::vector<std::int32_t> lookahead_ids;           ///< laq
     std::vector<std::int32_t> pseudo_ids;              ///< dapq
     std::vector<float> answer_attention;               ///< (L, G, N), full
+    std::vector<float> kl_attention_lost;              ///< (L, N), nats
 };
 
 /// One row of /results/<task>.

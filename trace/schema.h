@@ -338,6 +338,9 @@ inline constexpr DataSet pseudo_ids =
 inline constexpr DataSet answer_attention =
     data_set("answer_attention", Type::f32, Dim::layers, Dim::kv_heads, Dim::visible_tokens, Need::sometimes,
              "full: attention of its answer's queries, summed over them, mean over a KV head's query heads");
+inline constexpr DataSet kl_attention_lost =
+    data_set("kl_attention_lost", Type::f32, Dim::layers, Dim::visible_tokens, Need::sometimes,
+             "KL of each decode step times the full cache's attention that falls on what is not held, nats");
 
 inline constexpr const DataSet* data_sets[] = {
     &kept_offsets,
@@ -358,6 +361,7 @@ inline constexpr const DataSet* data_sets[] = {
     &pseudo_ids,
     &cache_bytes_predicted,
     &answer_attention,
+    &kl_attention_lost,
     &channel_scores,
     &stored_entries,
     &stored_is_whole,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/measures/kept_sets.h"
+#include "trace/reader.h"
 
 namespace kvscope::analysis {
 
@@ -15,5 +16,20 @@ namespace kvscope::analysis {
 /// @throws std::invalid_argument when the sizes do not fit or H is no multiple of R.
 std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,
                                    size_t layer);
+
+/// What runs lost of each of a prompt's tokens, as means over layers.
+struct TokenLosses {
+    struct OfRun {
+        std::vector<double> attention;     ///< (N) attention_lost(); empty: not recorded
+        std::vector<double> kl_attention;  ///< (N) the trace's `kl_attention_lost`, nats; empty: not recorded
+        bool is_measured = false;          ///< is_measured_by_tokens()
+    };
+    std::vector<OfRun> runs;
+    std::vector<double> attention;  ///< (N) the full cache's, as above of a run that keeps nothing; empty: not recorded
+};
+
+/// @param runs finished ones, in the order of the answer. @throws what trace::Reader throws
+TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                         std::span<const int> layers);
 
 }  // namespace kvscope::analysis

@@ -67,34 +67,10 @@ double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets
     return sum;
 }
 
-/// The mean over layers and query heads of what the full cache's window attends to in the range, and what of it falls
-/// on tokens that each run dropped; empty: not recorded.
-struct Attention {
-    double all = unknown;
-    std::vector<double> lost;
-};
-
-Attention attention_of(const trace::Reader& reader, int prompt, std::span<const KeptSets> runs,
-                       std::span<const int> layers, TokenRange range) {
-    Attention attention{unknown, std::vector<double>(runs.size(), unknown)};
-    if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return attention;
-    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
-    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    const auto within = [&](const std::vector<double>& values) {
-        return std::accumulate(values.begin() + range.first, values.begin() + range.last + 1, 0.0) /
-               static_cast<double>(layers.size());
-    };
-    attention.all = 0;
-    std::fill(attention.lost.begin(), attention.lost.end(), 0.0);
-    const std::vector<uint64_t> no_rows(n_heads + 1, 0);
-    const KeptSets nothing{1, n_heads, n, no_rows, {}};
-    for (const int layer : layers) {
-        const auto values = reader.window_attention(prompt, static_cast<size_t>(layer));
-        attention.all += within(attention_lost(values, n_heads, nothing, 0));
-        for (size_t i = 0; i < runs.size(); ++i)
-            attention.lost[i] += within(attention_lost(values, n_heads, runs[i], static_cast<size_t>(layer)));
-    }
-    return attention;
+/// NaN where there are no values.
+double sum_of(const std::vector<double>& values, TokenRange range) {
+    if (values.empty()) return unknown;
+    return std::accumulate(values.begin() + range.first, values.begin() + range.last + 1, 0.0);
 }
 
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
@@ -103,35 +79,34 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     const TokenRange range = chosen_range(reader, options);
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    std::vector<std::shared_ptr<const trace::Kept>> kept;
-    std::vector<KeptSets> sets;
-    for (const int run : runs) {
-        kept.push_back(reader.kept(options.prompt, run));
-        sets.push_back(kept_sets(*kept.back(), n));
-    }
-    const Attention attention = attention_of(reader, options.prompt, sets, layers, range);
+    const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
     RankingRows rows(SubjectTable(
         "range", fmt::format("What runs keep of tokens {} to {}", range.first, range.last),
         {SubjectKey::run, label_column(), Column{"kept_share", "Kept", "", ColumnType::real, 3},
          Column{"tokens", "Tokens in any head", "", ColumnType::integer},
          Column{"bytes", "Bytes", "B", ColumnType::integer}, Column{"attention", "Attention", "", ColumnType::real, 4},
          Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
+         Column{"kl_attention_lost", "Lost × KL", "nats", ColumnType::real, 4},
          Column{"score_mean", "Score, mean", "", ColumnType::real, 5},
          Column{"score_least", "Score, least", "", ColumnType::real, 5},
          Column{"score_most", "Score, most", "", ColumnType::real, 5}}));
     for (size_t i = 0; i < runs.size(); ++i) {
-        const std::vector<double> shares = kept_shares(sets[i], layers);
+        const auto kept = reader.kept(options.prompt, runs[i]);
+        const KeptSets sets = kept_sets(*kept, n);
+        const std::vector<double> shares = kept_shares(sets, layers);
         const auto begin = shares.begin() + range.first, end = shares.begin() + range.last + 1;
         const double share = std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
-        const bool is_measured = is_measured_by_tokens(reader.run(options.prompt, runs[i]), sets[i]);
-        const double bytes = bytes_of(reader, options.prompt, runs[i], sets[i], layers, range);
+        const TokenLosses::OfRun& lost = losses.runs[i];
+        const double bytes = bytes_of(reader, options.prompt, runs[i], sets, layers, range);
         const Scores scores = scores_of(reader, options.prompt, runs[i], layers, range);
         rows.add({{.run = runs[i]}}, share,
                  {run_label(reader.run(options.prompt, runs[i])), share,
                   static_cast<int64_t>(std::count_if(begin, end, [](double each) { return each > 0; })),
                   std::isnan(bytes) ? Cell() : Cell(static_cast<int64_t>(std::llround(bytes))),
-                  known_cell(attention.all), known_cell(is_measured ? attention.lost[i] : unknown),
-                  known_cell(scores.mean), known_cell(scores.least), known_cell(scores.most)});
+                  known_cell(sum_of(losses.attention, range)),
+                  known_cell(lost.is_measured ? sum_of(lost.attention, range) : unknown),
+                  known_cell(lost.is_measured ? sum_of(lost.kl_attention, range) : unknown), known_cell(scores.mean),
+                  known_cell(scores.least), known_cell(scores.most)});
     }
     return rows.take();
 }
@@ -145,7 +120,7 @@ RankingDefinition range_ranking() {
     return {"range",
             "What runs keep of the selected tokens",
             "Runs by the share of a range's entries that they keep, with its bytes, the full cache's attention on it, "
-            "what of that falls on dropped tokens, and its scores",
+            "what of that falls on dropped tokens, also weighted by the run's KL, and its scores",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"layers", "default: all"},

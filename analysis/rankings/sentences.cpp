@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <limits>
 
 #include "analysis/measures/attention_lost.h"
@@ -14,32 +13,29 @@
 namespace kvscope::analysis::sentences_file {
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-
 /// Of A and of B, for each token (N).
 struct OfTokens {
     std::array<std::vector<double>, 2> kept;  ///< share of the layers' rows that keep it
-    std::vector<double> lost;                 ///< attention that A lost there less what B lost; empty: not recorded
+    TokenLosses losses;
 };
 
 OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
                      const std::vector<int>& layers) {
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    const std::array kept = {reader.kept(prompt, runs[0]), reader.kept(prompt, runs[1])};
-    OfTokens of;
-    for (size_t side = 0; side < 2; ++side) of.kept[side] = kept_shares(kept_sets(*kept[side], n), layers);
-    if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return of;
-    of.lost.assign(n, 0.0);
-    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
-    for (const int layer : layers) {
-        const auto l = static_cast<size_t>(layer);
-        const auto attention = reader.window_attention(prompt, l);
-        const auto a = attention_lost(attention, n_heads, kept_sets(*kept[0], n), l);
-        const auto b = attention_lost(attention, n_heads, kept_sets(*kept[1], n), l);
-        for (size_t token = 0; token < n; ++token)
-            of.lost[token] += (a[token] - b[token]) / static_cast<double>(layers.size());
-    }
+    OfTokens of{{}, token_losses(reader, prompt, runs, layers)};
+    for (size_t side = 0; side < 2; ++side)
+        of.kept[side] = kept_shares(kept_sets(*reader.kept(prompt, runs[side]), n), layers);
     return of;
+}
+
+/// What A lost of a span less what B lost; NaN where either is not known.
+double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses::OfRun::*measure, TokenSpan span) {
+    const auto& a = losses.runs[0].*measure;
+    const auto& b = losses.runs[1].*measure;
+    if (a.empty() || b.empty()) return std::numeric_limits<double>::quiet_NaN();
+    double sum = 0;
+    for (size_t token = span.first; token <= span.last; ++token) sum += a[token] - b[token];
+    return sum;
 }
 
 double sum_of(const std::vector<double>& values, TokenSpan span) {
@@ -61,15 +57,17 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"tokens", "Tokens", "", ColumnType::integer}, Column{"text", "Text", "", ColumnType::text},
          Column{"kept_a", "Kept, A", "", ColumnType::real, 3}, Column{"kept_b", "Kept, B", "", ColumnType::real, 3},
          Column{"difference", "A − B", "", ColumnType::real, 3},
-         Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 4}}));
+         Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 4},
+         Column{"kl_attention_lost", "Lost × KL, A − B", "nats", ColumnType::real, 4}}));
     for (const TokenSpan span : sentences_of(texts, of.kept[0].size())) {
         const auto n = static_cast<double>(span.last - span.first + 1);
         const double a = sum_of(of.kept[0], span) / n;
         const double b = sum_of(of.kept[1], span) / n;
-        const double lost = of.lost.empty() ? unknown : sum_of(of.lost, span);
+        const double lost = difference_of(of.losses, &TokenLosses::OfRun::attention, span);
+        const double weighted = difference_of(of.losses, &TokenLosses::OfRun::kl_attention, span);
         rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, b - a,
                  {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),
-                  trimmed_text(texts, span), a, b, a - b, known_cell(lost)});
+                  trimmed_text(texts, span), a, b, a - b, known_cell(lost), known_cell(weighted)});
     }
     return rows.take();
 }
@@ -81,14 +79,15 @@ namespace kvscope::analysis {
 
 RankingDefinition sentences_ranking() {
     using namespace sentences_file;
-    return {"sentences",
-            "Sentences that A lost and B kept",
-            "The prompt's sentences by the share that run A keeps less that of run B, and by the attention of the full "
-            "cache that A lost there less what B lost",
-            RankedRuns::two,
-            {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
-             {"layers", "default: all"}},
-            make};
+    return {
+        "sentences",
+        "Sentences that A lost and B kept",
+        "The prompt's sentences by the share that run A keeps less that of run B; beside it what A lost there of the "
+        "full cache's attention less what B lost, also weighted by each run's KL",
+        RankedRuns::two,
+        {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
+         {"layers", "default: all"}},
+        make};
 }
 
 }  // namespace kvscope::analysis

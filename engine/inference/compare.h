@@ -17,6 +17,8 @@ struct FullReference {
     std::vector<int32_t> tokens;   ///< (T)
     at::Tensor log_probabilities;  ///< (T, vocabulary) f32: row t is what token t is drawn from
     AttentionReference attention;  ///< of the T tokens read back
+    /// (L) of (G, n, d): the full cache's keys behind what policies see, the answer's last; empty where not asked for.
+    std::vector<at::Tensor> keys_behind{};
 };
 
 /// How far a compressed cache is from the full one when both read the full run's tokens.

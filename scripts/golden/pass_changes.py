@@ -11,6 +11,9 @@
       policy, budget
       kept, near            as in kept_sets.py
       step_kl, step_agreement, agreement_margin, output_ids, output_margin     as in runs.py
+      kl_attention_lost     at budget 64 without parameters: "tokens" (N), the mean over layers and query heads of the
+                            full answer's attention at tokens that a head does not keep, each query's weighted with the
+                            KL of the step that it predicts; "layers" (L), its sums over the tokens
       recall                (L, G) share of the `budget` tokens with the most answer attention that are kept
       pseudo_ids            dapq
       lookahead_ids, lookahead_margin, draft_near_ties     laq, laq++: what the draft generated, its smallest gap between
@@ -32,7 +35,7 @@ import policies
 import vlq
 from kept_sets import NEAR
 from observe import make_exact, observe
-from pass_policies import answer_attention, apply
+from pass_policies import answer_attention, apply, attention_of
 from policies import grouped, top
 from reference_model import DATA, Reference, load_prompts
 from runs import divergence, forced, gathered_logits, generate, rounded
@@ -83,6 +86,25 @@ def check_with_stock(stock, ids, text, outcome, tokens, logits):
     print(f"{text}, {len(ids)} tokens: within {difference:.1e} of stock transformers", flush=True)
 
 
+def kl_attention_lost(weights, kept, step_kl):
+    """(L, N): weights per layer (H, T, N), kept per layer a list of each row's positions."""
+    lost = []
+    for of_layer, rows in zip(weights, kept):
+        weighted = np.tensordot(np.asarray(step_kl)[1:], of_layer[:, :-1], axes=(0, 1))
+        group = len(weighted) // len(rows)
+        for head, of_head in enumerate(weighted):
+            of_head[rows[head // group]] = 0
+        lost.append(weighted.mean(axis=0))
+    return np.array(lost)
+
+
+def shown_loss(weights, kept, step_kl, text, budget):
+    if ":" in text or budget != 64:
+        return {}
+    lost = kl_attention_lost(weights, kept, step_kl)
+    return {"kl_attention_lost": {"tokens": rounded(lost.mean(axis=0), 5), "layers": rounded(lost.sum(axis=1), 5)}}
+
+
 def main():
     exact = Reference()
     make_exact(exact)
@@ -96,6 +118,7 @@ def main():
         tokens, margin = generate(exact, observation, limit=MAX_TOKENS)
         full, decoded = forced(exact, observation, tokens)
         attention = answer_attention(decoded, len(ids))
+        weights = attention_of(decoded, len(ids))
         by_kv_head = [grouped(layer, config.num_key_value_heads, "mean") for layer in attention]
         print(name, len(tokens), repr(exact.text(tokens)), "margin", margin, flush=True)
         results = []
@@ -114,15 +137,17 @@ def main():
             near = policies.near_ties(outcome.decision, NEAR)
             recall = [[len(np.intersect1d(top(gold, budget), row)) / budget for gold, row in zip(*pair)]
                       for pair in zip(by_kv_head, kept)]
+            found = divergence(full, logits)
             entry = {
                 "policy": text,
                 "budget": budget,
                 "kept": [" ".join(vlq.encode(row) for row in layer) for layer in kept],
                 "near": {f"{i}.{j}": vlq.encode(row) for i, layer in enumerate(near) for j, row in enumerate(layer) if len(row)},
-                **divergence(full, logits),
+                **found,
                 "output_ids": own,
                 "output_margin": rounded(own_margin),
                 "recall": rounded(recall, 6),
+                **shown_loss(weights, kept, found["step_kl"], text, budget),
                 **{key: rounded(value) if isinstance(value, float) else value for key, value in outcome.extra.items()},
             }
             results.append(entry)

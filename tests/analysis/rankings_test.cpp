@@ -74,6 +74,14 @@ struct RankedTrace {
                 sum += static_cast<double>(prompt.window_attention[(layer * 4 + head) * n_tokens() + token]) / 4;
         return sum;
     }
+    /// Of `count` tokens from `first` on, mean over the layers; of the full run 0.
+    double kl_lost(size_t run, size_t first, size_t count) const {
+        double sum = 0;
+        for (size_t layer = 0; run > 0 && layer < 3; ++layer)
+            for (size_t token = first; token < first + count; ++token)
+                sum += static_cast<double>(runs[run].kl_attention_lost[layer * n_tokens() + token]) / 3;
+        return sum;
+    }
     double jsd(size_t layer, size_t a, size_t b) const {
         const size_t n = n_tokens(), prefix = n - static_cast<size_t>(options.window);
         const auto distribution = [&](size_t head) {
@@ -187,6 +195,10 @@ TEST_CASE("sentences stand by what A lost more of than B", "[rankings]") {
             CHECK(number(ranking, row, "kept_b") == Approx(kept_b));
             CHECK(number(ranking, row, "difference") == Approx(kept_a - kept_b).margin(1e-12));
             CHECK(number(ranking, row, "attention_lost") == Approx(lost).margin(1e-6));
+            CHECK(number(ranking, row, "kl_attention_lost") ==
+                  Approx(made.kl_lost(static_cast<size_t>(a), static_cast<size_t>(of.subject.token), 6) -
+                         made.kl_lost(static_cast<size_t>(b), static_cast<size_t>(of.subject.token), 6))
+                      .margin(1e-6));
             CHECK(number(ranking, row, "tokens") == 6);
             CHECK(text(ranking, row, "text").ends_with("."));
             if (row == 0) continue;
@@ -313,7 +325,13 @@ TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and
         CHECK(number(range, row, "tokens") == static_cast<double>(n_tokens));
         CHECK(number(range, row, "bytes") == Approx(bytes).margin(0.6));
         CHECK(number(range, row, "attention") == Approx(all).epsilon(1e-4));
-        if (run != 4) CHECK(number(range, row, "attention_lost") == Approx(lost).epsilon(1e-4));
+        if (run != 4) {
+            CHECK(number(range, row, "attention_lost") == Approx(lost).epsilon(1e-4));
+            CHECK(number(range, row, "kl_attention_lost") == Approx(made.kl_lost(run, 10, 24)).epsilon(1e-4));
+        } else {
+            CHECK(is_empty(range, row, "attention_lost"));
+            CHECK(is_empty(range, row, "kl_attention_lost"));
+        }
         if (row > 0) CHECK(number(range, row - 1, "kept_share") >= number(range, row, "kept_share"));
         double sum = 0, least = INFINITY, most = -INFINITY;
         size_t n = 0;
@@ -348,6 +366,39 @@ TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and
     CHECK_THROWS_AS(make_ranking(ranking_definition("losses"), reader, options), FigureError);
 }
 
+TEST_CASE("sentences stand by what runs lost where they diverge") {
+    RankedTrace made;
+    made.runs[2].kl_attention_lost.clear();  // of an older trace
+    const auto reader = made.reader();
+    const Ranking losses = ranked(reader, "kl-losses");
+    REQUIRE(losses.table.rows.size() == 8);
+    std::set<int> firsts;
+    double before = INFINITY;
+    for (size_t row = 0; row < 8; ++row) {
+        const auto first = static_cast<size_t>(losses.of[row].subject.token);
+        firsts.insert(static_cast<int>(first));
+        CHECK(losses.of[row].last_token == losses.of[row].subject.token + 5);
+        const double mean = (made.kl_lost(1, first, 6) + made.kl_lost(3, first, 6)) / 2;
+        CHECK(number(losses, row, "kl_lost_run_1") == Approx(made.kl_lost(1, first, 6)));
+        CHECK(number(losses, row, "kl_lost_run_3") == Approx(made.kl_lost(3, first, 6)));
+        CHECK(mean <= before);
+        before = mean;
+    }
+    CHECK(firsts.size() == 8);
+    for (const auto& column : losses.table.columns)  // not recorded; drops no token
+        for (const char* name : {"kl_lost_run_2", "kl_lost_run_4", "kl_lost_run_5"}) CHECK(column.name != name);
+    RankingOptions of_layer;
+    of_layer.runs = {1};
+    of_layer.layers = {2};
+    const Ranking one = make_ranking(ranking_definition("kl-losses"), reader, of_layer);
+    double sum = 0;
+    for (size_t row = 0; row < 8; ++row) sum += number(one, row, "kl_lost_run_1");
+    const auto layer = made.runs[1].kl_attention_lost.begin() + static_cast<std::ptrdiff_t>(2 * made.n_tokens());
+    CHECK(sum == Approx(std::accumulate(layer, made.runs[1].kl_attention_lost.end(), 0.0)));
+    for (const int run : {2, 4})
+        CHECK(why_not([&] { ranked(reader, "kl-losses", {run}); }).find("kl_attention_lost") != std::string::npos);
+}
+
 TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
     const RankedTrace made;
     const auto reader = made.reader();
@@ -366,7 +417,10 @@ TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
     for (size_t row = 0; row < marks.table.rows.size(); ++row) {
         CHECK(number(marks, row, "lost_run_0") == Approx(0).margin(1e-6));
         CHECK(!is_empty(marks, row, "lost_run_1"));
-        for (const char* name : {"lost_run_4", "lost_run_5"}) CHECK(is_empty(marks, row, name));
+        CHECK(number(marks, row, "kl_lost_run_1") ==
+              Approx(made.kl_lost(1, static_cast<size_t>(marks.of[row].subject.token), 1)));
+        CHECK(number(marks, row, "kl_lost_run_0") == 0);
+        for (const char* name : {"lost_run_4", "lost_run_5", "kl_lost_run_4"}) CHECK(is_empty(marks, row, name));
     }
     const Ranking losses = ranked(reader, "losses", {4, 1, 5});
     for (size_t row = 0; row < losses.table.rows.size(); ++row) {

@@ -378,6 +378,8 @@ TEST_CASE("a merging run beside others, isolated, with questions, several answer
             CHECK(a.merged_cardinality == b.merged_cardinality);
             CHECK(a.output_ids == b.output_ids);
             CHECK(a.step_kl == b.step_kl);
+            CHECK(a.kl_attention_lost == b.kl_attention_lost);
+            CHECK(a.kl_attention_lost.empty() == (run == 0));
         }
     CHECK(shared.kept(0, 1)->merges());
     // Beside nobody else it is the same.

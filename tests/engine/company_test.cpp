@@ -42,6 +42,7 @@ void check_same(const trace::RunRecord& a, const trace::RunRecord& b) {
     CHECK(same_bits(a.step_kl, b.step_kl));
     CHECK(same_bits(a.step_agreement, b.step_agreement));
     CHECK(same_bits(a.output_error, b.output_error));
+    CHECK(same_bits(a.kl_attention_lost, b.kl_attention_lost));
     CHECK(same_bits(a.attention_kept, b.attention_kept));
 }
 

@@ -115,6 +115,7 @@ void check_same_run(const trace::RunRecord& a, const trace::RunRecord& b) {
     CHECK(same_bits(a.step_agreement, b.step_agreement));
     CHECK(same_bits(a.output_error, b.output_error));
     CHECK(same_bits(a.answer_attention, b.answer_attention));
+    CHECK(same_bits(a.kl_attention_lost, b.kl_attention_lost));
 }
 
 void check_failed(const trace::RunRecord& record, const Fault& fault, size_t n_answer) {

@@ -62,6 +62,28 @@ void check_answer_attention(const trace::RunRecord& full, const nlohmann::json& 
     CHECK(largest < 1e-3);
 }
 
+void check_kl_attention_lost(const trace::RunRecord& run, const nlohmann::json& expected, size_t n_layers, size_t n) {
+    REQUIRE(run.kl_attention_lost.size() == n_layers * n);
+    std::vector<double> tokens(n, 0.0), layers(n_layers, 0.0);
+    for (size_t i = 0; i < n_layers * n; ++i) {
+        tokens[i % n] += static_cast<double>(run.kl_attention_lost[i]) / static_cast<double>(n_layers);
+        layers[i / n] += static_cast<double>(run.kl_attention_lost[i]);
+    }
+    const auto expected_tokens = expected["tokens"].get<std::vector<double>>();
+    const auto expected_layers = expected["layers"].get<std::vector<double>>();
+    REQUIRE(expected_tokens.size() == n);
+    REQUIRE(expected_layers.size() == n_layers);
+    const double most = *std::max_element(expected_tokens.begin(), expected_tokens.end());
+    CHECK(most > 0);
+    double worst = 0;
+    for (size_t token = 0; token < n; ++token)
+        worst = std::max(worst, std::abs(tokens[token] - expected_tokens[token]) / most);
+    std::printf("       %s: KL-weighted attention lost within %.1e of the largest\n", run.label.c_str(), worst);
+    CHECK(worst < 2e-3);
+    for (size_t layer = 0; layer < n_layers; ++layer)
+        CHECK(layers[layer] == Approx(expected_layers[layer]).epsilon(5e-3).margin(1e-6));
+}
+
 void compare_changed_passes(const std::string& name) {
     const auto document = golden("engine/pass_changes.json");
     const auto& reference = document["prompts"][name];
@@ -105,6 +127,9 @@ void compare_changed_passes(const std::string& name) {
         REQUIRE(at == found.size());
         CHECK(missed <= 2 * difference.differing + 2);
 
+        if (one.contains("kl_attention_lost"))
+            check_kl_attention_lost(record, one["kl_attention_lost"],
+                                    static_cast<size_t>(model.transformer().shape().n_layers), ids.size());
         const auto kl = one["step_kl"].get<std::vector<float>>();
         REQUIRE(record.step_kl.size() == kl.size());
         double worst = 0.0;

@@ -293,6 +293,8 @@ inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const st
     }
     for (float& kl : r.step_kl) kl = 0.3F * random.next();
     r.step_agreement.back() = 0;
+    r.kl_attention_lost = random.vector(layers * n);
+    for (float& lost : r.kl_attention_lost) lost *= 0.02F;
     return r;
 }
 

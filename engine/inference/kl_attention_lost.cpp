@@ -1,0 +1,168 @@
+#include "engine/inference/kl_attention_lost.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engine/files/parallel.h"
+#include "kernels/linear.h"
+
+namespace kvscope::engine {
+namespace {
+
+constexpr size_t tokens_per_task = 256;
+
+/// The full cache's attention while it reads its own answer, one KV head after another.
+class AnswerWeights {
+ public:
+    AnswerWeights(const Transformer& model, const RunCache& full, const FullReference& answer, int64_t n_context)
+        : model_(model), shape_(model.shape()), full_(full), answer_(answer), n_context_(n_context) {}
+
+    /// (T - 1, H / G, n_keys): row t is of the query behind which token t + 1 is drawn.
+    at::Tensor of(int layer, int head) const {
+        const int64_t d = shape_.head_dim, group = shape_.group();
+        const auto n_queries = static_cast<int64_t>(answer_.tokens.size()) - 1;
+        const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
+                                       .narrow(0, 0, n_queries)
+                                       .view({n_queries, shape_.n_heads, d})
+                                       .narrow(1, head * group, group)
+                                       .to(model_.scalar_type())
+                                       .contiguous();
+        const at::Tensor& behind = answer_.keys_behind[static_cast<size_t>(layer)];
+        const int64_t n_keys = n_context_ + behind.size(1);
+        at::Tensor logits = at::empty({n_queries, group, n_keys}, at::kFloat);
+        RunCache::Scratch scratch;
+        multiply(queries, full_.view(layer, head, n_context_, 0, 0, scratch).keys, n_context_, logits, 0);
+        multiply(queries, behind[head].const_data_ptr(), behind.size(1), logits, n_context_);
+        logits.mul_(model_.attention_scale());
+        hide(layer, logits);
+        return at::softmax(logits, 2);
+    }
+
+ private:
+    void multiply(const at::Tensor& queries, const void* keys, int64_t n, at::Tensor& logits, int64_t first) const {
+        kernels::linear({.dtype = model_.dtype(),
+                         .n_rows = queries.size(0) * queries.size(1),
+                         .in = shape_.head_dim,
+                         .out = n,
+                         .x = queries.const_data_ptr(),
+                         .weight = keys,
+                         .y = logits.data_ptr<float>() + first,
+                         .y_stride = logits.size(2)});
+    }
+
+    /// What a query does not see: later tokens, and those that the layer's sliding window has left behind.
+    void hide(int layer, at::Tensor& logits) const {
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        for (int64_t t = 0; t < logits.size(0); ++t) {
+            const int64_t position = answer_.attention.first_position + t;
+            auto row = logits[t];
+            row.narrow(1, position + 1, logits.size(2) - position - 1).fill_(-std::numeric_limits<float>::infinity());
+            if (window > 0 && position >= window)
+                row.narrow(1, 0, position + 1 - window).fill_(-std::numeric_limits<float>::infinity());
+        }
+    }
+
+    const Transformer& model_;
+    policies::ModelShape shape_;
+    const RunCache& full_;
+    const FullReference& answer_;
+    int64_t n_context_;
+};
+
+bool is_finite(std::span<const float> values) {
+    return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+/// The steps' KL times a query head's weights of the tokens from `first` on, summed; four steps at a time.
+void sum_up(std::span<const float> step_kl, const float* from, int64_t stride, std::span<float> sums) {
+    for (size_t t = 0; t < step_kl.size(); t += 4, from += 4 * stride) {
+        std::array<float, 4> kl{};
+        std::array<const float*, 4> rows;
+        for (size_t k = 0; k < 4; ++k) {
+            const bool is_there = t + k < step_kl.size();
+            if (is_there) kl[k] = step_kl[t + k];
+            rows[k] = is_there ? from + static_cast<int64_t>(k) * stride : from;
+        }
+        for (size_t i = 0; i < sums.size(); ++i)
+            sums[i] += (kl[0] * rows[0][i] + kl[1] * rows[1][i]) + (kl[2] * rows[2][i] + kl[3] * rows[3][i]);
+    }
+}
+
+/// Adds to `lost` (N) what a KV head's query heads lose of the tokens first ... last - 1.
+void add_lost(const ComparedRun& run, const at::Tensor& weights, int layer, size_t first_head, size_t n_heads,
+              std::pair<size_t, size_t> tokens, std::span<double> lost) {
+    const auto [first, last] = tokens;
+    const int64_t n_keys = weights.size(2), group = weights.size(1);
+    for (int64_t q = 0; q < group; ++q) {
+        std::array<float, tokens_per_task> sums{};
+        sum_up(run.step_kl.subspan(1), weights.const_data_ptr<float>() + q * n_keys + static_cast<int64_t>(first),
+               group * n_keys, std::span(sums).first(last - first));
+        const size_t row = (first_head + static_cast<size_t>(q)) / (n_heads / run.kept.n_rows);
+        const auto held = run.kept.held(static_cast<size_t>(layer), row);
+        for (auto at = std::lower_bound(held.begin(), held.end(), first); at != held.end() && *at < last; ++at)
+            sums[*at - first] = 0;
+        for (size_t i = 0; i < last - first; ++i) lost[first + i] += static_cast<double>(sums[i]);
+    }
+}
+
+}  // namespace
+
+ComparedRun::ComparedRun(const trace::RunRecord& record, std::span<const float> kl, int n_layers) : step_kl(kl) {
+    kept.n_layers = static_cast<size_t>(n_layers);
+    kept.n_rows = (record.kept_offsets.size() - 1) / kept.n_layers;
+    kept.offsets = record.kept_offsets;
+    kept.indices = record.kept_indices;
+    kept.token_entry = record.merged_token_entry;
+    if (kept.merges()) kept.find_held_tokens();
+}
+
+at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer, int64_t first) {
+    const auto shape = model.shape();
+    const int64_t n = cache.n_entries(layer, 0), d = shape.head_dim;
+    at::Tensor keys = at::empty({shape.n_kv_heads, n - first, d}, at::TensorOptions().dtype(model.scalar_type()));
+    const size_t entry = static_cast<size_t>(d) * kernels::size_of(model.dtype());
+    RunCache::Scratch scratch;
+    for (int head = 0; head < shape.n_kv_heads; ++head) {
+        const auto* from = static_cast<const char*>(cache.view(layer, head, n, 0, 0, scratch).keys);
+        std::copy_n(from + static_cast<size_t>(first) * entry, static_cast<size_t>(n - first) * entry,
+                    bytes_of(keys[head]));
+    }
+    return keys;
+}
+
+std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
+                                                  const FullReference& answer, int64_t n_context,
+                                                  std::span<const ComparedRun> runs) {
+    const auto shape = model.shape();
+    const auto n = static_cast<size_t>(n_context), n_heads = static_cast<size_t>(shape.n_heads);
+    const AnswerWeights weights(model, full, answer, n_context);
+    const size_t blocks = (n + tokens_per_task - 1) / tokens_per_task;
+    std::vector<std::vector<float>> all(runs.size());
+    for (int layer = 0; layer < shape.n_layers; ++layer) {
+        std::vector<std::vector<double>> lost(runs.size(), std::vector<double>(n, 0.0));
+        for (int head = 0; head < shape.n_kv_heads && answer.tokens.size() > 1; ++head) {
+            const at::Tensor found = weights.of(layer, head);
+            const auto first_head = static_cast<size_t>(head * shape.group());
+            // A task's weights stay near the processor for all runs.
+            checkpoint::parallel_for<char>(static_cast<int64_t>(blocks), [&](int64_t block, char&) {
+                const size_t first = static_cast<size_t>(block) * tokens_per_task;
+                for (size_t i = 0; i < runs.size(); ++i)
+                    add_lost(runs[i], found, layer, first_head, n_heads, {first, std::min(n, first + tokens_per_task)},
+                             lost[i]);
+            });
+        }
+        for (size_t i = 0; i < runs.size(); ++i)
+            for (const double value : lost[i])
+                all[i].push_back(static_cast<float>(value / static_cast<double>(n_heads)));
+    }
+    for (size_t i = 0; i < runs.size(); ++i)
+        if (!is_finite(runs[i].step_kl)) all[i].clear();
+    return all;
+}
+
+}  // namespace kvscope::engine
