@@ -37,9 +37,13 @@ template <class Number>
 std::string read_whole_number(std::string& text) {
     const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
     const auto value = whole_text_as<Number>(digits);
-    if (!value)
-        return out_of_range(text, fmt::format("a whole number from {} to {}", std::numeric_limits<Number>::min(),
-                                              std::numeric_limits<Number>::max()));
+    if (!value) {
+        const bool is_whole = !digits.empty() && digits.find_first_not_of("-0123456789") == std::string_view::npos;
+        return out_of_range(text, !is_whole
+                                      ? "a whole number in digits"
+                                      : fmt::format("a whole number from {} to {}", std::numeric_limits<Number>::min(),
+                                                    std::numeric_limits<Number>::max()));
+    }
     text = std::to_string(*value);
     return {};
 }

@@ -53,7 +53,10 @@ const std::string rankings_window = DrivenApp::window_of("Rankings###rankings");
 void click_row(DrivenApp& driven, size_t row) {
     driven.drive([&](ImGuiTestContext& c) {
         c.SetRef(rankings_window.c_str());
-        c.ItemClick(("**/$$" + std::to_string(row) + "/##ranked row").c_str());
+        const std::string item = "**/$$" + std::to_string(row) + "/##ranked row";
+        const ImRect row_at = c.ItemInfo(item.c_str()).RectFull;
+        c.MouseMoveToPos({row_at.Min.x + 40, row_at.GetCenter().y});  // it may be wider than the view
+        c.MouseClick();
     });
     driven.settle();
 }

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/token_report.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_source.h"
@@ -74,6 +75,30 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
                                           session.look(run_at(session, third, 0, 1)).trace});
     const std::string text = ExportDialog::text(*table, "csv");
     CHECK(text.find(session.look(run_at(session, third, 0, 1)).trace) != std::string::npos);
+
+    // Of a range, how many of its tokens each run keeps.
+    Cursor range = session.cursor();
+    range.first_token = 5;
+    range.last_token = 16;
+    session.selection.set(range);
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.Yield(3);
+        table = driven.app().views().at(0)->view->table();
+    });
+    REQUIRE(table);
+    CHECK(table->title == "Where tokens 5 to 16 are kept");
+    REQUIRE(table->columns.at(2).name == "tokens_kept");
+    const RunKey run = run_at(session, first, 0, 1);
+    const auto reports = analysis::span_report(*session.document(run)->reader(), 0, 5, 16);
+    bool is_there = false;
+    for (const auto& row : table->rows) {
+        if (std::get<std::string>(row.cells.at(1)) != session.look(run).run) continue;
+        is_there = true;
+        CHECK(std::get<int64_t>(row.cells.at(2)) == static_cast<int64_t>(reports.at(1).n_tokens_kept));
+    }
+    CHECK(is_there);
+    CHECK(driven.shown_text().find("12 tokens: some kept somewhere by") != std::string::npos);
 }
 
 TEST_CASE("the spectrum of a head alone follows the selected KV head, or the selected query head") {

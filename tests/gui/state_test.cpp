@@ -86,8 +86,10 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     });
     const auto pins = session.focus()->pins[0];
     REQUIRE(pins.size() == 1);
+    const auto told = [&] { return driven.app().notices().back(); };
 
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(told() == "Undone: pins");
     CHECK(session.focus()->pins[0].empty());
     CHECK(session.cursor().has_tokens());
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
@@ -95,17 +97,21 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     CHECK(session.pair.a);
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
     CHECK(!session.pair.a);
+    CHECK(told() == "Undone: A and B");
     CHECK(session.mark == "w12");
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
     CHECK(session.mark.empty());
+    CHECK(told() == "Undone: mark");
     CHECK(!session.is_visible(second));
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
     CHECK(session.is_visible(second));
+    CHECK(told() == "Undone: shown runs");
     for (int i = 0; i < 5; ++i) press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
     CHECK(!session.is_visible(second));
     CHECK(session.mark == "w12");
     CHECK(session.pair.a);
     CHECK(session.focus()->pins[0] == pins);
+    CHECK(told() == "Done again: pins");
 }
 
 TEST_CASE("a splitter that was dragged goes back by undo") {
@@ -130,6 +136,30 @@ TEST_CASE("a splitter that was dragged goes back by undo") {
     CHECK(width() == Approx(before).margin(1));
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
     CHECK(width() == Approx(after).margin(1));
+}
+
+TEST_CASE("a splitter that is dragged to the end leaves the views beside it a legible height") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.layout = "compare";
+    DrivenApp driven(options);
+    driven.settle();
+    const ImGuiWindow* below = ImGui::FindWindowByName("Cost###cost-1");
+    const ImGuiWindow* middle = ImGui::FindWindowByName("Difference###difference-1");
+    REQUIRE(below);
+    REQUIRE(middle);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.MouseMoveToPos({below->Pos.x + below->Size.x / 2, below->Pos.y - ImGui::GetFrameHeight() - 1});
+        for (ImGuiDockNode* node = below->DockNode; node; node = node->ParentNode)
+            if (node->IsSplitNode() && node->SplitAxis == ImGuiAxis_Y)
+                c.MouseMoveToPos({below->Pos.x + below->Size.x / 2, node->ChildNodes[1]->Pos.y - 1});
+        c.MouseDown();
+        c.MouseMoveToPos({below->Pos.x + below->Size.x / 2, 30});
+        c.MouseUp();
+        c.Yield(8);
+    });
+    CHECK(middle->Size.y > 4 * ImGui::GetTextLineHeight());
 }
 
 TEST_CASE("a tab that was moved to another place goes back by undo, and one that was dragged out") {

@@ -206,7 +206,8 @@ void RunInWindow::keep_partial_answers(Session& session) {
         record.output_ids = answers_[run];
         record.output_text = model_->answer_text(answers_[run]);
         if (!ended_.contains(static_cast<int>(run)))
-            record.message = fmt::format("cancelled: {} tokens of its answer were decoded", answers_[run].size());
+            record.message = fmt::format("cancelled: {} tokens of its answer were decoded",
+                                         analysis::format_count(static_cast<int64_t>(answers_[run].size())));
         records[static_cast<int>(run)] = std::move(record);
     }
     if (!records.empty()) session.document(document_)->set_pending_runs(answered_, std::move(records));

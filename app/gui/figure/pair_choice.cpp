@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -13,7 +14,17 @@
 namespace kvscope::gui {
 namespace {
 
-float choice_width(const Session& session) { return (session.documents().size() > 1 ? 19 : 13) * ImGui::GetFontSize(); }
+/// Of labels that a person gave some are long: they are whole where there is room.
+float choice_width(const Session& session) {
+    const float em = ImGui::GetFontSize();
+    const auto [a, b] = session.compared();
+    float widest = 0;
+    for (const RunKey& run : {a, b})
+        if (run.valid()) widest = std::max(widest, ImGui::CalcTextSize(session.look(run).label.c_str()).x);
+    const float around = ImGui::GetFrameHeight() + 3 * ImGui::GetStyle().FramePadding.x;
+    const float room = std::max(ImGui::GetContentRegionMax().x - 4 * em, 13 * em);
+    return std::min(std::clamp(widest + around, 13 * em, 24 * em), room);
+}
 
 void choose_run(const Context& context, const char* letter, const char* view, const RunKey& shown,
                 std::optional<RunKey>& slot) {

@@ -37,8 +37,9 @@ std::optional<std::vector<const Document*>> with_same_tokens(Session& session, c
 bool add_runs(Session& session, const Document& document, const TokenQuestion& asked, const TaskSlot<SpanReports>& slot,
               std::vector<RunOfToken>& runs) {
     const trace::Reader& reader = *document.reader();
-    if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return true;
-    const auto answer = ask_span_reports(session, slot, document, asked.token, asked.token);
+    const int64_t n = reader.prompt(document.prompt).visible_tokens();
+    if (asked.token >= n) return true;
+    const auto answer = ask_span_reports(session, slot, document, asked.token, std::min(asked.last_token, n - 1));
     if (!answer.current) return false;
     if (!answer.value) return true;
     for (const auto& [key, report] : answer.value->runs) {
@@ -63,8 +64,9 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     ImGui::SameLine();
     const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
     std::string heads = report.n_keeping_any == 0 ? "dropped"
-                        : is_narrow               ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
-                                    : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
+                        : report.n_tokens > 1 ? fmt::format("{} of {} tokens", report.n_tokens_kept, report.n_tokens)
+                        : is_narrow           ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
+                                              : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
     // Of a token that shares its entries with others, what it has of them.
     if (report.n_merging > 0 && !is_narrow)
         heads += fmt::format(", {} entries", analysis::format_number(report.n_entries, 2));
@@ -78,7 +80,8 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     if (ImGui::IsItemHovered()) {
         Cursor over = session.cursor();
         over.run = key;
-        over.first_token = over.last_token = asked.token;
+        over.first_token = asked.token;
+        over.last_token = asked.last_token;
         if (!asked.is_hover) session.set_hover(over);
         ImGui::SetTooltip("%s%s%s", look.trace.c_str(), look.trace.empty() ? "" : ": ", report.sentence.c_str());
     }
@@ -87,22 +90,30 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
 }
 
 Table table_of_runs(const Session& session, const std::vector<RunOfToken>& reports, const PromptText& prompt,
-                    int64_t token) {
+                    const TokenQuestion& asked) {
     using analysis::ColumnType;
-    Table table{
-        "kept", fmt::format("Where token {} ({}) is kept", token, prompt.tokens[static_cast<size_t>(token)]), {}, {}};
+    const bool is_range = asked.n_tokens() > 1;
+    const std::string title = is_range ? fmt::format("Where tokens {} to {} are kept", asked.token, asked.last_token)
+                                       : fmt::format("Where token {} ({}) is kept", asked.token,
+                                                     prompt.tokens[static_cast<size_t>(asked.token)]);
+    Table table{"kept", title, {}, {}};
     const bool several = session.documents().size() > 1;
     if (several) table.columns.push_back({"trace", "Trace", ""});
-    table.columns.insert(table.columns.end(), {{"run", "Run", ""},
-                                               {"heads_keeping", "Heads that keep it", "", ColumnType::integer},
-                                               {"entries", "Entries", "", ColumnType::real, 2},
-                                               {"heads", "Heads", "", ColumnType::integer},
-                                               {"layers", "Layers that keep it", ""}});
+    table.columns.push_back({"run", "Run", ""});
+    if (is_range) table.columns.push_back({"tokens_kept", "Tokens kept in any head", "", ColumnType::integer});
+    table.columns.insert(
+        table.columns.end(),
+        {{"heads_keeping", is_range ? "Heads that keep any" : "Heads that keep it", "", ColumnType::integer},
+         {"entries", "Entries", "", ColumnType::real, 2},
+         {"heads", "Heads", "", ColumnType::integer},
+         {"layers", is_range ? "Layers that keep all" : "Layers that keep it", ""}});
     for (const auto& [run, report] : reports) {
         const RunLook look = session.look(run);
         analysis::Row row;
         if (several) row.cells.emplace_back(look.trace);
-        row.cells.insert(row.cells.end(), {look.run, static_cast<int64_t>(report.n_keeping_any), report.n_entries,
+        row.cells.emplace_back(look.run);
+        if (is_range) row.cells.emplace_back(static_cast<int64_t>(report.n_tokens_kept));
+        row.cells.insert(row.cells.end(), {static_cast<int64_t>(report.n_keeping_any), report.n_entries,
                                            static_cast<int64_t>(report.n_places),
                                            fmt::format("{}", fmt::join(report.layers_keeping_all, " "))});
         table.rows.push_back(std::move(row));
@@ -129,7 +140,10 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
     if (reports.empty()) return {};
     const auto n_keeping = std::count_if(reports.begin(), reports.end(),
                                          [](const RunOfToken& each) { return each.report.n_keeping_any > 0; });
-    ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, reports.size()).c_str());
+    const std::string of = asked.n_tokens() > 1
+                               ? fmt::format("{} tokens: some ", analysis::format_count(asked.n_tokens()))
+                               : std::string();
+    ImGui::SeparatorText(fmt::format("{}kept somewhere by {} of {} runs", of, n_keeping, reports.size()).c_str());
     std::set<int> documents;
     for (const RunOfToken& each : reports) documents.insert(each.run.document);
     const size_t n_lines = reports.size() + (documents.size() > 1 ? documents.size() : 0);
@@ -144,7 +158,7 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
         draw_run(context, each.run, each.report, asked);
     }
     ImGui::EndChild();
-    return table_of_runs(context.session, reports, prompt, asked.token);
+    return table_of_runs(context.session, reports, prompt, asked);
 }
 
 }  // namespace kvscope::gui

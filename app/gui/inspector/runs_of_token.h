@@ -23,7 +23,8 @@ std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const
                                                          const Document& document, const PromptText& prompt,
                                                          const TokenQuestion& asked);
 
-/// A line for each of them that is still there: in how many heads it keeps the token. A click selects the run.
+/// A line for each of them that is still there: in how many heads it keeps the token, or how
+/// many tokens of a range. A click selects the run.
 /// @returns the same as a table; without rows: nothing is drawn
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
                                    const TokenQuestion& asked);

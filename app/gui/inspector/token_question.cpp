@@ -9,7 +9,8 @@ TokenQuestion token_question(const Session& session) {
     for (const bool is_hover : {false, true}) {
         const Cursor cursor = is_hover ? session.hover() : session.cursor();
         if (!cursor.has_tokens()) continue;
-        TokenQuestion asked{cursor.run, cursor.first_token, is_hover};
+        TokenQuestion asked{cursor.run, cursor.first_token, is_hover,
+                            is_hover ? cursor.first_token : cursor.last_token};
         if (!usable(asked.run)) {
             for (const RunKey& key : session.visible_runs(true)) {
                 if (cursor.run.document >= 0 && key.document != cursor.run.document) continue;

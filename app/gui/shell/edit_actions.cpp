@@ -16,10 +16,15 @@ namespace {
 void add_history_actions(MenuActions& menu, const ActionTargets& on) {
     UndoHistory& undo = on.undo;
     Session& session = on.session;
+    const auto tell = [&notices = on.notices](const char* way, const std::string& what) {
+        if (!what.empty()) notices.add(std::string(way) + ": " + what);
+    };
     menu.add(
-        "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [&undo] { undo.undo(); }, [&undo] { return undo.can_undo(); });
+        "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [&undo, tell] { tell("Undone", undo.undo()); },
+        [&undo] { return undo.can_undo(); });
     menu.add(
-        "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo] { undo.redo(); }, [&undo] { return undo.can_redo(); });
+        "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo, tell] { tell("Done again", undo.redo()); },
+        [&undo] { return undo.can_redo(); });
     menu.add(
         "Selection back", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
         [&session] { return session.selection.can_go_back(); }, true);

@@ -1,5 +1,7 @@
 #include "app/gui/shell/undo_history.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -69,7 +71,25 @@ void UndoHistory::complete_step() {
     if (!steps_.empty()) steps_.back().layout = views_.state();
 }
 
-void UndoHistory::go_to(const Step& step) {
+std::string UndoHistory::difference(const Step& now, const Step& wanted) {
+    const Choices &a = now.choices, &b = wanted.choices;
+    std::vector<std::string> what;
+    const auto add = [&](bool is_other, const char* name) {
+        if (is_other) what.emplace_back(name);
+    };
+    add(a.cursor != b.cursor, "selection");
+    add(a.a != b.a || a.b != b.b || a.pair_alone != b.pair_alone, "A and B");
+    add(a.mark != b.mark, "mark");
+    add(a.prompts != b.prompts, "prompt");
+    add(a.hidden != b.hidden, "shown runs");
+    add(a.pins != b.pins, "pins");
+    add(a.labels != b.labels, "labels");
+    add(a.views != b.views, "views");
+    add(a.views == b.views && now.places != wanted.places, "places of views");
+    return fmt::format("{}", fmt::join(what, ", "));
+}
+
+std::string UndoHistory::go_to(const Step& step) {
     const Step now = present();
     const Choices& wanted = step.choices;
     if (now.choices.views != wanted.views || now.places != step.places) views_.restore(step.layout, true);
@@ -98,20 +118,21 @@ void UndoHistory::go_to(const Step& step) {
         document->annotations_changed = true;
     }
     frames_of_input_ = 0;
+    return difference(now, step);
 }
 
-void UndoHistory::undo() {
-    if (!can_undo()) return;
+std::string UndoHistory::undo() {
+    if (!can_undo()) return {};
     undone_.push_back(steps_.back());
     steps_.pop_back();
-    go_to(steps_.back());
+    return go_to(steps_.back());
 }
 
-void UndoHistory::redo() {
-    if (!can_redo()) return;
+std::string UndoHistory::redo() {
+    if (!can_redo()) return {};
     steps_.push_back(undone_.back());
     undone_.pop_back();
-    go_to(steps_.back());
+    return go_to(steps_.back());
 }
 
 }  // namespace kvscope::gui

@@ -22,8 +22,9 @@ class UndoHistory {
 
     bool can_undo() const { return steps_.size() > 1; }
     bool can_redo() const { return !undone_.empty(); }
-    void undo();
-    void redo();
+    /// @returns what came back, in a few words: "selection, A and B"; empty where there is nothing to undo
+    std::string undo();
+    std::string redo();
 
     /// @param has_input in this frame: what changes now, and in the next few frames, is a person's doing
     void begin_frame(bool has_input);
@@ -55,7 +56,9 @@ class UndoHistory {
     };
     void remember();
     Step present() const;  ///< without `layout`
-    void go_to(const Step& step);
+    /// @returns what is another now
+    std::string go_to(const Step& step);
+    static std::string difference(const Step& now, const Step& wanted);
 
     Session& session_;
     OpenViews& views_;

@@ -134,7 +134,9 @@ void FurtherQuestions::draw_field(Context& context) {
         ImGui::SetItemTooltip(is_open_ ? "hide the further answers" : "show the further answers");
         ImGui::SameLine();
     }
-    const std::string all = fmt::format("Ask all {} shown", shown.size());
+    const std::string all = shown.empty()       ? "Ask all shown"
+                            : shown.size() == 1 ? "Ask the one shown"
+                                                : fmt::format("Ask all {} shown", shown.size());
     ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
     const bool entered =
         ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);

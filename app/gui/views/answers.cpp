@@ -145,6 +145,19 @@ class AnswersView : public View {
 
     // ---- the prompt ------------------------------------------------------------------------------------------------
 
+    /// Of one trace its question, of several a line for each.
+    static std::string questions_of_traces(const Session& session, const Document& shown) {
+        if (session.documents().size() == 1) return shown.reader()->prompt(shown.prompt).question;
+        std::string lines;
+        for (const auto& document : session.documents()) {
+            if (document->prompt >= document->reader()->n_prompts()) continue;
+            const std::string& question = document->reader()->prompt(document->prompt).question;
+            lines += fmt::format("{}{}: {}", lines.empty() ? "" : "\n", session.name_of(*document),
+                                 question.empty() ? "no question" : question);
+        }
+        return lines;
+    }
+
     void draw_header(Context& context, const Document& document) {
         const Session& session = context.session;
         const auto& attributes = document.reader()->prompt(document.prompt);
@@ -162,16 +175,19 @@ class AnswersView : public View {
         if (attributes.question.empty()) {
             ImGui::TextDisabled("no question apart from the context");
         } else {
+            const std::string question = session.documents().size() > 1
+                                             ? fmt::format("{}: {}", session.name_of(document), attributes.question)
+                                             : attributes.question;
             const char* seen = attributes.query_aware ? "policies saw it" : "policies did not see it";
             const float space = ImGui::GetStyle().ItemSpacing.x;
             const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(seen).x - space;
             if (room > 6 * ImGui::GetFontSize()) {
-                text_item(beginning_that_fits(attributes.question, room));
-                ImGui::SetItemTooltip("%s", attributes.question.c_str());
+                text_item(beginning_that_fits(question, room));
+                ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
                 ImGui::SameLine();
             }
             ImGui::TextDisabled("%s", seen);
-            ImGui::SetItemTooltip("%s", attributes.question.c_str());
+            ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
         }
         if (attributes.truncated) {
             ImGui::SameLine();
@@ -323,7 +339,8 @@ class AnswersView : public View {
         };
         note(answer.label, context.theme.ink);
         note(answer.has_ended ? "stopped behind its answer"
-                              : fmt::format("stopped: {} tokens of its answer were decoded", answer.n_tokens),
+                              : fmt::format("stopped: {} tokens of its answer were decoded",
+                                            analysis::format_count(answer.n_tokens)),
              context.theme.warning);
         AnswerOutput so_far;
         so_far.text = answer.text + (answer.has_ended ? "" : " …");

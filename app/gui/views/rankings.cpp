@@ -149,12 +149,25 @@ class RankingsView : public View {
 
     static bool is_long_text(const Column& column) { return column.type == ColumnType::text && column.name == "text"; }
 
-    static void setup_column(const Column& column) {
+    /// Of the long text: what the headings of the others leave, so that they are seen beside it.
+    static float text_width_of(const std::vector<Column>& columns) {
+        const float em = ImGui::GetFontSize();
+        float others = ImGui::GetStyle().ScrollbarSize;
+        for (const Column& column : columns)
+            if (!is_long_text(column))
+                others += ImGui::CalcTextSize(heading_of(column).c_str()).x + 2 * ImGui::GetStyle().CellPadding.x + em;
+        return std::clamp(ImGui::GetContentRegionAvail().x - others, 12 * em, 48 * em);
+    }
+
+    static std::string heading_of(const Column& column) {
         const std::string name = column.title.empty() ? column.name : column.title;
+        return column.unit.empty() ? name : fmt::format("{} ({})", name, column.unit);
+    }
+
+    static void setup_column(const Column& column, float long_text_width) {
         ImGuiTableColumnFlags flags = column.type == ColumnType::text ? 0 : ImGuiTableColumnFlags_PreferSortDescending;
         if (is_long_text(column)) flags |= ImGuiTableColumnFlags_WidthFixed;
-        ImGui::TableSetupColumn((column.unit.empty() ? name : fmt::format("{} ({})", name, column.unit)).c_str(), flags,
-                                is_long_text(column) ? 32 * ImGui::GetFontSize() : 0);
+        ImGui::TableSetupColumn(heading_of(column).c_str(), flags, is_long_text(column) ? long_text_width : 0);
     }
 
     /// @returns whether the mouse is above the rows, where a right click has the headings' own menu
@@ -185,9 +198,10 @@ class RankingsView : public View {
                                           ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
         const std::string id = fmt::format("ranking {} {}", rows.ranking, columns.size());
+        const float long_text_width = text_width_of(columns);
         if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()), flags)) return;
         ImGui::TableSetupScrollFreeze(0, 1);
-        for (const Column& column : columns) setup_column(column);
+        for (const Column& column : columns) setup_column(column, long_text_width);
         const bool on_heading = draw_headings(static_cast<int>(columns.size()));
         take_order();
         ImGuiListClipper clipper;
