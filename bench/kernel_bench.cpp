@@ -28,6 +28,7 @@
 #include "kernels/rope.h"
 #include "kernels/stored_numbers.h"
 #include "kernels/swiglu.h"
+#include "kernels/weight_format.h"
 #include "kernels/window_attention.h"
 
 using namespace kvscope::kernels;
@@ -323,6 +324,47 @@ void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks
         print_row(name, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
 }
 
+/// The same with weights as a file holds them: what they take from memory, and products beside the processor's peak.
+void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t in, int64_t out, int copies,
+                  const Peaks& peaks, double products) {
+    const auto x = random_values<bf16>(static_cast<size_t>(rows * in), 1);
+    const size_t bytes = row_bytes(format, in) * static_cast<size_t>(out);
+    const std::vector<std::vector<uint8_t>> weights(static_cast<size_t>(copies), std::vector<uint8_t>(bytes, 0x21));
+    std::vector<bf16> y(static_cast<size_t>(rows * out));
+    const double seconds = shortest([&] {
+        for (const auto& weight : weights)
+            linear({.dtype = DType::bf16,
+                    .n_rows = rows,
+                    .in = in,
+                    .out = out,
+                    .x = x.data(),
+                    .weight = weight.data(),
+                    .format = format,
+                    .y = y.data(),
+                    .y_dtype = DType::bf16});
+    });
+    const std::string title = std::string("linear ") + name + " " + std::to_string(rows) + " rows, " +
+                              std::to_string(in) + " to " + std::to_string(out);
+    const double once = seconds / copies;
+    if (rows <= 2)
+        print_row(title, once, static_cast<double>(bytes), "GB/s", peaks.bandwidth);
+    else
+        print_row(title, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
+}
+
+void bench_stored_products(const Peaks& peaks, double products) {
+    const std::pair<const char*, WeightFormat> formats[] = {
+        {"q4_0", WeightFormat::q4_0}, {"q4_1", WeightFormat::q4_1}, {"q5_0", WeightFormat::q5_0},
+        {"q5_1", WeightFormat::q5_1}, {"q8_0", WeightFormat::q8_0}, {"q2_k", WeightFormat::q2_k},
+        {"q3_k", WeightFormat::q3_k}, {"q4_k", WeightFormat::q4_k}, {"q5_k", WeightFormat::q5_k},
+        {"q6_k", WeightFormat::q6_k}};
+    for (const auto& [name, format] : formats)
+        for (const int64_t rows : {1, 13})
+            bench_stored(name, format, rows, 768, 3072, 60, peaks, products);
+    bench_stored("q8_0", WeightFormat::q8_0, 1, 576, 49152, 1, peaks, products);
+    for (const int64_t rows : {1, 2, 4, 13, 24}) bench_stored("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
+}
+
 template <class T>
 void bench_linears(const Peaks& peaks, double products) {
     for (const int64_t rows : {1, 2, 4, 8, 13, 24}) bench_linear<T>(rows, 576, 3072, 60, peaks, products);
@@ -360,7 +402,7 @@ void bench_elementwise(double peak) {
 
 void usage(std::FILE* to) {
     std::fprintf(to,
-                 "usage: kvscope_kernel_bench [prefill|decode|window|linear|elementwise]...   (all without arguments)\n"
+                 "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|elementwise]...   (all without arguments)\n"
                  "Rates of the CPU kernels beside the processor's measured peaks.\n"
                  "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
                  "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
@@ -400,6 +442,7 @@ int run(const std::vector<std::string>& parts) {
         bench_window<bf16>(model, 4096, 32, peaks.f32);
         bench_window<float>(model, 4096, 32, peaks.f32);
     }
+    if (wanted("stored")) bench_stored_products(peaks, bf16_peak);
     if (wanted("linear")) {
         bench_linears<bf16>(peaks, bf16_peak);
         bench_linears<float>(peaks, peaks.f32);
@@ -414,8 +457,9 @@ int main(int argc, char** argv) {
     const std::vector<std::string> parts(argv + 1, argv + argc);
     for (const std::string& part : parts) {
         if (part == "-h" || part == "--help") return usage(stdout), 0;
-        if (part != "prefill" && part != "decode" && part != "window" && part != "linear" && part != "elementwise") {
-            std::fprintf(stderr, "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, elementwise\n",
+        if (part != "prefill" && part != "decode" && part != "window" && part != "linear" && part != "stored" &&
+            part != "elementwise") {
+            std::fprintf(stderr, "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, stored, elementwise\n",
                          part.c_str());
             return usage(stderr), 2;
         }

@@ -21,6 +21,20 @@ constexpr bf16 bf16_from_float(float value) {
     return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
+/// IEEE 754 binary16, subnormals included; a storage type, too.
+struct half {
+    uint16_t bits;
+};
+
+constexpr float to_float(half value) {
+    const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = value.bits & 0x7fffu;
+    // Shifted into place the exponent is 112 too small; infinities and NaNs need another 112.
+    const uint32_t shifted = (magnitude << 13) + (112u << 23) + (magnitude >= 0x7c00u ? 112u << 23 : 0u);
+    // A subnormal is its mantissa times 2^-24.
+    const auto subnormal = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f);
+    return std::bit_cast<float>(sign | (magnitude < 0x0400u ? subnormal : shifted));
+}
+
 /// Rounds to T, which is float (unchanged) or bf16.
 template <class T>
 constexpr T from_float(float value);

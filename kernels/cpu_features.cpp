@@ -16,7 +16,8 @@ SimdLevel detect() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     // __builtin_cpu_supports also asks whether the operating system saves the wide registers.
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return SimdLevel::generic;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
+        return SimdLevel::generic;
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (!avx512) return SimdLevel::avx2;

@@ -4,7 +4,7 @@
 #include "kernels/bf16.h"
 #include "kernels/cpu/level_kernels.h"
 
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #include "kernels/cpu/level_body.h"
 #include "kernels/cpu/simd_avx2.h"
 

@@ -7,7 +7,7 @@
 // GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma,f16c,prefer-vector-width=512")
 #include "kernels/cpu/level_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
@@ -120,6 +120,7 @@ LevelKernels kernels() {
     all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
     all.decode_segment = decode_segment;
     all.linear_bf16 = linear_kernel<LinearBody<Simd, PairFactors>>();
+    all.decode_bf16 = WeightBlocksBody<Simd>::decode<bf16>;
     return all;
 }
 

@@ -6,12 +6,13 @@
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/stored_numbers_body.h"
+#include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
 
 template <class Linear>
 constexpr LinearKernel linear_kernel() {
-    return {Linear::packed_bytes, Linear::panel_bytes, Linear::pack_rows, Linear::multiply};
+    return {Linear::packed_bytes, Linear::panel_bytes, Linear::decoded_bytes, Linear::pack_rows, Linear::multiply};
 }
 
 /// What a level computes that has no instruction for bf16: it is widened. Included behind the level's target pragma, as
@@ -34,6 +35,8 @@ constexpr LevelKernels kernels_of_level() {
         Stored::add_weighted,
         linear_kernel<LinearBody<Simd, F32Factors<Simd>>>(),
         linear_kernel<LinearBody<Simd, WidenedFactors<Simd>>>(),
+        WeightBlocksBody<Simd>::template decode<float>,
+        WeightBlocksBody<Simd>::template decode<bf16>,
     };
 }
 

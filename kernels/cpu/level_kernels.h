@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/attention_decode.h"
+#include "kernels/bf16.h"
 #include "kernels/cpu/attention_block.h"
 #include "kernels/cpu/linear_task.h"
 #include "kernels/log_softmax.h"
@@ -11,6 +12,7 @@
 #include "kernels/rope.h"
 #include "kernels/stored_numbers.h"
 #include "kernels/swiglu.h"
+#include "kernels/weight_format.h"
 
 namespace kvscope::kernels {
 
@@ -47,6 +49,9 @@ struct LevelKernels {
     void (*add_weighted)(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
                          float* sums);
     LinearKernel linear_f32, linear_bf16;
+    /// Weights [begin, begin + count) of a row, multiples of 32 where the format has blocks.
+    void (*decode_f32)(WeightFormat format, const void* row, int64_t begin, int64_t count, float* out);
+    void (*decode_bf16)(WeightFormat format, const void* row, int64_t begin, int64_t count, bf16* out);
 };
 
 /// Those of simd_level().

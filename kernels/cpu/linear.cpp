@@ -28,6 +28,9 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
     const int64_t x_stride = problem.x_stride ? problem.x_stride : problem.in;
     const int64_t y_stride = problem.y_stride ? problem.y_stride : problem.out;
     const size_t element = size_of(problem.dtype);
+    const WeightFormat format = problem.format.value_or(format_of(problem.dtype));
+    const bool is_stored = format != format_of(problem.dtype);
+    const size_t weight_bytes = row_bytes(format, problem.in);
     const auto* x = static_cast<const char*>(problem.x) + static_cast<size_t>(first * x_stride) * element;
     const auto* weight = static_cast<const char*>(problem.weight);
     auto* y = static_cast<char*>(problem.y) + static_cast<size_t>(first * y_stride) * size_of(problem.y_dtype);
@@ -42,7 +45,8 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
     const size_t packed_bytes = aligned(static_cast<size_t>(n_rows) * row_bytes);
     const size_t result_bytes = aligned(static_cast<size_t>(rows_of_part * kLinearPanel) * sizeof(float));
     const size_t panel_bytes = packs ? aligned(kernel.panel_bytes(problem.in)) : 0;
-    const size_t thread_bytes = (result_bytes + panel_bytes + 4095) / 4096 * 4096;
+    const size_t decoded_bytes = is_stored ? aligned(kernel.decoded_bytes(problem.in)) : 0;
+    const size_t thread_bytes = (result_bytes + panel_bytes + decoded_bytes + 4095) / 4096 * 4096;
     thread_local Workspace workspace;
     auto* packed = static_cast<char*>(workspace.reserve(packed_bytes + thread_bytes * static_cast<size_t>(threads)));
 
@@ -67,7 +71,10 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
             LinearTask task;
             task.x = packed + static_cast<size_t>(row) * row_bytes;
             task.n_rows = std::min(rows_of_part, n_rows - row);
-            task.weight = weight + static_cast<size_t>(output * problem.in) * element;
+            task.weight = weight + static_cast<size_t>(output) * weight_bytes;
+            task.row_bytes = weight_bytes;
+            task.format = format;
+            task.decoded = is_stored ? own + result_bytes + panel_bytes : nullptr;
             task.in = problem.in;
             task.n_outputs = std::min(kLinearPanel, problem.out - output);
             task.bias = problem.bias ? problem.bias + output : nullptr;
@@ -90,6 +97,8 @@ void linear(const Linear& problem) {
         throw std::invalid_argument("linear: sizes must be positive");
     if (problem.n_rows == 0) return;
     if (!problem.x || !problem.weight || !problem.y) throw std::invalid_argument("linear: an array is missing");
+    if (problem.format && problem.in % block_of(*problem.format).n != 0)
+        throw std::invalid_argument("linear: a row of the weight is not made of its format's whole blocks");
     const LevelKernels& level = level_kernels();
     const LinearKernel& kernel = problem.dtype == DType::bf16 ? level.linear_bf16 : level.linear_f32;
     const auto fitting = static_cast<int64_t>(x_bytes / kernel.packed_bytes(problem.in));

@@ -6,6 +6,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu/linear_task.h"
+#include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
 
@@ -79,6 +80,9 @@ struct LinearBody {
         return static_cast<size_t>(outputs * block_elements(in)) * sizeof(elem);
     }
 
+    /// Of a stretch of decoded weights.
+    static size_t decoded_bytes(int64_t in) { return static_cast<size_t>(kStretch * block_elements(in)) * sizeof(T); }
+
     static void pack_rows(const void* x, int64_t stride, int64_t n_rows, int64_t in, void* packed) {
         const int64_t width = packed_elems(in);
         for (int64_t row = 0; row < n_rows; ++row) {
@@ -100,10 +104,11 @@ struct LinearBody {
     }
 
  private:
-    /// Blocks as equal as whole steps allow.
+    /// Blocks as equal as whole steps, and the 32 weights that stored formats hold together, allow.
     static int64_t block_elements(int64_t in) {
+        constexpr int64_t together = kStep > 32 ? kStep : 32;
         const int64_t n_blocks = (in + kBlock - 1) / kBlock;
-        return packed_elems((in + n_blocks - 1) / n_blocks);
+        return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;
     }
 
     /// A step's elements [0, count) and zeros.
@@ -256,25 +261,43 @@ struct LinearBody {
             with_count<n - 1>(count, call);
     }
 
-    template <int R>
-    static void rows_of_weight(const LinearTask& task, int64_t output, int64_t begin, const T* (&rows)[R]) {
-        for (int r = 0; r < R; ++r) {  // beyond the last one that one again; nobody reads what comes of it
-            const int64_t o = output + r < task.n_outputs ? output + r : task.n_outputs - 1;
-            rows[r] = static_cast<const T*>(task.weight) + o * task.in + begin;
+    /// A block of some of a task's rows of the weight, as T.
+    struct WeightRows {
+        const T* first = nullptr;  ///< of the row number `begin`
+        int64_t stride = 0, begin = 0, end = 0;
+
+        /// Beyond the last one that one again; nobody reads what comes of it.
+        template <int R>
+        void get(int64_t output, const T* (&rows)[R]) const {
+            for (int r = 0; r < R; ++r) rows[r] = first + ((output + r < end ? output + r : end - 1) - begin) * stride;
         }
+    };
+
+    /// Rows [begin, end) of the weight: where they lie, or decoded.
+    static WeightRows rows_of_weight(const LinearTask& task, int64_t begin, int64_t end, int64_t from, int64_t count) {
+        const auto* stored = static_cast<const char*>(task.weight);
+        if (task.decoded == nullptr)
+            return {static_cast<const T*>(task.weight) + begin * task.in + from, task.in, begin, end};
+        T* decoded = static_cast<T*>(task.decoded);
+        const int64_t stride = block_elements(task.in);
+        for (int64_t o = begin; o < end; ++o)
+            WeightBlocksBody<Simd>::decode(task.format, stored + static_cast<size_t>(o) * task.row_bytes, from, count,
+                                           decoded + (o - begin) * stride);
+        return {decoded, stride, begin, end};
     }
 
     static void direct_block(const LinearTask& task, int64_t begin, int64_t count) {
         const int64_t width = packed_elems(task.in);
         for (int64_t stretch = 0; stretch < task.n_outputs; stretch += kStretch) {
             const int64_t end = stretch + kStretch < task.n_outputs ? stretch + kStretch : task.n_outputs;
+            const WeightRows weights = rows_of_weight(task, stretch, end, begin, count);
             over_rows(task.n_rows, [&](int64_t row, auto m) {
                 constexpr int M = decltype(m)::value, R = outputs_beside<M>();
                 static_assert(kStretch % R == 0 && kLinearPanel % kStretch == 0);
                 const elem* x = static_cast<const elem*>(task.x) + row * width + begin;
                 for (int64_t o = stretch; o < end; o += R) {
                     const T* rows[R];
-                    rows_of_weight(task, o, begin, rows);
+                    weights.get(o, rows);
                     direct_tile<M, R>(x, width, rows, count, begin == 0, task.result + row * kLinearPanel + o);
                 }
             });
@@ -287,7 +310,8 @@ struct LinearBody {
         elem* panel = static_cast<elem*>(task.packed_weight);
         for (int64_t o = 0; o < task.n_outputs; o += kOutputs) {
             const T* rows[kOutputs];
-            rows_of_weight(task, o, begin, rows);
+            const int64_t end = o + kOutputs < task.n_outputs ? o + kOutputs : task.n_outputs;
+            rows_of_weight(task, o, end, begin, count).get(o, rows);
             pack<kOutputs>(rows, count, panel + o / kOutputs * group_elems);
         }
         over_rows(task.n_rows, [&](int64_t row, auto m) {

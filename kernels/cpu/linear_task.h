@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/types.h"
+#include "kernels/weight_format.h"
 
 namespace kvscope::kernels {
 
@@ -14,7 +15,10 @@ inline constexpr int64_t kLinearPanel = 48;
 struct LinearTask {
     const void* x = nullptr;  ///< (n_rows, packed), see LinearKernel::pack_rows
     int64_t n_rows = 0;
-    const void* weight = nullptr;  ///< (n_outputs, in)
+    const void* weight = nullptr;  ///< (n_outputs, in), its rows row_bytes apart
+    size_t row_bytes = 0;
+    WeightFormat format = WeightFormat::f32;
+    void* decoded = nullptr;  ///< scratch of LinearKernel::decoded_bytes where the format is not that of x
     int64_t in = 0;
     int64_t n_outputs = 0;  ///< 1 ... kLinearPanel
     const float* bias = nullptr;
@@ -31,6 +35,7 @@ struct LinearTask {
 struct LinearKernel {
     size_t (*packed_bytes)(int64_t in);  ///< of a packed row of x
     size_t (*panel_bytes)(int64_t in);   ///< of a task's packed weights
+    size_t (*decoded_bytes)(int64_t in);
     void (*pack_rows)(const void* x, int64_t stride, int64_t n_rows, int64_t in, void* packed);
     void (*multiply)(const LinearTask& task);
 };

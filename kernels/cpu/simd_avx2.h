@@ -6,7 +6,7 @@
 
 namespace kvscope::kernels {
 
-/// As SimdGeneric, 8 lanes, for AVX2 with FMA. Include only below `#pragma GCC target("avx2,fma")`.
+/// As SimdGeneric, 8 lanes, for AVX2 with FMA. Include only below `#pragma GCC target("avx2,fma,f16c")`.
 struct SimdAvx2 {
     using vec = __m256;
     static constexpr int W = 8;
@@ -37,6 +37,14 @@ struct SimdAvx2 {
         const __m256i words = _mm256_blendv_epi8(rounded, quiet, is_nan);
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+    }
+    static vec from_bytes(const int8_t* p) {
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+    static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
+    static vec rounded(vec x) {
+        asm("" : "+x"(x));
+        return x;
     }
     static vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
     static vec sub(vec a, vec b) { return _mm256_sub_ps(a, b); }

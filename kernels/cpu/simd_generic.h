@@ -28,6 +28,16 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
+    static vec from_bytes(const int8_t* p) {
+        return vec{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
+                   static_cast<float>(p[3])};
+    }
+    static float from_half(uint16_t bits) { return to_float(half{bits}); }
+    /// x, rounded: a product that is added to something is not fused with it.
+    static vec rounded(vec x) {
+        asm volatile("" : "+m"(x));
+        return x;
+    }
     static vec add(vec a, vec b) { return a + b; }
     static vec sub(vec a, vec b) { return a - b; }
     static vec mul(vec a, vec b) { return a * b; }

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace kvscope::kernels {
+
+/// How the rows of a weight lie in memory: numbers one by one, or the blocks of GGUF (ggml-common.h), little-endian.
+enum class WeightFormat { f32, bf16, f16, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k };
+
+struct WeightBlock {
+    int64_t n = 1;     ///< weights in a block
+    size_t bytes = 0;  ///< of one
+};
+
+constexpr WeightBlock block_of(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::f32:
+            return {1, 4};
+        case WeightFormat::bf16:
+        case WeightFormat::f16:
+            return {1, 2};
+        case WeightFormat::q4_0:
+            return {32, 18};
+        case WeightFormat::q4_1:
+            return {32, 20};
+        case WeightFormat::q5_0:
+            return {32, 22};
+        case WeightFormat::q5_1:
+            return {32, 24};
+        case WeightFormat::q8_0:
+            return {32, 34};
+        case WeightFormat::q2_k:
+            return {256, 84};
+        case WeightFormat::q3_k:
+            return {256, 110};
+        case WeightFormat::q4_k:
+            return {256, 144};
+        case WeightFormat::q5_k:
+            return {256, 176};
+        case WeightFormat::q6_k:
+            return {256, 210};
+    }
+    return {};
+}
+
+/// Of a row of n weights, n a multiple of a block's.
+constexpr size_t row_bytes(WeightFormat format, int64_t n) {
+    const WeightBlock block = block_of(format);
+    return static_cast<size_t>(n / block.n) * block.bytes;
+}
+
+constexpr WeightFormat format_of(DType dtype) {
+    return dtype == DType::f32 ? WeightFormat::f32 : dtype == DType::bf16 ? WeightFormat::bf16 : WeightFormat::f16;
+}
+
+/// Weights as the numbers that they stand for.
+struct ExpandWeights {
+    WeightFormat format = WeightFormat::f32;
+    int64_t n_rows = 0;
+    int64_t in = 0;              ///< of a row, a multiple of a block's weights
+    const void* rows = nullptr;  ///< (n_rows, in) in the format
+    DType dtype = DType::f32;    ///< f32: the very number; bf16: rounded to nearest, ties to even
+    void* out = nullptr;         ///< (n_rows, in)
+};
+
+/// @throws std::invalid_argument for a row that is not made of whole blocks, null arrays, f16 as the result's type
+void expand_weights(const ExpandWeights& problem);
+
+}  // namespace kvscope::kernels
