@@ -353,16 +353,16 @@ void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t i
 }
 
 void bench_stored_products(const Peaks& peaks, double products) {
-    const std::pair<const char*, WeightFormat> formats[] = {
-        {"q4_0", WeightFormat::q4_0}, {"q4_1", WeightFormat::q4_1}, {"q5_0", WeightFormat::q5_0},
-        {"q5_1", WeightFormat::q5_1}, {"q8_0", WeightFormat::q8_0}, {"q2_k", WeightFormat::q2_k},
-        {"q3_k", WeightFormat::q3_k}, {"q4_k", WeightFormat::q4_k}, {"q5_k", WeightFormat::q5_k},
-        {"q6_k", WeightFormat::q6_k}};
+    const std::pair<const char*, WeightFormat> formats[] = {{"q4_0", WeightFormat::q4_0}, {"q4_1", WeightFormat::q4_1},
+                                                            {"q5_0", WeightFormat::q5_0}, {"q5_1", WeightFormat::q5_1},
+                                                            {"q8_0", WeightFormat::q8_0}, {"q2_k", WeightFormat::q2_k},
+                                                            {"q3_k", WeightFormat::q3_k}, {"q4_k", WeightFormat::q4_k},
+                                                            {"q5_k", WeightFormat::q5_k}, {"q6_k", WeightFormat::q6_k}};
     for (const auto& [name, format] : formats)
-        for (const int64_t rows : {1, 13})
-            bench_stored(name, format, rows, 768, 3072, 60, peaks, products);
+        for (const int64_t rows : {1, 13}) bench_stored(name, format, rows, 768, 3072, 60, peaks, products);
     bench_stored("q8_0", WeightFormat::q8_0, 1, 576, 49152, 1, peaks, products);
-    for (const int64_t rows : {1, 2, 4, 13, 24}) bench_stored("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
+    for (const int64_t rows : {1, 2, 4, 13, 24})
+        bench_stored("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
 }
 
 template <class T>
@@ -401,11 +401,12 @@ void bench_elementwise(double peak) {
 }
 
 void usage(std::FILE* to) {
-    std::fprintf(to,
-                 "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|elementwise]...   (all without arguments)\n"
-                 "Rates of the CPU kernels beside the processor's measured peaks.\n"
-                 "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
-                 "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
+    std::fprintf(
+        to,
+        "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|elementwise]...   (all without arguments)\n"
+        "Rates of the CPU kernels beside the processor's measured peaks.\n"
+        "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
+        "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
 }
 
 int run(const std::vector<std::string>& parts) {
@@ -459,7 +460,8 @@ int main(int argc, char** argv) {
         if (part == "-h" || part == "--help") return usage(stdout), 0;
         if (part != "prefill" && part != "decode" && part != "window" && part != "linear" && part != "stored" &&
             part != "elementwise") {
-            std::fprintf(stderr, "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, stored, elementwise\n",
+            std::fprintf(stderr,
+                         "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, stored, elementwise\n",
                          part.c_str());
             return usage(stderr), 2;
         }

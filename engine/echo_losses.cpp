@@ -181,7 +181,7 @@ class LayerComparison {
         for (int64_t head = 0; head < shape.n_kv_heads; ++head) {
             const at::Tensor queries =
                 queries_.narrow(1, head * r * d, r * d).reshape({n, r, d}).transpose(0, 1).reshape({r * n, d});
-            const at::Tensor logits = differentiable_operations().logits(queries, all.select(0, head));
+            const at::Tensor logits = differentiable_product(queries, all.select(0, head));
             heads.push_back(at::log_softmax(logits.reshape({r, n, n}) * setup_.model.attention_scale() + mask, -1)
                                 .reshape({-1, n}));
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -48,6 +49,13 @@ class Checkpoint {
 
     /// The same as bf16 bits: verbatim where the file holds bf16, else rounded to nearest even from f32.
     virtual void read_bf16(std::string_view name, std::span<uint16_t> out) const = 0;
+
+    /// As in TensorInfo. @throws CheckpointError if the tensor does not exist
+    virtual std::string stored_type(std::string_view name) const = 0;
+
+    /// A matrix as the file holds it: each row's bytes, the rows in Hugging Face's order.
+    /// @throws as above
+    virtual void read_stored(std::string_view name, std::span<std::byte> out) const = 0;
 
     /// The path that was opened: the (first) GGUF file or the directory.
     virtual const std::filesystem::path& path() const = 0;

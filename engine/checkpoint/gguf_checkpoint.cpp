@@ -106,6 +106,20 @@ class GgufCheckpoint : public Checkpoint {
         read(locate(name, out.size()), out.data());
     }
 
+    std::string stored_type(std::string_view name) const override { return locate(name).tensor->type_name; }
+
+    void read_stored(std::string_view name, std::span<std::byte> out) const override {
+        const Location& at = locate(name);
+        const GgufTensor& tensor = *at.tensor;
+        const int64_t n_rows = tensor.shape.front();
+        if (tensor.shape.size() < 2 || out.size() != static_cast<uint64_t>(n_rows) * tensor.row_bytes)
+            throw std::invalid_argument("tensor " + std::string(name) + ": room was given for " +
+                                        std::to_string(out.size()) + " bytes");
+        each_row(at, n_rows, [&](int64_t row, const std::byte* raw, Scratch&) {
+            std::memcpy(out.data() + static_cast<uint64_t>(row) * tensor.row_bytes, raw, tensor.row_bytes);
+        });
+    }
+
     TokenizerFiles tokenizer_files() const override {
         TokenizerFiles all;
         all.gguf = path_;
@@ -132,12 +146,17 @@ class GgufCheckpoint : public Checkpoint {
         std::vector<float> row;
     };
 
-    const Location& locate(std::string_view name, size_t n_elements) const {
+    const Location& locate(std::string_view name) const {
         const auto found = locations_.find(name);
         if (found == locations_.end()) throw CheckpointError(path_, "has no tensor " + std::string(name));
+        return found->second;
+    }
+
+    const Location& locate(std::string_view name, size_t n_elements) const {
+        const Location& at = locate(name);
         uint64_t n = 1;
-        for (const int64_t extent : found->second.tensor->shape) n *= static_cast<uint64_t>(extent);
-        if (n == n_elements) return found->second;
+        for (const int64_t extent : at.tensor->shape) n *= static_cast<uint64_t>(extent);
+        if (n == n_elements) return at;
         throw std::invalid_argument("tensor " + std::string(name) + " has " + std::to_string(n) +
                                     " elements, room was given for " + std::to_string(n_elements));
     }
@@ -272,12 +291,10 @@ class GgufCheckpoint : public Checkpoint {
         for (int64_t i = 0; i < n; ++i) out[i] = f32_to_bf16(scratch.row[static_cast<size_t>(i)]);
     }
 
-    template <typename T>
-    void read(const Location& at, T* out) const {
+    /// Calls `take(its place in Hugging Face's order, its bytes, scratch)` for each row, from several threads.
+    template <typename Take>
+    void each_row(const Location& at, int64_t n_rows, Take&& take) const {
         const GgufTensor& tensor = *at.tensor;
-        const bool is_vector = tensor.shape.size() < 2;
-        const int64_t columns = tensor.shape.back();
-        const int64_t n_rows = is_vector ? 1 : tensor.shape.front();
         const auto rows_per_task = static_cast<int64_t>(std::max<uint64_t>(1, bytes_per_task / tensor.row_bytes));
         const int64_t n_tasks = (n_rows + rows_per_task - 1) / rows_per_task;
         parallel_for<Scratch>(n_tasks, [&](int64_t task, Scratch& scratch) {
@@ -285,11 +302,19 @@ class GgufCheckpoint : public Checkpoint {
             const int64_t count = std::min(rows_per_task, n_rows - first);
             scratch.raw.resize(static_cast<uint64_t>(count) * tensor.row_bytes);
             at.file->read_at(tensor.offset + static_cast<uint64_t>(first) * tensor.row_bytes, scratch.raw);
-            for (int64_t i = 0; i < count; ++i) {
-                const int64_t row = is_vector ? 0 : row_in_order(first + i, n_rows, at.n_heads);
-                convert_row(tensor, scratch.raw.data() + static_cast<uint64_t>(i) * tensor.row_bytes,
-                            out + row * columns, columns, scratch);
-            }
+            for (int64_t i = 0; i < count; ++i)
+                take(row_in_order(first + i, n_rows, n_rows > 1 ? at.n_heads : 0),
+                     scratch.raw.data() + static_cast<uint64_t>(i) * tensor.row_bytes, scratch);
+        });
+    }
+
+    template <typename T>
+    void read(const Location& at, T* out) const {
+        const GgufTensor& tensor = *at.tensor;
+        const bool is_vector = tensor.shape.size() < 2;
+        const int64_t columns = tensor.shape.back();
+        each_row(at, is_vector ? 1 : tensor.shape.front(), [&](int64_t row, const std::byte* raw, Scratch& scratch) {
+            convert_row(tensor, raw, out + row * columns, columns, scratch);
         });
         if (is_vector && at.n_heads != 0) {
             const std::vector<T> stored(out, out + columns);

@@ -103,6 +103,16 @@ class HfCheckpoint : public Checkpoint {
         at.file->read_bf16(*at.entry, out);
     }
 
+    std::string stored_type(std::string_view name) const override { return locate(name).entry->dtype; }
+
+    void read_stored(std::string_view name, std::span<std::byte> out) const override {
+        const Location& at = locate(name);
+        if (out.size() != at.entry->end - at.entry->begin)
+            throw std::invalid_argument("tensor " + std::string(name) + ": room was given for " +
+                                        std::to_string(out.size()) + " bytes");
+        at.file->read_stored(*at.entry, out);
+    }
+
     TokenizerFiles tokenizer_files() const override {
         return {.gguf = {},
                 .tokenizer_json = if_exists(directory_ / "tokenizer.json"),

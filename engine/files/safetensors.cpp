@@ -202,6 +202,10 @@ void SafetensorsFile::read_f32(const SafetensorsEntry& entry, std::span<float> o
                 });
 }
 
+void SafetensorsFile::read_stored(const SafetensorsEntry& entry, std::span<std::byte> out) const {
+    read_verbatim(file_, entry, out);
+}
+
 void SafetensorsFile::read_bf16(const SafetensorsEntry& entry, std::span<uint16_t> out) const {
     if (entry.dtype == "BF16") return read_verbatim(file_, entry, out);
     if (!is_readable_dtype(entry.dtype)) refuse_dtype(file_, entry);

@@ -31,6 +31,7 @@ class SafetensorsFile {
 
     /// Converts F32, F16 and BF16 tensors; `out` must have as many elements as the tensor.
     void read_f32(const SafetensorsEntry& entry, std::span<float> out) const;
+    void read_stored(const SafetensorsEntry& entry, std::span<std::byte> out) const;
     void read_bf16(const SafetensorsEntry& entry, std::span<uint16_t> out) const;
 
     /// Whether two tensors hold the same bytes.

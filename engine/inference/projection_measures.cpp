@@ -96,7 +96,7 @@ void ProjectionMeasures::begin_layer(int layer) {
     cosines_.fill(0.0);
     contributions_.assign(static_cast<size_t>(n_heads_ * d), 0.0);
     modes_.assign(static_cast<size_t>(n_heads_), at::Tensor());
-    const at::Tensor& weight = model_.weights().layers[static_cast<size_t>(layer)].qkv;
+    const at::Tensor weight = model_.weights().layers[static_cast<size_t>(layer)].qkv.numbers();
     checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
         modes_[static_cast<size_t>(head)] = modes_of_head(weight.narrow(0, head * d, d));
     });

@@ -18,34 +18,50 @@ constexpr int64_t kRowsAtOnce = 4096;  // of a weight, as f32
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
 /// y W, in parts of W's rows: the head of a large vocabulary is not held twice.
-at::Tensor times(const at::Tensor& y, const at::Tensor& weight) {
+at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     at::Tensor sum;
-    for (int64_t row = 0; row < weight.size(0); row += kRowsAtOnce) {
-        const int64_t n = std::min(kRowsAtOnce, weight.size(0) - row);
-        const at::Tensor part = engine::product(y.narrow(1, row, n).contiguous(), transposed(weight.narrow(0, row, n)));
+    for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
+        const int64_t n = std::min(kRowsAtOnce, weight.rows() - row);
+        const at::Tensor part = engine::product(y.narrow(1, row, n).contiguous(), transposed(weight.numbers(row, n)));
         sum = sum.defined() ? sum.add_(part) : part;
     }
     return sum;
 }
 
 /// x W^T, in parts of W's rows as above.
-at::Tensor times_transposed(const at::Tensor& x, const at::Tensor& weight) {
-    if (weight.scalar_type() == at::kFloat) return engine::product(x, weight.contiguous());
+at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     std::vector<at::Tensor> parts;
-    for (int64_t row = 0; row < weight.size(0); row += kRowsAtOnce) {
-        const at::Tensor part = weight.narrow(0, row, std::min(kRowsAtOnce, weight.size(0) - row));
+    for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
+        const at::Tensor part = weight.numbers(row, std::min(kRowsAtOnce, weight.rows() - row));
         parts.push_back(engine::product(x, part.to(at::kFloat).contiguous()));
     }
     return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }
 
-/// x W^T. libtorch's own product rounds otherwise with another number of threads.
+/// x W^T, differentiated by x alone.
+class WeightProduct : public torch::autograd::Function<WeightProduct> {
+ public:
+    /// @param weight outlives the graph
+    static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const Matrix* weight) {
+        context->saved_data["weight"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(weight));
+        return times_transposed(x.contiguous(), *weight);
+    }
+
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                   const torch::autograd::variable_list& gradients) {
+        const auto* weight =
+            reinterpret_cast<const Matrix*>(static_cast<intptr_t>(context->saved_data["weight"].toInt()));
+        return {times(gradients[0].contiguous(), *weight), at::Tensor()};
+    }
+};
+
+/// x W^T of two arrays. libtorch's own product rounds otherwise with another number of threads.
 class Product : public torch::autograd::Function<Product> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                               const at::Tensor& weight) {
         context->save_for_backward({x, weight});
-        return times_transposed(x.contiguous(), weight);
+        return engine::product(x.contiguous(), weight.contiguous());
     }
 
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -53,7 +69,7 @@ class Product : public torch::autograd::Function<Product> {
         const auto saved = context->get_saved_variables();
         const at::Tensor gradient = gradients[0].contiguous();
         at::Tensor of_x, of_weight;
-        if (context->needs_input_grad(0)) of_x = times(gradient, saved[1]);
+        if (context->needs_input_grad(0)) of_x = engine::product(gradient, transposed(saved[1]));
         if (context->needs_input_grad(1)) of_weight = engine::product(transposed(gradient), transposed(saved[0]));
         return {of_x, of_weight};
     }
@@ -182,13 +198,13 @@ class DifferentiableOperations final : public Operations {
 
     void add(at::Tensor& residual, const at::Tensor& delta) const override { residual = residual + delta; }
 
-    at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const override {
-        const at::Tensor y = Product::apply(x, weight);
+    at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const override {
+        const at::Tensor y = WeightProduct::apply(x, &weight);
         return bias.defined() ? y + bias : y;
     }
 
-    at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const override {
-        return Product::apply(x, weight);
+    at::Tensor logits(const at::Tensor& x, const Matrix& weight) const override {
+        return WeightProduct::apply(x, &weight);
     }
 
     void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const override {
@@ -217,6 +233,8 @@ class DifferentiableOperations final : public Operations {
 };
 
 }  // namespace
+
+at::Tensor differentiable_product(const at::Tensor& x, const at::Tensor& y) { return Product::apply(x, y); }
 
 const Operations& differentiable_operations() {
     static const DifferentiableOperations operations;

@@ -3,9 +3,7 @@
 #include <vector>
 
 #include "engine/model/operations.h"
-#include "engine/model/product.h"
 #include "kernels/attention_prefill.h"
-#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
@@ -67,20 +65,12 @@ class KernelOperations final : public Operations {
 
     void add(at::Tensor& residual, const at::Tensor& delta) const override { residual.add_(delta); }
 
-    at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const override {
-        return engine::product(x, weight, bias);
+    at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const override {
+        return engine::product(x, weight, bias, x.scalar_type());
     }
 
-    at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const override {
-        at::Tensor result = at::empty({x.size(0), weight.size(0)}, at::kFloat);
-        kernels::linear({.dtype = type_of(x),
-                         .n_rows = x.size(0),
-                         .in = weight.size(1),
-                         .out = weight.size(0),
-                         .x = x.const_data_ptr(),
-                         .weight = weight.const_data_ptr(),
-                         .y = result.data_ptr()});
-        return result;
+    at::Tensor logits(const at::Tensor& x, const Matrix& weight) const override {
+        return engine::product(x, weight, {}, at::kFloat);
     }
 
     void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const override {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/model/matrix.h"
 #include "engine/model/rotation_table.h"
 #include "kernels/types.h"
 #include "policies/interface/observations.h"
@@ -49,10 +50,10 @@ class Operations {
 
     /// x W^T + bias: x (n, in) activations, W (out, in) of the model's type, bias (out) f32 or undefined.
     /// @returns (n, out) activations
-    virtual at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const = 0;
+    virtual at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const = 0;
 
     /// x W^T in f32 whatever the activations are.
-    virtual at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const = 0;
+    virtual at::Tensor logits(const at::Tensor& x, const Matrix& weight) const = 0;
 
     /// The first `heads` vectors of each row of x become rotated (kernels/rope.h).
     virtual void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const = 0;
@@ -71,5 +72,7 @@ const Operations& kernel_operations();
 /// weights are taken as f32 as they are stored, so that a gradient is one of f32 arithmetic whatever the model's type.
 /// Results depend neither on other rows nor on the number of threads: products in either direction are the kernels'.
 const Operations& differentiable_operations();
+/// x y^T of two arrays of f32, (n, d) and (m, d), which libtorch differentiates by both.
+at::Tensor differentiable_product(const at::Tensor& x, const at::Tensor& y);
 
 }  // namespace kvscope::engine

@@ -23,13 +23,8 @@ policies::Projection projection_of(const Transformer& model, int layer, policies
     projection.is_normalised = is_keys && model.config().qk_norm;
     const int64_t first = int64_t{shape.n_heads + (is_keys ? 0 : shape.n_kv_heads)} * shape.head_dim;
     const auto n = static_cast<size_t>(projection.n_out) * static_cast<size_t>(projection.n_in);
-    projection.weight.resize(n);
-    if (model.dtype() == kernels::DType::bf16) {
-        const auto* from = static_cast<const kernels::bf16*>(weights.qkv.const_data_ptr()) + first * projection.n_in;
-        std::transform(from, from + n, projection.weight.begin(), [](auto value) { return kernels::to_float(value); });
-    } else {
-        std::copy_n(weights.qkv.const_data_ptr<float>() + first * projection.n_in, n, projection.weight.begin());
-    }
+    const at::Tensor numbers = weights.qkv.numbers(first, projection.n_out).to(at::kFloat);
+    projection.weight.assign(numbers.const_data_ptr<float>(), numbers.const_data_ptr<float>() + n);
     if (weights.qkv_bias.defined()) {
         const float* bias = weights.qkv_bias.const_data_ptr<float>() + first;
         projection.bias.assign(bias, bias + projection.n_out);

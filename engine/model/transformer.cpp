@@ -36,9 +36,7 @@ at::Tensor Transformer::embed(std::span<const int32_t> ids) const {
             throw UsageError("token id " + std::to_string(id) + " is outside the model's vocabulary of " +
                              std::to_string(config_.vocab_size));
     }
-    const at::Tensor index = at::empty({static_cast<int64_t>(ids.size())}, at::kLong);
-    for (size_t i = 0; i < ids.size(); ++i) index.data_ptr<int64_t>()[i] = ids[i];
-    return weights_.embedding.index_select(0, index).to(at::kFloat);
+    return weights_.embedding.pick(ids);
 }
 
 Transformer Transformer::computed_with(const Operations& operations) const {

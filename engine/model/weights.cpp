@@ -2,38 +2,45 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <span>
+#include <string_view>
 
 #include "engine/common/error.h"
 
 namespace kvscope::engine {
 namespace {
 
+/// Whether a file's type is one number beside the other, which become others of the same or half the size.
+bool is_of_numbers(const std::string& stored_type) {
+    const std::string_view types[] = {"f32", "F32", "f16", "F16", "bf16", "BF16"};
+    return std::find(std::begin(types), std::end(types), stored_type) != std::end(types);
+}
+
 class Loader {
  public:
     Loader(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype) : checkpoint_(checkpoint), dtype_(dtype) {}
 
-    at::Tensor matrix(int64_t rows, int64_t columns) const {
-        const auto type = dtype_ == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
-        return at::empty({rows, columns}, at::TensorOptions().dtype(type));
-    }
-
-    void read_rows(const std::string& name, const at::Tensor& into, int64_t row_begin, int64_t n_rows) const {
-        const int64_t columns = into.size(1);
-        const auto count = static_cast<size_t>(n_rows * columns);
-        if (dtype_ == kernels::DType::bf16) {
-            auto* data = static_cast<uint16_t*>(into.data_ptr()) + row_begin * columns;
-            checkpoint_.read_bf16(name, std::span<uint16_t>(data, count));
-        } else {
-            auto* data = into.data_ptr<float>() + row_begin * columns;
-            checkpoint_.read_f32(name, std::span<float>(data, count));
+    /// Tensors below one another. Neighbours in one format become one part.
+    Matrix stacked(const std::vector<std::pair<std::string, int64_t>>& names, int64_t columns) const {
+        Matrix matrix(columns, dtype_);
+        for (size_t first = 0; first < names.size();) {
+            const auto format = format_of(names[first].first, columns);
+            size_t end = first;
+            int64_t rows = 0;
+            while (end < names.size() && format_of(names[end].first, columns) == format) rows += names[end++].second;
+            const at::Tensor data = matrix.add_rows(format, rows);
+            for (int64_t row = 0; first < end; ++first) {
+                read_rows(names[first].first, format, data.narrow(0, row, names[first].second));
+                row += names[first].second;
+            }
         }
+        return matrix;
     }
-
-    at::Tensor whole(const std::string& name, int64_t rows, int64_t columns) const {
-        at::Tensor tensor = matrix(rows, columns);
-        read_rows(name, tensor, 0, rows);
-        return tensor;
+    Matrix whole(const std::string& name, int64_t rows, int64_t columns) const {
+        return stacked({{name, rows}}, columns);
     }
 
     void read_vector(const std::string& name, const at::Tensor& into, int64_t begin, int64_t count) const {
@@ -47,6 +54,20 @@ class Loader {
     }
 
  private:
+    kernels::WeightFormat format_of(const std::string& name, int64_t columns) const {
+        return held_format(checkpoint_.stored_type(name), columns, dtype_);
+    }
+
+    void read_rows(const std::string& name, kernels::WeightFormat format, const at::Tensor& into) const {
+        const auto count = static_cast<size_t>(into.numel());
+        if (format != kernels::format_of(dtype_))
+            checkpoint_.read_stored(name, std::span(static_cast<std::byte*>(into.data_ptr()), into.nbytes()));
+        else if (dtype_ == kernels::DType::bf16)
+            checkpoint_.read_bf16(name, std::span(static_cast<uint16_t*>(into.data_ptr()), count));
+        else
+            checkpoint_.read_f32(name, std::span(into.data_ptr<float>(), count));
+    }
+
     const checkpoint::Checkpoint& checkpoint_;
     kernels::DType dtype_;
 };
@@ -64,10 +85,10 @@ LayerWeights load_layer(const Loader& loader, const checkpoint::ModelConfig& con
     LayerWeights w;
     w.input_norm = loader.vector(prefix + "input_layernorm.weight", hidden);
     w.mlp_norm = loader.vector(prefix + "post_attention_layernorm.weight", hidden);
-    w.qkv = loader.matrix(q_rows + 2 * kv_rows, hidden);
-    loader.read_rows(attention + "q_proj.weight", w.qkv, 0, q_rows);
-    loader.read_rows(attention + "k_proj.weight", w.qkv, q_rows, kv_rows);
-    loader.read_rows(attention + "v_proj.weight", w.qkv, q_rows + kv_rows, kv_rows);
+    w.qkv = loader.stacked({{attention + "q_proj.weight", q_rows},
+                            {attention + "k_proj.weight", kv_rows},
+                            {attention + "v_proj.weight", kv_rows}},
+                           hidden);
     if (config.qkv_bias) {
         w.qkv_bias = at::empty({q_rows + 2 * kv_rows}, at::kFloat);
         loader.read_vector(attention + "q_proj.bias", w.qkv_bias, 0, q_rows);
@@ -80,9 +101,7 @@ LayerWeights load_layer(const Loader& loader, const checkpoint::ModelConfig& con
     }
     w.output = loader.whole(attention + "o_proj.weight", hidden, q_rows);
     if (config.output_bias) w.output_bias = loader.vector(attention + "o_proj.bias", hidden);
-    w.gate_up = loader.matrix(2 * inner, hidden);
-    loader.read_rows(mlp + "gate_proj.weight", w.gate_up, 0, inner);
-    loader.read_rows(mlp + "up_proj.weight", w.gate_up, inner, inner);
+    w.gate_up = loader.stacked({{mlp + "gate_proj.weight", inner}, {mlp + "up_proj.weight", inner}}, hidden);
     w.down = loader.whole(mlp + "down_proj.weight", hidden, inner);
     if (config.mlp_bias) {
         w.gate_up_bias = at::empty({2 * inner}, at::kFloat);
@@ -94,6 +113,40 @@ LayerWeights load_layer(const Loader& loader, const checkpoint::ModelConfig& con
 }
 
 }  // namespace
+
+kernels::WeightFormat held_format(const std::string& stored_type, int64_t columns, kernels::DType dtype) {
+    using kernels::WeightFormat;
+    static const std::map<std::string, WeightFormat> known = {
+        {"f16", WeightFormat::f16},   {"F16", WeightFormat::f16},   {"bf16", WeightFormat::bf16},
+        {"BF16", WeightFormat::bf16}, {"q4_0", WeightFormat::q4_0}, {"q4_1", WeightFormat::q4_1},
+        {"q5_0", WeightFormat::q5_0}, {"q5_1", WeightFormat::q5_1}, {"q8_0", WeightFormat::q8_0},
+        {"q2_K", WeightFormat::q2_k}, {"q3_K", WeightFormat::q3_k}, {"q4_K", WeightFormat::q4_k},
+        {"q5_K", WeightFormat::q5_k}, {"q6_K", WeightFormat::q6_k}};
+    const WeightFormat plain = kernels::format_of(dtype);
+    const auto found = known.find(stored_type);
+    if (found == known.end() || columns % kernels::block_of(found->second).n != 0) return plain;
+    return kernels::row_bytes(found->second, columns) < kernels::row_bytes(plain, columns) ? found->second : plain;
+}
+
+WeightBytes weight_bytes(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype) {
+    WeightBytes bytes;
+    std::set<std::string> written_out;
+    for (const auto& tensor : checkpoint.tensors()) {
+        if (tensor.shape.size() < 2) {
+            for (const int64_t n : tensor.shape) bytes.held += n * static_cast<int64_t>(sizeof(float));
+            continue;
+        }
+        const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+        const auto format = held_format(tensor.stored_type, columns, dtype), plain = kernels::format_of(dtype);
+        bytes.held += rows * static_cast<int64_t>(kernels::row_bytes(format, columns));
+        if (format != plain)
+            bytes.largest = std::max(bytes.largest, rows * static_cast<int64_t>(kernels::row_bytes(plain, columns)));
+        else if (!is_of_numbers(tensor.stored_type))
+            written_out.insert(tensor.stored_type);
+    }
+    bytes.written_out.assign(written_out.begin(), written_out.end());
+    return bytes;
+}
 
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const auto& config = checkpoint.config();

@@ -50,6 +50,8 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
     thread_local Workspace workspace;
     auto* packed = static_cast<char*>(workspace.reserve(packed_bytes + thread_bytes * static_cast<size_t>(threads)));
 
+    // Few rows are bound by memory, which streams what lies one after the other.
+    const int64_t together = packs ? 1 : std::max(int64_t{1}, n_panels / (threads * 4));
     constexpr int64_t rows_at_once = 16;
     const bool shares_packing = n_rows > rows_at_once;
     if (!shares_packing) kernel.pack_rows(x, x_stride, n_rows, problem.in, packed);
@@ -63,7 +65,7 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
                                  packed + static_cast<size_t>(row) * row_bytes);
         }
         char* own = packed + packed_bytes + thread_bytes * static_cast<size_t>(omp_get_thread_num());
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic, together)
         for (int64_t i = 0; i < n_panels * n_parts; ++i) {
             const int64_t output = i % n_panels * kLinearPanel;
             const int64_t row = i / n_panels * rows_of_part;

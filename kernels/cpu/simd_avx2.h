@@ -38,8 +38,10 @@ struct SimdAvx2 {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    static vec from_bytes(const int8_t* p) {
-        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    template <class Bytes>
+    static vec from_bytes(Bytes x, int first) {
+        const __m128i all = reinterpret_cast<__m128i>(x);
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(first == 0 ? all : _mm_unpackhi_epi64(all, all)));
     }
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static vec rounded(vec x) {

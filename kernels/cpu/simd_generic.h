@@ -28,9 +28,12 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    static vec from_bytes(const int8_t* p) {
-        return vec{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
-                   static_cast<float>(p[3])};
+    /// W of 16 signed bytes, from the one numbered `first` on.
+    template <class Bytes>
+    static vec from_bytes(Bytes x, int first) {
+        vec values;
+        for (int i = 0; i < W; ++i) values[i] = static_cast<float>(static_cast<int8_t>(x[first + i]));
+        return values;
     }
     static float from_half(uint16_t bits) { return to_float(half{bits}); }
     /// x, rounded: a product that is added to something is not fused with it.

@@ -16,6 +16,8 @@ template <class Simd>
 struct WeightBlocksBody {
     using vec = typename Simd::vec;
     static constexpr int kGroup = 32;
+    /// Bytes ahead of what is decoded that are called in from memory.
+    static constexpr size_t kAhead = 2048;
 
     /// Weights [begin, begin + count) of a row, both multiples of 32 (of any size in formats without blocks).
     template <class T>
@@ -52,10 +54,13 @@ struct WeightBlocksBody {
     }
 
  private:
-    struct Group {
-        alignas(64) int8_t q[kGroup];
-        float factor[2];
-        float offset[2];
+    typedef uint8_t bytes __attribute__((vector_size(16)));
+    typedef uint16_t words __attribute__((vector_size(16)));
+
+    /// Of a block: a factor, and a number to add, for each 32 weights, or for each 16.
+    struct Scales {
+        alignas(64) float factor[16];
+        alignas(64) float offset[16];
     };
 
     static float half_at(const uint8_t* p) {
@@ -63,148 +68,159 @@ struct WeightBlocksBody {
         std::memcpy(&bits, p, sizeof bits);
         return Simd::from_half(bits);
     }
+    static bytes load(const uint8_t* p) {
+        bytes x;
+        std::memcpy(&x, p, sizeof x);
+        return x;
+    }
+    static uint32_t four_at(const uint8_t* p) {
+        uint32_t x;
+        std::memcpy(&x, p, sizeof x);
+        return x;
+    }
+    /// Of each byte the bits from `shift` on that are in the mask; no more of them than are left in the byte.
+    static bytes bits_of(bytes x, int shift, uint8_t mask) { return (bytes)((words)x >> shift) & mask; }
+    /// Bytes without bits that would leave them.
+    static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
+    /// 16 signed bytes times a number.
+    static void multiplied(bytes x, float by, float* out) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 16; i += Simd::W) Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by)));
+    }
 
     // ---- the formats -----------------------------------------------------------------------------------------------
-    // `read` takes the 32 weights number `part` of the block at `p`.
+    // `scales` takes those of the block at p, `read` the integers of its 32 weights number `part`, two's complement.
 
-    /// The lower halves of 16 bytes, then the upper ones, each less `zero`.
-    [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, int zero, Group& group) {
-        for (int i = 0; i < 16; ++i) group.q[i] = static_cast<int8_t>((p[i] & 15) - zero);
-        for (int i = 0; i < 16; ++i) group.q[16 + i] = static_cast<int8_t>((p[i] >> 4) - zero);
+    /// The lower halves of 16 bytes, then the upper ones.
+    [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, bytes (&q)[2]) {
+        const bytes x = load(p);
+        q[0] = x & 15;
+        q[1] = bits_of(x, 4, 15);
     }
     /// The same with a fifth bit from each of the 32 at `high`.
-    [[gnu::always_inline]] static inline void fives(const uint8_t* p, const uint8_t* high, int zero, Group& group) {
-        uint32_t bits;
-        std::memcpy(&bits, high, sizeof bits);
-        alignas(64) int8_t fifth[kGroup];
-        for (int i = 0; i < kGroup; ++i) fifth[i] = static_cast<int8_t>((bits >> i & 1) << 4);
-        nibbles(p, zero, group);
-        for (int i = 0; i < kGroup; ++i) group.q[i] = static_cast<int8_t>(group.q[i] + fifth[i]);
+    [[gnu::always_inline]] static inline void fives(const uint8_t* p, const uint8_t* high, bytes (&q)[2]) {
+        typedef uint64_t longs __attribute__((vector_size(16)));
+        constexpr bytes each = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+        constexpr uint64_t everywhere = 0x0101010101010101;
+        nibbles(p, q);
+        const uint32_t all = four_at(high);
+        for (int half = 0; half < 2; ++half) {
+            const uint32_t bits = all >> (16 * half);
+            const longs spread = {(bits & 255) * everywhere, (bits >> 8 & 255) * everywhere};
+            q[half] |= (bytes)(((bytes)spread & each) == each) & 16;
+        }
+    }
+    /// Numbers 0 ... less this one.
+    [[gnu::always_inline]] static inline void lower(uint8_t zero, bytes (&q)[2]) {
+        q[0] -= zero;
+        q[1] -= zero;
     }
 
-    struct q4_0 {
-        static constexpr WeightFormat format = WeightFormat::q4_0;
-        static constexpr bool has_offset = false;
-        static void read(const uint8_t* p, int, Group& group) {
-            group.factor[0] = group.factor[1] = half_at(p);
-            nibbles(p + 2, 8, group);
+    template <WeightFormat which, bool adds, bool by_sixteens>
+    struct Format {
+        static constexpr WeightFormat format = which;
+        static constexpr bool has_offset = adds;
+        static constexpr bool scales_sixteens = by_sixteens;
+    };
+    struct q4_0 : Format<WeightFormat::q4_0, false, false> {
+        static void scales(const uint8_t* p, Scales& all) { all.factor[0] = half_at(p); }
+        static void read(const uint8_t* p, int, bytes (&q)[2]) {
+            nibbles(p + 2, q);
+            lower(8, q);
         }
     };
-    struct q4_1 {
-        static constexpr WeightFormat format = WeightFormat::q4_1;
-        static constexpr bool has_offset = true;
-        static void read(const uint8_t* p, int, Group& group) {
-            group.factor[0] = group.factor[1] = half_at(p);
-            group.offset[0] = group.offset[1] = half_at(p + 2);
-            nibbles(p + 4, 0, group);
+    template <WeightFormat which>
+    struct WithMinimum : Format<which, true, false> {
+        static void scales(const uint8_t* p, Scales& all) {
+            all.factor[0] = half_at(p);
+            all.offset[0] = half_at(p + 2);
         }
     };
-    struct q5_0 {
-        static constexpr WeightFormat format = WeightFormat::q5_0;
-        static constexpr bool has_offset = false;
-        static void read(const uint8_t* p, int, Group& group) {
-            group.factor[0] = group.factor[1] = half_at(p);
-            fives(p + 6, p + 2, 16, group);
+    struct q4_1 : WithMinimum<WeightFormat::q4_1> {
+        static void read(const uint8_t* p, int, bytes (&q)[2]) { nibbles(p + 4, q); }
+    };
+    struct q5_0 : Format<WeightFormat::q5_0, false, false> {
+        static void scales(const uint8_t* p, Scales& all) { all.factor[0] = half_at(p); }
+        static void read(const uint8_t* p, int, bytes (&q)[2]) {
+            fives(p + 6, p + 2, q);
+            lower(16, q);
         }
     };
-    struct q5_1 {
-        static constexpr WeightFormat format = WeightFormat::q5_1;
-        static constexpr bool has_offset = true;
-        static void read(const uint8_t* p, int, Group& group) {
-            group.factor[0] = group.factor[1] = half_at(p);
-            group.offset[0] = group.offset[1] = half_at(p + 2);
-            fives(p + 8, p + 4, 0, group);
+    struct q5_1 : WithMinimum<WeightFormat::q5_1> {
+        static void read(const uint8_t* p, int, bytes (&q)[2]) { fives(p + 8, p + 4, q); }
+    };
+    struct q8_0 : Format<WeightFormat::q8_0, false, false> {
+        static void scales(const uint8_t* p, Scales& all) { all.factor[0] = half_at(p); }
+        static void read(const uint8_t* p, int, bytes (&q)[2]) {
+            q[0] = load(p + 2);
+            q[1] = load(p + 18);
         }
     };
-    struct q8_0 {
-        static constexpr WeightFormat format = WeightFormat::q8_0;
-        static constexpr bool has_offset = false;
-        static void read(const uint8_t* p, int, Group& group) {
-            group.factor[0] = group.factor[1] = half_at(p);
-            std::memcpy(group.q, p + 2, kGroup);
+    struct q2_k : Format<WeightFormat::q2_k, true, true> {
+        static void scales(const uint8_t* p, Scales& all) {
+            multiplied(load(p) & 15, half_at(p + 80), all.factor);
+            multiplied(bits_of(load(p), 4, 15), -half_at(p + 82), all.offset);
         }
-    };
-    struct q2_k {
-        static constexpr WeightFormat format = WeightFormat::q2_k;
-        static constexpr bool has_offset = true;
-        static void read(const uint8_t* p, int part, Group& group) {
-            const uint8_t* bits = p + 16 + part / 4 * 32;
-            const int shift = part % 4 * 2;
-            for (int i = 0; i < kGroup; ++i) group.q[i] = static_cast<int8_t>(bits[i] >> shift & 3);
-            for (int half = 0; half < 2; ++half) {
-                const uint8_t scale = p[2 * part + half];
-                group.factor[half] = half_at(p + 80) * static_cast<float>(scale & 15);
-                group.offset[half] = -(half_at(p + 82) * static_cast<float>(scale >> 4));
-            }
-        }
-    };
-    struct q3_k {
-        static constexpr WeightFormat format = WeightFormat::q3_k;
-        static constexpr bool has_offset = false;
-        /// Of 16 scales of 6 bits: the lower four at 0 ... 7, the upper two at 8 ... 11.
-        static int scale(const uint8_t* p, int i) {
-            const int low = i < 8 ? p[i] & 15 : p[i - 8] >> 4;
-            return low | (p[8 + i % 4] >> (i / 4 * 2) & 3) << 4;
-        }
-        static void read(const uint8_t* p, int part, Group& group) {
-            const uint8_t* bits = p + 32 + part / 4 * 32;
-            const int shift = part % 4 * 2;
-            for (int i = 0; i < kGroup; ++i)
-                group.q[i] = static_cast<int8_t>((bits[i] >> shift & 3) - (p[i] >> part & 1 ? 0 : 4));
+        static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
-                group.factor[half] = half_at(p + 108) * static_cast<float>(scale(p + 96, 2 * part + half) - 32);
+                q[half] = bits_of(load(p + 16 + part / 4 * 32 + 16 * half), part % 4 * 2, 3);
         }
     };
-    /// Of 8 pairs of 6 bits in 12 bytes: the scale and the minimum of part i.
-    static void scale_and_minimum(const uint8_t* p, int i, int& scale, int& minimum) {
-        if (i < 4) {
-            scale = p[i] & 63;
-            minimum = p[i + 4] & 63;
-        } else {
-            scale = (p[i + 4] & 15) | (p[i - 4] >> 6) << 4;
-            minimum = p[i + 4] >> 4 | (p[i] >> 6) << 4;
+    struct q3_k : Format<WeightFormat::q3_k, false, true> {
+        /// Of 16 scales of 6 bits the lower four are in 8 bytes, the upper two in 4.
+        static void scales(const uint8_t* p, Scales& all) {
+            typedef uint32_t fours __attribute__((vector_size(16)));
+            const uint32_t a = four_at(p + 96), b = four_at(p + 100), high = four_at(p + 104);
+            const fours low = {a & 0x0f0f0f0f, b & 0x0f0f0f0f, a >> 4 & 0x0f0f0f0f, b >> 4 & 0x0f0f0f0f};
+            const fours upper = {high & 0x03030303, high >> 2 & 0x03030303, high >> 4 & 0x03030303,
+                                 high >> 6 & 0x03030303};
+            multiplied((bytes)(low | upper << 4) - 32, half_at(p + 108), all.factor);
         }
-    }
-    static void scaled(const uint8_t* p, int part, Group& group) {
-        int scale, minimum;
-        scale_and_minimum(p + 4, part, scale, minimum);
-        group.factor[0] = group.factor[1] = half_at(p) * static_cast<float>(scale);
-        group.offset[0] = group.offset[1] = -(half_at(p + 2) * static_cast<float>(minimum));
-    }
-    struct q4_k {
-        static constexpr WeightFormat format = WeightFormat::q4_k;
-        static constexpr bool has_offset = true;
-        static void read(const uint8_t* p, int part, Group& group) {
-            scaled(p, part, group);
-            const uint8_t* bits = p + 16 + part / 2 * 32;
-            const int shift = part % 2 * 4;
-            for (int i = 0; i < kGroup; ++i) group.q[i] = static_cast<int8_t>(bits[i] >> shift & 15);
+        static void read(const uint8_t* p, int part, bytes (&q)[2]) {
+            for (int half = 0; half < 2; ++half)
+                q[half] = bits_of(load(p + 32 + part / 4 * 32 + 16 * half), part % 4 * 2, 3) |
+                          raised(bits_of(load(p + 16 * half), part, 1), 2);
+            lower(4, q);
         }
     };
-    struct q5_k {
-        static constexpr WeightFormat format = WeightFormat::q5_k;
-        static constexpr bool has_offset = true;
-        static void read(const uint8_t* p, int part, Group& group) {
-            scaled(p, part, group);
-            const uint8_t *high = p + 16, *bits = p + 48 + part / 2 * 32;
-            const int shift = part % 2 * 4;
-            for (int i = 0; i < kGroup; ++i)
-                group.q[i] = static_cast<int8_t>((bits[i] >> shift & 15) + ((high[i] >> part & 1) << 4));
+    template <WeightFormat which>
+    struct WithSixBits : Format<which, true, false> {
+        /// 8 scales and 8 minima of 6 bits in 12 bytes: the upper bits of the first four of each hold those of the
+        /// others.
+        static void scales(const uint8_t* p, Scales& all) {
+            typedef uint32_t fours __attribute__((vector_size(16)));
+            const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);
+            const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
+                                   (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
+            alignas(64) float minima[16];
+            multiplied((bytes)numbers, half_at(p), all.factor);
+            multiplied((bytes)numbers, -half_at(p + 2), minima);
+            std::memcpy(all.offset, minima + 8, 8 * sizeof(float));
         }
     };
-    struct q6_k {
-        static constexpr WeightFormat format = WeightFormat::q6_k;
-        static constexpr bool has_offset = false;
-        static void read(const uint8_t* p, int part, Group& group) {
+    struct q4_k : WithSixBits<WeightFormat::q4_k> {
+        static void read(const uint8_t* p, int part, bytes (&q)[2]) {
+            for (int half = 0; half < 2; ++half)
+                q[half] = bits_of(load(p + 16 + part / 2 * 32 + 16 * half), part % 2 * 4, 15);
+        }
+    };
+    struct q5_k : WithSixBits<WeightFormat::q5_k> {
+        static void read(const uint8_t* p, int part, bytes (&q)[2]) {
+            for (int half = 0; half < 2; ++half)
+                q[half] = bits_of(load(p + 48 + part / 2 * 32 + 16 * half), part % 2 * 4, 15) |
+                          raised(bits_of(load(p + 16 + 16 * half), part, 1), 4);
+        }
+    };
+    struct q6_k : Format<WeightFormat::q6_k, false, true> {
+        static void scales(const uint8_t* p, Scales& all) { multiplied(load(p + 192), half_at(p + 208), all.factor); }
+        static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             const int within = part % 4;
             const uint8_t* low = p + part / 4 * 64 + within % 2 * 32;
             const uint8_t* high = p + 128 + part / 4 * 32;
-            const int shift = within / 2 * 4;
-            for (int i = 0; i < kGroup; ++i)
-                group.q[i] = static_cast<int8_t>(((low[i] >> shift & 15) | (high[i] >> (2 * within) & 3) << 4) - 32);
             for (int half = 0; half < 2; ++half)
-                group.factor[half] =
-                    half_at(p + 208) * static_cast<float>(static_cast<int8_t>(p[192 + 2 * part + half]));
+                q[half] = bits_of(load(low + 16 * half), within / 2 * 4, 15) |
+                          raised(bits_of(load(high + 16 * half), 2 * within, 3), 4);
+            lower(32, q);
         }
     };
 
@@ -213,25 +229,48 @@ struct WeightBlocksBody {
     static void store(float* to, vec x) { Simd::store(to, x); }
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
 
-    template <bool has_offset, class T>
-    [[gnu::always_inline]] static inline void write(const Group& group, T* out) {
+    template <class F, class T>
+    [[gnu::always_inline]] static inline void group(const uint8_t* p, int part, const Scales& scales, T* out) {
+        bytes q[2];
+        F::read(p, part, q);
 #pragma GCC unroll 8
         for (int i = 0; i < kGroup; i += Simd::W) {
-            vec x = Simd::mul(Simd::from_bytes(group.q + i), Simd::set1(group.factor[i / 16]));
-            if constexpr (has_offset) x = Simd::add(Simd::rounded(x), Simd::set1(group.offset[i / 16]));
+            const int at = F::scales_sixteens ? 2 * part + i / 16 : part;
+            vec x = Simd::mul(Simd::from_bytes(q[i / 16], i % 16), Simd::set1(scales.factor[at]));
+            if constexpr (F::has_offset) x = Simd::add(Simd::rounded(x), Simd::set1(scales.offset[at]));
             store(out + i, x);
         }
     }
 
-    template <class Format, class T>
+    template <class F, class T>
     static void groups(const uint8_t* row, int64_t begin, int64_t count, T* out) {
-        constexpr WeightBlock block = block_of(Format::format);
-        constexpr int parts = static_cast<int>(block.n / kGroup);
-        for (int64_t i = 0; i < count / kGroup; ++i) {
-            const int64_t at = begin / kGroup + i;
-            Group group;
-            Format::read(row + static_cast<size_t>(at / parts) * block.bytes, static_cast<int>(at % parts), group);
-            write<Format::has_offset>(group, out + i * kGroup);
+        constexpr WeightBlock block = block_of(F::format);
+        if constexpr (block.n == kGroup) {
+            const uint8_t* p = row + static_cast<size_t>(begin / kGroup) * block.bytes;
+            for (int64_t i = 0; i < count; i += kGroup, p += block.bytes) {
+                __builtin_prefetch(p + kAhead);
+                Scales scales;
+                F::scales(p, scales);
+                group<F>(p, 0, scales, out + i);
+            }
+            return;
+        }
+        const int64_t end = begin + count;
+        for (int64_t at = begin; at < end;) {
+            const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
+            const int64_t of_next = at / block.n * block.n + block.n, until = of_next < end ? of_next : end;
+            for (size_t line = 0; line < block.bytes; line += 64) __builtin_prefetch(p + kAhead + line);
+            Scales scales;
+            F::scales(p, scales);
+            if (until - at == block.n) {  // the usual case, whose shifts are constants
+#pragma GCC unroll 8
+                for (int part = 0; part < block.n / kGroup; ++part) group<F>(p, part, scales, out + part * kGroup);
+            } else {
+                for (int64_t i = at; i < until; i += kGroup)
+                    group<F>(p, static_cast<int>(i % block.n / kGroup), scales, out + (i - at));
+            }
+            out += until - at;
+            at = until;
         }
     }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "engine/common/error.h"
@@ -129,6 +130,15 @@ void check_failed(const trace::RunRecord& record, const Fault& fault, size_t n_a
         CHECK(record.output_ids.size() < n_answer);
     }
     if (fault.decodes || fault.answers) CHECK(!record.kept_indices.empty());
+}
+
+/// Makes a token's embedding NaN, as the model's file holds it.
+void poison(const engine::Model& model, int32_t token) {
+    const engine::Matrix::Part& part = model.transformer().weights().embedding.parts().at(0);
+    REQUIRE(part.format == kernels::WeightFormat::bf16);
+    constexpr uint16_t nan = 0x7fc0;
+    std::memcpy(static_cast<char*>(part.data.data_ptr()) + static_cast<int64_t>(token) * part.data.size(1), &nan,
+                sizeof nan);
 }
 
 void check_sound(const std::filesystem::path& path) {
@@ -281,8 +291,7 @@ TEST_CASE("runs that fail at one question of a context answer the others") {
     std::vector<engine::Prompt> both{prompt_of_ids(ids, n_context)};
     ids.resize(n_context + 5);
     both.push_back(prompt_of_ids(ids, n_context));
-    const at::Tensor& embedding = model.transformer().weights().embedding;
-    static_cast<float*>(embedding.data_ptr())[poisoned * embedding.size(1)] = std::nanf("");
+    poison(model, poisoned);
     std::vector<engine::RunPlan> plans{plan("snapkv:window=8", "40")};
     for (const char* name : {"stores-channels", "merges-pairs", "drops-least-attended"})
         plans.push_back({policies::throwaway::spec(name), policies::parse_budget("40")});
@@ -334,8 +343,7 @@ TEST_CASE("where the full run fails, the others are recorded without what is mea
             if (said_by_others(full[t]) == 0) poisoned = full[t];
     }
     REQUIRE(poisoned >= 0);
-    const at::Tensor& embedding = model.transformer().weights().embedding;
-    static_cast<float*>(embedding.data_ptr())[poisoned * embedding.size(1)] = std::nanf("");
+    poison(model, poisoned);
     for (const bool isolated : {false, true}) {
         CAPTURE(isolated);
         options.isolated = isolated;

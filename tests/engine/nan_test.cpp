@@ -19,8 +19,8 @@ engine::Transformer damaged(kernels::DType dtype, int32_t token) {
     engine::SilentProgress progress;
     const auto& checkpoint = tiny_model().checkpoint();
     auto weights = engine::load_weights(checkpoint, dtype, progress);
-    weights.head = weights.head.clone();
-    weights.embedding.select(0, token).fill_(std::numeric_limits<float>::quiet_NaN());
+    weights.head = engine::Matrix::of(weights.head.numbers().clone());
+    weights.embedding.numbers().select(0, token).fill_(std::numeric_limits<float>::quiet_NaN());
     return engine::Transformer(checkpoint.config(), std::move(weights), dtype);
 }
 

@@ -121,7 +121,8 @@ TEST_CASE("the differentiable operations compute what the kernels compute", "[op
         with_autograd.add(b, delta.differentiable);
         CHECK(apart(a, b) == 0);
 
-        const at::Tensor weight = numbers({48, dim}, type, 6), bias = numbers({48}, at::kFloat, 7);
+        const engine::Matrix weight = engine::Matrix::of(numbers({48, dim}, type, 6));
+        const at::Tensor bias = numbers({48}, at::kFloat, 7);
         const Operand x({n, dim}, type, 8);
         CHECK(apart(with_kernels.product(x.kernel, weight, bias),
                     with_autograd.product(x.differentiable, weight, bias)) < bound);

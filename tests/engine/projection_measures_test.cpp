@@ -43,7 +43,7 @@ std::vector<double> projected(const engine::Transformer& model, const std::vecto
                              .norm(model.embed(ids), w.input_norm, model.config().rms_norm_eps, model.dtype())
                              .to(at::kFloat)
                              .contiguous();
-    const at::Tensor weight = w.qkv.to(at::kFloat).contiguous();
+    const at::Tensor weight = w.qkv.numbers().to(at::kFloat).contiguous();
     const int64_t rows = weight.size(0), hidden = weight.size(1);
     std::vector<double> y;
     for (int64_t t = 0; t < x.size(0); ++t)

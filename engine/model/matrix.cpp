@@ -1,0 +1,104 @@
+#include "engine/model/matrix.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+
+#include "kernels/linear.h"
+
+namespace kvscope::engine {
+namespace {
+
+// From here on a weight's numbers are written out first: they are read once more for every 192 rows.
+constexpr int64_t rows_worth_numbers = 384;
+
+at::ScalarType scalar_of(kernels::DType type) { return type == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat; }
+
+const char* row_of(const Matrix::Part& part, int64_t row) {
+    return static_cast<const char*>(part.data.const_data_ptr()) +
+           static_cast<size_t>(row * part.data.size(1)) * part.data.element_size();
+}
+
+void expand(const Matrix::Part& part, int64_t first, int64_t n, int64_t columns, kernels::DType type, void* out) {
+    kernels::expand_weights(
+        {.format = part.format, .n_rows = n, .in = columns, .rows = row_of(part, first), .dtype = type, .out = out});
+}
+
+}  // namespace
+
+Matrix Matrix::of(const at::Tensor& numbers) {
+    Matrix matrix(numbers.size(1), numbers.scalar_type() == at::kBFloat16 ? kernels::DType::bf16 : kernels::DType::f32);
+    matrix.parts_.push_back({kernels::format_of(matrix.type_), numbers.size(0), numbers.contiguous()});
+    matrix.rows_ = numbers.size(0);
+    return matrix;
+}
+
+at::Tensor Matrix::add_rows(kernels::WeightFormat format, int64_t rows) {
+    const bool plain = format == kernels::format_of(type_);
+    const auto width = plain ? columns_ : static_cast<int64_t>(kernels::row_bytes(format, columns_));
+    parts_.push_back({format, rows, at::empty({rows, width}, plain ? scalar_of(type_) : at::kByte)});
+    rows_ += rows;
+    return parts_.back().data;
+}
+
+int64_t Matrix::n_bytes() const {
+    int64_t n = 0;
+    for (const Part& part : parts_) n += static_cast<int64_t>(part.data.nbytes());
+    return n;
+}
+
+std::pair<const Matrix::Part*, int64_t> Matrix::place_of(int64_t row) const {
+    auto part = parts_.begin();
+    for (; row >= part->rows; ++part) row -= part->rows;
+    return {&*part, row};
+}
+
+at::Tensor Matrix::numbers(int64_t first, int64_t n) const {
+    const auto [part, row] = place_of(first);
+    if (is_plain(*part) && row + n <= part->rows) return part->data.narrow(0, row, n);
+    at::Tensor all = at::empty({n, columns_}, scalar_of(type_));
+    auto* out = static_cast<char*>(all.data_ptr());
+    for (int64_t done = 0; done < n;) {
+        const auto [of, begin] = place_of(first + done);
+        const int64_t count = std::min(n - done, of->rows - begin);
+        expand(*of, begin, count, columns_, type_, out);
+        out += static_cast<size_t>(count * columns_) * all.element_size();
+        done += count;
+    }
+    return all;
+}
+
+at::Tensor Matrix::pick(std::span<const int32_t> ids) const {
+    at::Tensor all = at::empty({static_cast<int64_t>(ids.size()), columns_}, scalar_of(type_));
+    auto* out = static_cast<char*>(all.data_ptr());
+    for (const int32_t id : ids) {
+        const auto [part, row] = place_of(id);
+        expand(*part, row, 1, columns_, type_, out);
+        out += static_cast<size_t>(columns_) * all.element_size();
+    }
+    return all.to(at::kFloat);
+}
+
+at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type) {
+    at::Tensor y = at::empty({x.size(0), weight.rows()}, type);
+    const bool writes_out = x.size(0) >= rows_worth_numbers;
+    int64_t first = 0;
+    for (const Matrix::Part& part : weight.parts()) {
+        const at::Tensor numbers = writes_out ? weight.numbers(first, part.rows) : at::Tensor();
+        kernels::linear({.dtype = weight.type(),
+                         .n_rows = x.size(0),
+                         .in = weight.columns(),
+                         .out = part.rows,
+                         .x = x.const_data_ptr(),
+                         .weight = writes_out ? numbers.const_data_ptr() : part.data.const_data_ptr(),
+                         .format = writes_out ? kernels::format_of(weight.type()) : part.format,
+                         .bias = bias.defined() ? bias.const_data_ptr<float>() + first : nullptr,
+                         .y = static_cast<char*>(y.data_ptr()) + static_cast<size_t>(first) * y.element_size(),
+                         .y_dtype = type == at::kFloat ? kernels::DType::f32 : kernels::DType::bf16,
+                         .y_stride = weight.rows()});
+        first += part.rows;
+    }
+    return y;
+}
+
+}  // namespace kvscope::engine
