@@ -73,6 +73,7 @@ class ActiveRun {
     const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
     /// Called while decoding; nullptr for policies that do nothing then.
+    bool evicts_while_decoding() const { return policy_->acts_while_decoding(); }
     policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;  ///< without the scores, which runs share

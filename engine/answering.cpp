@@ -102,11 +102,9 @@ FullReference Answering::reference(AnswerStart& full, const Generation& answer, 
     const auto mark = full.cache.mark();
     full.cache.reserve(static_cast<int64_t>(answer.ids.size()));
     auto reference = reference_of(transformer(), full.sequence(), full.logits, answer.ids, progress);
-    if (attention) {
-        *attention = answer_attention(transformer(), full.cache, reference, n_context);
-        for (int layer = 0; layer < full.cache.n_layers(); ++layer)
-            reference.keys_behind.push_back(keys_from(transformer(), full.cache, layer, n_context));
-    }
+    if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
+    for (int layer = 0; options_.record && layer < full.cache.n_layers(); ++layer)
+        reference.keys_behind.push_back(keys_from(transformer(), full.cache, layer, n_context));
     full.cache.rewind(mark);
     timings_.compare_s += watch.seconds();
     return reference;
@@ -129,19 +127,19 @@ std::vector<Comparison> Answering::compare(const FullReference& reference, std::
 }
 
 void Answering::add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
-                                   std::span<const Comparison> comparisons,
-                                   std::span<trace::RunRecord* const> records) {
+                                   std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
+                                   Progress& progress) {
     const Stopwatch watch;
-    std::vector<ComparedRun> runs;
-    std::vector<trace::RunRecord*> of;
-    for (size_t i = 0; i < records.size(); ++i) {
-        if (!comparisons[i].error.empty()) continue;
-        runs.emplace_back(*records[i], comparisons[i].step_kl, transformer().shape().n_layers);
-        of.push_back(records[i]);
+    std::vector<ComparedRun> compared;
+    std::vector<Comparison*> of;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (!comparisons[i].error.empty() || runs[i]->evicts_while_decoding()) continue;
+        compared.emplace_back(runs[i]->record, comparisons[i].step_kl, transformer().shape().n_layers);
+        of.push_back(&comparisons[i]);
     }
-    if (runs.empty()) return;
-    auto lost = kl_attention_lost(transformer(), full, reference, n_context, runs);
-    for (size_t i = 0; i < of.size(); ++i) of[i]->kl_attention_lost = std::move(lost[i]);
+    if (compared.empty()) return;
+    auto lost = kl_attention_lost(transformer(), full, reference, n_context, compared, progress);
+    for (size_t i = 0; i < of.size(); ++i) of[i]->attention_lost = std::move(lost[i]);
     timings_.compare_s += watch.seconds();
 }
 

@@ -52,8 +52,8 @@ class Answering {
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
     /// What the full cache, which is rewound to the end of the prompt, says at each step of its own answer.
-    /// @param attention receives `answer_attention` over the first n_context tokens; nullptr: nobody asks for it, nor
-    ///        for the reference's `keys_behind`
+    /// Where measures are recorded, with `keys_behind`.
+    /// @param attention receives `answer_attention` over the first n_context tokens; may be nullptr
     /// @throws RunError where it cannot read its answer; Cancelled
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
@@ -63,11 +63,14 @@ class Answering {
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
 
-    /// Fills the records' `kl_attention_lost` where they have what it is made from.
+    /// Fills the comparisons' `attention_lost`, but of those with an error and of runs that evict while they decode:
+    /// what they hold changes from step to step.
     /// @param full holds the prompt
-    /// @param comparisons of each of `records`; those with an error are left alone
+    /// @param runs of each of `comparisons`
+    /// @throws Cancelled
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
-                            std::span<const Comparison> comparisons, std::span<trace::RunRecord* const> records);
+                            std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
+                            Progress& progress);
 
  private:
     const Transformer& transformer() const { return model_.transformer(); }

@@ -191,6 +191,7 @@ struct Experiment::Impl {
         record.step_kl = comparison.step_kl;
         record.step_agreement = comparison.step_agreement;
         record.output_error = comparison.output_error;
+        record.kl_attention_lost = comparison.attention_lost;
     }
 
     /// A run that has an answer, but none of the full cache's to compare it with.
@@ -337,9 +338,9 @@ struct Experiment::Impl {
             }
             auto found = impl.answering.compare(*reference, compared, shown);
             if (impl.options.record) {
-                std::vector<trace::RunRecord*> records;
-                for (const size_t i : numbers) records.push_back(&runs[i]->record);
-                impl.answering.add_attention_lost(starts[0].cache, *reference, n_context, found, records);
+                std::vector<const ActiveRun*> those;
+                for (const size_t i : numbers) those.push_back(runs[i]);
+                impl.answering.add_attention_lost(starts[0].cache, *reference, n_context, those, found, shown);
             }
             for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
         }
@@ -511,10 +512,10 @@ struct Experiment::Impl {
         if (!run.is_full()) {
             AnswerStart* const own[] = {&start};
             if (!reference) return set_not_compared(record);
-            const auto comparisons = answering.compare(*reference, own, progress);
-            trace::RunRecord* const records[] = {&record};
+            auto comparisons = answering.compare(*reference, own, progress);
+            const ActiveRun* const runs[] = {&run};
             if (options.record && full_cache)
-                answering.add_attention_lost(*full_cache, *reference, n_context, comparisons, records);
+                answering.add_attention_lost(*full_cache, *reference, n_context, runs, comparisons, progress);
             add_comparison(record, comparisons[0]);
             return;
         }

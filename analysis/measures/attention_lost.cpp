@@ -17,19 +17,6 @@ void add_part(const Values& values, std::span<const int> layers, std::vector<dou
         mean[token] += static_cast<double>(values[token]) / static_cast<double>(layers.size());
 }
 
-/// (N), of the full run zeros: it holds everything.
-std::vector<double> kl_attention_lost(const trace::Reader& reader, int prompt, int run, std::span<const int> layers,
-                                      size_t n) {
-    std::vector<double> lost(n, 0.0);
-    const auto place = trace::Place::of_run(prompt, run);
-    if (reader.run(prompt, run).policy == "full") return lost;
-    if (!reader.has(place, trace::schema::run::kl_attention_lost)) return {};
-    for (const int layer : layers)
-        add_part(reader.read_layer<float>(place, trace::schema::run::kl_attention_lost, static_cast<size_t>(layer)),
-                 layers, lost);
-    return lost;
-}
-
 }  // namespace
 
 std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,
@@ -66,6 +53,17 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
     return lost;
 }
 
+std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers) {
+    std::vector<double> lost(static_cast<size_t>(reader.prompt(prompt).visible_tokens()), 0.0);
+    const auto place = trace::Place::of_run(prompt, run);
+    if (reader.run(prompt, run).policy == "full") return lost;
+    if (!reader.has(place, trace::schema::run::kl_attention_lost)) return {};
+    for (const int layer : layers)
+        add_part(reader.read_layer<float>(place, trace::schema::run::kl_attention_lost, static_cast<size_t>(layer)),
+                 layers, lost);
+    return lost;
+}
+
 TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<const int> runs,
                          std::span<const int> layers) {
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
@@ -76,7 +74,7 @@ TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<cons
         kept.push_back(reader.kept(prompt, run));
         auto& of = losses.runs.emplace_back();
         of.is_measured = is_measured_by_tokens(reader.run(prompt, run), kept_sets(*kept.back(), n));
-        of.kl_attention = kl_attention_lost(reader, prompt, run, layers, n);
+        of.kl_attention = token_kl_losses(reader, prompt, run, layers);
     }
     if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return losses;
     losses.attention.assign(n, 0.0);

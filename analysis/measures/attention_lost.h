@@ -28,6 +28,9 @@ struct TokenLosses {
     std::vector<double> attention;  ///< (N) the full cache's, as above of a run that keeps nothing; empty: not recorded
 };
 
+/// (N) The mean over the layers of a run's `kl_attention_lost`; of the full run zeros, empty where it is not recorded.
+std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
+
 /// @param runs finished ones, in the order of the answer. @throws what trace::Reader throws
 TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<const int> runs,
                          std::span<const int> layers);

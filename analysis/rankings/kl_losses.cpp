@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/measures/attention_lost.h"
+#include "analysis/measures/kept_sets.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 #include "analysis/sentences.h"
@@ -14,7 +15,8 @@ namespace {
 SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector<int>& runs) {
     std::vector<std::variant<SubjectKey, Column>> columns = {
         Column{"first_token", "First token", "", ColumnType::integer},
-        Column{"last_token", "Last token", "", ColumnType::integer}, Column{"text", "Text", "", ColumnType::text}};
+        Column{"last_token", "Last token", "", ColumnType::integer}, Column{"text", "Text", "", ColumnType::text},
+        Column{"kl_lost_mean", "Mean", "nats", ColumnType::real, 4}};
     for (const int run : runs)
         columns.emplace_back(Column{fmt::format("kl_lost_run_{}", run), run_label(reader.run(prompt, run)), "nats",
                                     ColumnType::real, 4});
@@ -24,44 +26,52 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             std::move(columns)};
 }
 
-/// Those that drop tokens and whose loss is recorded. @throws NothingToShow where there are none
-std::vector<int> measured_runs(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
-                               TokenLosses& losses) {
-    std::vector<int> measured;
-    std::vector<TokenLosses::OfRun> of;
-    for (size_t i = 0; i < runs.size(); ++i) {
-        if (!losses.runs[i].is_measured || losses.runs[i].kl_attention.empty()) continue;
-        measured.push_back(runs[i]);
-        of.push_back(std::move(losses.runs[i]));
+/// Of each of the runs that drop tokens and whose loss is recorded, (N).
+struct Measured {
+    std::vector<int> runs;
+    std::vector<std::vector<double>> lost;
+};
+
+/// @throws NothingToShow where there are none
+Measured measured(const trace::Reader& reader, const RankingOptions& options) {
+    const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    const std::vector<int> layers = chosen_layers(reader, options.choice());
+    Measured of;
+    for (const int run : chosen_runs(reader, options.choice())) {
+        const auto kept = reader.kept(options.prompt, run);
+        if (!is_measured_by_tokens(reader.run(options.prompt, run), kept_sets(*kept, n))) continue;
+        auto lost = token_kl_losses(reader, options.prompt, run, layers);
+        if (lost.empty()) continue;
+        of.runs.push_back(run);
+        of.lost.push_back(std::move(lost));
     }
-    if (measured.empty())
+    if (of.runs.empty())
         throw NothingToShow(fmt::format(
             "{}: of prompt {} no chosen run says what it lost where it differs from the full cache "
-            "(kl_attention_lost): that is recorded of runs which drop tokens, with the measures of the full cache and "
-            "the comparison with it, since it is in the format; make the trace again",
-            reader.path().string(), prompt));
-    losses.runs = std::move(of);
-    return measured;
+            "(kl_attention_lost). It is recorded of runs that drop tokens, and none while they decode, without "
+            "--no-record and --no-compare; traces of an older kvscope lack it",
+            reader.path().string(), options.prompt));
+    return of;
 }
 
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     check_prompt(reader, options.prompt);
-    const std::vector<int> chosen = chosen_runs(reader, options.choice());
-    TokenLosses losses = token_losses(reader, options.prompt, chosen, chosen_layers(reader, options.choice()));
-    const std::vector<int> runs = measured_runs(reader, options.prompt, chosen, losses);
+    const Measured of = measured(reader, options);
     const TokenTexts texts = token_texts(reader.token_text(options.prompt));
-    RankingRows rows(table_of(reader, options.prompt, runs));
-    for (const TokenSpan span : sentences_of(texts, losses.runs[0].kl_attention.size())) {
+    RankingRows rows(table_of(reader, options.prompt, of.runs));
+    for (const TokenSpan span : sentences_of(texts, of.lost[0].size())) {
         std::vector<Cell> cells = {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last),
                                    trimmed_text(texts, span)};
+        std::vector<Cell> of_runs;
         double mean = 0;
-        for (const auto& of_run : losses.runs) {
-            const auto begin = of_run.kl_attention.begin();
-            const double lost = std::accumulate(begin + static_cast<std::ptrdiff_t>(span.first),
-                                                begin + static_cast<std::ptrdiff_t>(span.last) + 1, 0.0);
-            mean += lost / static_cast<double>(runs.size());
-            cells.emplace_back(lost);
+        for (const auto& lost : of.lost) {
+            const double sum = std::accumulate(lost.begin() + static_cast<std::ptrdiff_t>(span.first),
+                                               lost.begin() + static_cast<std::ptrdiff_t>(span.last) + 1, 0.0);
+            mean += sum / static_cast<double>(of.runs.size());
+            of_runs.push_back(known_cell(sum));
         }
+        cells.push_back(known_cell(mean));
+        cells.insert(cells.end(), of_runs.begin(), of_runs.end());
         rows.add({{.token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, mean, std::move(cells));
     }
     return rows.take();

@@ -26,6 +26,7 @@ struct Comparison {
     std::vector<float> step_kl;           ///< (T) KL(full || compressed), nats
     std::vector<uint8_t> step_agreement;  ///< (T) 1 where the greedy tokens are the same
     std::vector<float> output_error;      ///< (L, H) mean over the T tokens of |o - o_full| / |o_full|
+    std::vector<float> attention_lost{};  ///< (L, N) `kl_attention_lost`; empty where not asked for, or not known
     std::string error{};                  ///< why there is none of the three; empty where they are there
 };
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/common/error.h"
 #include "engine/files/parallel.h"
 #include "kernels/linear.h"
 
@@ -15,32 +16,40 @@ namespace kvscope::engine {
 namespace {
 
 constexpr size_t tokens_per_task = 256;
+constexpr int64_t queries_at_once = 64;
 
-/// The full cache's attention while it reads its own answer, one KV head after another.
+/// The full cache's attention while it reads its own answer, of one KV head and some queries after another.
 class AnswerWeights {
  public:
     AnswerWeights(const Transformer& model, const RunCache& full, const FullReference& answer, int64_t n_context)
-        : model_(model), shape_(model.shape()), full_(full), answer_(answer), n_context_(n_context) {}
+        : model_(model),
+          shape_(model.shape()),
+          full_(full),
+          answer_(answer),
+          n_context_(n_context),
+          n_keys_(n_context + answer.keys_behind[0].size(1)),
+          logits_(at::empty({queries_at_once, shape_.group(), n_keys_}, at::kFloat)),
+          weights_(at::empty_like(logits_)) {}
 
-    /// (T - 1, H / G, n_keys): row t is of the query behind which token t + 1 is drawn.
-    at::Tensor of(int layer, int head) const {
+    /// (n, H / G, n_keys) of queries [first, first + n), n at most queries_at_once: row t is of the query behind which
+    /// token first + t + 1 is drawn. Valid until the next call.
+    at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
-        const auto n_queries = static_cast<int64_t>(answer_.tokens.size()) - 1;
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
-                                       .narrow(0, 0, n_queries)
-                                       .view({n_queries, shape_.n_heads, d})
+                                       .narrow(0, first, n)
+                                       .view({n, shape_.n_heads, d})
                                        .narrow(1, head * group, group)
                                        .to(model_.scalar_type())
                                        .contiguous();
         const at::Tensor& behind = answer_.keys_behind[static_cast<size_t>(layer)];
-        const int64_t n_keys = n_context_ + behind.size(1);
-        at::Tensor logits = at::empty({n_queries, group, n_keys}, at::kFloat);
+        at::Tensor logits = logits_.narrow(0, 0, n), weights = weights_.narrow(0, 0, n);
         RunCache::Scratch scratch;
         multiply(queries, full_.view(layer, head, n_context_, 0, 0, scratch).keys, n_context_, logits, 0);
         multiply(queries, behind[head].const_data_ptr(), behind.size(1), logits, n_context_);
         logits.mul_(model_.attention_scale());
-        hide(layer, logits);
-        return at::softmax(logits, 2);
+        hide(layer, first, logits);
+        at::softmax_out(weights, logits, 2);
+        return weights;
     }
 
  private:
@@ -56,12 +65,12 @@ class AnswerWeights {
     }
 
     /// What a query does not see: later tokens, and those that the layer's sliding window has left behind.
-    void hide(int layer, at::Tensor& logits) const {
+    void hide(int layer, int64_t first, at::Tensor& logits) const {
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         for (int64_t t = 0; t < logits.size(0); ++t) {
-            const int64_t position = answer_.attention.first_position + t;
+            const int64_t position = answer_.attention.first_position + first + t;
             auto row = logits[t];
-            row.narrow(1, position + 1, logits.size(2) - position - 1).fill_(-std::numeric_limits<float>::infinity());
+            row.narrow(1, position + 1, n_keys_ - position - 1).fill_(-std::numeric_limits<float>::infinity());
             if (window > 0 && position >= window)
                 row.narrow(1, 0, position + 1 - window).fill_(-std::numeric_limits<float>::infinity());
         }
@@ -71,7 +80,8 @@ class AnswerWeights {
     policies::ModelShape shape_;
     const RunCache& full_;
     const FullReference& answer_;
-    int64_t n_context_;
+    int64_t n_context_, n_keys_;
+    at::Tensor logits_, weights_;
 };
 
 bool is_finite(std::span<const float> values) {
@@ -93,15 +103,16 @@ void sum_up(std::span<const float> step_kl, const float* from, int64_t stride, s
     }
 }
 
-/// Adds to `lost` (N) what a KV head's query heads lose of the tokens first ... last - 1.
-void add_lost(const ComparedRun& run, const at::Tensor& weights, int layer, size_t first_head, size_t n_heads,
-              std::pair<size_t, size_t> tokens, std::span<double> lost) {
+/// Adds to `lost` (N) what a KV head's query heads lose of the tokens first ... last - 1 at some steps.
+/// @param step_kl of the steps whose tokens are drawn behind the weights' queries
+void add_lost(const ComparedRun& run, std::span<const float> step_kl, const at::Tensor& weights, int layer,
+              size_t first_head, size_t n_heads, std::pair<size_t, size_t> tokens, std::span<double> lost) {
     const auto [first, last] = tokens;
     const int64_t n_keys = weights.size(2), group = weights.size(1);
     for (int64_t q = 0; q < group; ++q) {
         std::array<float, tokens_per_task> sums{};
-        sum_up(run.step_kl.subspan(1), weights.const_data_ptr<float>() + q * n_keys + static_cast<int64_t>(first),
-               group * n_keys, std::span(sums).first(last - first));
+        sum_up(step_kl, weights.const_data_ptr<float>() + q * n_keys + static_cast<int64_t>(first), group * n_keys,
+               std::span(sums).first(last - first));
         const size_t row = (first_head + static_cast<size_t>(q)) / (n_heads / run.kept.n_rows);
         const auto held = run.kept.held(static_cast<size_t>(layer), row);
         for (auto at = std::lower_bound(held.begin(), held.end(), first); at != held.end() && *at < last; ++at)
@@ -137,28 +148,37 @@ at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer,
 
 std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
                                                   const FullReference& answer, int64_t n_context,
-                                                  std::span<const ComparedRun> runs) {
+                                                  std::span<const ComparedRun> runs, Progress& progress) {
     const auto shape = model.shape();
     const auto n = static_cast<size_t>(n_context), n_heads = static_cast<size_t>(shape.n_heads);
-    const AnswerWeights weights(model, full, answer, n_context);
+    const auto n_queries = static_cast<int64_t>(answer.tokens.size()) - 1;
     const size_t blocks = (n + tokens_per_task - 1) / tokens_per_task;
+    AnswerWeights weights(model, full, answer, n_context);
     std::vector<std::vector<float>> all(runs.size());
+    progress.begin("attention lost", shape.n_layers);
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         std::vector<std::vector<double>> lost(runs.size(), std::vector<double>(n, 0.0));
-        for (int head = 0; head < shape.n_kv_heads && answer.tokens.size() > 1; ++head) {
-            const at::Tensor found = weights.of(layer, head);
+        for (int head = 0; head < shape.n_kv_heads; ++head) {
             const auto first_head = static_cast<size_t>(head * shape.group());
-            // A task's weights stay near the processor for all runs.
-            checkpoint::parallel_for<char>(static_cast<int64_t>(blocks), [&](int64_t block, char&) {
-                const size_t first = static_cast<size_t>(block) * tokens_per_task;
-                for (size_t i = 0; i < runs.size(); ++i)
-                    add_lost(runs[i], found, layer, first_head, n_heads, {first, std::min(n, first + tokens_per_task)},
-                             lost[i]);
-            });
+            for (int64_t query = 0; query < n_queries; query += queries_at_once) {
+                if (progress.cancelled()) throw Cancelled();
+                const int64_t count = std::min(queries_at_once, n_queries - query);
+                const at::Tensor found = weights.of(layer, head, query, count);
+                // A task's weights stay near the processor for all runs.
+                checkpoint::parallel_for<char>(static_cast<int64_t>(blocks), [&](int64_t block, char&) {
+                    const size_t first = static_cast<size_t>(block) * tokens_per_task;
+                    for (size_t i = 0; i < runs.size(); ++i)
+                        add_lost(runs[i],
+                                 runs[i].step_kl.subspan(static_cast<size_t>(query) + 1, static_cast<size_t>(count)),
+                                 found, layer, first_head, n_heads, {first, std::min(n, first + tokens_per_task)},
+                                 lost[i]);
+                });
+            }
         }
         for (size_t i = 0; i < runs.size(); ++i)
             for (const double value : lost[i])
                 all[i].push_back(static_cast<float>(value / static_cast<double>(n_heads)));
+        progress.advance(layer + 1);
     }
     for (size_t i = 0; i < runs.size(); ++i)
         if (!is_finite(runs[i].step_kl)) all[i].clear();

@@ -26,9 +26,10 @@ struct ComparedRun {
 /// @param full holds the prompt's first n_context tokens
 /// @param answer with `keys_behind`
 /// @returns for each of `runs`; an empty one where a step's KL is not finite
+/// @throws Cancelled
 std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
                                                   const FullReference& answer, int64_t n_context,
-                                                  std::span<const ComparedRun> runs);
+                                                  std::span<const ComparedRun> runs, Progress& progress);
 
 /// Of a layer of a cache, (G, n - first, d): the keys of its entries from `first` on.
 at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer, int64_t first);

@@ -381,6 +381,7 @@ TEST_CASE("sentences stand by what runs lost where they diverge") {
         const double mean = (made.kl_lost(1, first, 6) + made.kl_lost(3, first, 6)) / 2;
         CHECK(number(losses, row, "kl_lost_run_1") == Approx(made.kl_lost(1, first, 6)));
         CHECK(number(losses, row, "kl_lost_run_3") == Approx(made.kl_lost(3, first, 6)));
+        CHECK(number(losses, row, "kl_lost_mean") == Approx(mean));
         CHECK(mean <= before);
         before = mean;
     }

@@ -313,6 +313,37 @@ TEST_CASE("runs that fail at one question of a context answer the others") {
 }
 
 // An answer's token whose embedding is NaN is one that only the run which generates it meets.
+TEST_CASE("what a run lost at one question is not told of the next one, where it fails") {
+    engine::SilentProgress progress;
+    const auto model = engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress);
+    const TemporaryFolder folder;
+    auto ids = some_ids(model, n_context + 45, 3);
+    const int32_t poisoned = ids.back();
+    std::replace(ids.begin(), ids.end() - 1, poisoned,
+                 (poisoned + 1) % static_cast<int32_t>(model.transformer().config().vocab_size));
+    std::vector<engine::Prompt> both{prompt_of_ids({ids.begin(), ids.begin() + n_context + 5}, n_context)};
+    both.push_back(prompt_of_ids(ids, n_context));
+    poison(model, poisoned);
+    const auto plans = engine::with_full_run({plan("snapkv:window=8", "40"), plan("streaming-llm:rolling=on", "40")});
+    for (const bool isolated : {false, true}) {
+        CAPTURE(isolated);
+        auto options = options_of(8, true, isolated);
+        options.ignore_eos = true;
+        engine::Experiment experiment(model, plans, options, progress);
+        experiment.on_kept = [&](int, int, const trace::RunRecord& record) { CHECK(record.kl_attention_lost.empty()); };
+        size_t n = 0;
+        experiment.on_run = [&](int prompt, int run, const trace::RunRecord& record) {
+            CAPTURE(prompt, run, record.message);
+            CHECK((record.status == "failed") == (prompt == 1));
+            // Of one that evicts while it decodes, what it holds at each step is not known.
+            CHECK(record.kl_attention_lost.empty() == (prompt == 1 || run != 1));
+            ++n;
+        };
+        experiment.run(both);
+        CHECK(n == 6);
+    }
+}
+
 TEST_CASE("where the full run fails, the others are recorded without what is measured against it") {
     engine::SilentProgress progress;
     const auto model = engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress);

@@ -67,7 +67,8 @@ TEST_CASE("KL-weighted attention lost is the answer's attention where every step
     const std::vector<float> even(n_answer, 1.0F);
     const auto none = keeping(shape, shape.n_kv_heads, false), third = keeping(shape, shape.n_kv_heads, true);
     const std::vector<engine::ComparedRun> runs{{none, even, shape.n_layers}, {third, even, shape.n_layers}};
-    const auto lost = engine::kl_attention_lost(model.transformer(), read.cache, read.reference, n_visible, runs);
+    const auto lost =
+        engine::kl_attention_lost(model.transformer(), read.cache, read.reference, n_visible, runs, progress);
     const double g = shape.n_kv_heads;
     for (int layer = 0; layer < shape.n_layers; ++layer)
         for (int64_t token = 0; token < n_visible; ++token) {
@@ -97,7 +98,7 @@ TEST_CASE("KL-weighted attention lost adds its steps up, and that of a run depen
     second[n_answer - 1] = both[n_answer - 1] = 2;
     of_prompt[0] = 5;
     const auto lost = [&](std::vector<engine::ComparedRun> runs) {
-        return engine::kl_attention_lost(model.transformer(), read.cache, read.reference, n_visible, runs);
+        return engine::kl_attention_lost(model.transformer(), read.cache, read.reference, n_visible, runs, progress);
     };
     const auto all = lost({{of_query_heads, first, shape.n_layers},
                            {of_query_heads, second, shape.n_layers},

@@ -101,6 +101,68 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     CHECK(driven.shown_text().find("12 tokens: some kept somewhere by") != std::string::npos);
 }
 
+TEST_CASE("undo behind a closed trace says what came back, and nothing else") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    AppOptions options;
+    options.traces = {files.first, files.second};
+    options.layout = "explore";
+    options.remember = false;
+    DrivenApp driven(options);
+    driven.settle();
+    const auto press = [&](ImGuiKeyChord key) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.KeyPress(key);
+            c.Yield(8);
+        });
+        driven.settle();
+    };
+    const auto n_hidden = [&] { return driven.session().documents().at(0)->hidden.size(); };
+    const size_t before = n_hidden();
+    press(ImGuiKey_2);
+    REQUIRE(n_hidden() != before);
+    driven.drive([&](ImGuiTestContext& c) { c.Yield(2); });
+    driven.session().close(driven.session().documents().at(1)->id());
+    driven.settle();
+    press(ImGuiKey_3);
+    REQUIRE(n_hidden() == before + 2);
+    press(ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(driven.app().notices().back() == "Undone: shown runs");
+    CHECK(n_hidden() == before + 1);
+    press(ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(driven.app().notices().back() == "Undone: shown runs");
+    CHECK(n_hidden() == before);
+}
+
+TEST_CASE("the inspector's range ends where the question begins") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options sample;
+    sample.n_questions = 2;
+    trace::sample::write(folder / "q.h5", sample);
+    AppOptions options;
+    options.traces = {folder / "q.h5"};
+    options.view = "inspector";
+    options.remember = false;
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    const auto& prompt = session.documents().at(0)->reader()->prompt(0);
+    REQUIRE(prompt.visible_tokens() + 2 < prompt.n_tokens);
+    session.selection.select_run(run_at(session, session.documents().at(0)->id(), 0, 1));
+    Cursor range = session.cursor();
+    range.first_token = prompt.visible_tokens() - 2;
+    range.last_token = prompt.n_tokens - 1;
+    session.selection.set(range);
+    driven.settle();
+    CHECK(driven.shown_text().find("2 tokens: some kept somewhere by") != std::string::npos);
+    range.first_token = prompt.visible_tokens() - 1;
+    session.selection.set(range);
+    driven.settle();
+    CHECK(driven.shown_text().find("tokens: some") == std::string::npos);
+    CHECK(driven.shown_text().find("kept somewhere by") != std::string::npos);
+}
+
 TEST_CASE("the spectrum of a head alone follows the selected KV head, or the selected query head") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;

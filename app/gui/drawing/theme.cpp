@@ -75,7 +75,6 @@ ImFont* add_family(const char* pattern) {
 void set_sizes(ImGuiStyle& style, float scale) {
     style.FontSizeBase = 15;
     style.WindowPadding = {8, 8};
-    style.WindowMinSize = {80, 120};  // also of docked views: a splitter leaves each its tab and some lines
     style.FramePadding = {8, 4};
     style.ItemSpacing = {8, 4};
     style.ItemInnerSpacing = {4, 4};

@@ -1,5 +1,7 @@
 #include "app/gui/inspector/token_question.h"
 
+#include <algorithm>
+
 namespace kvscope::gui {
 
 TokenQuestion token_question(const Session& session) {
@@ -18,7 +20,13 @@ TokenQuestion token_question(const Session& session) {
                 break;
             }
         }
-        if (usable(asked.run) && session.document(asked.run)->prompt == asked.run.prompt) return asked;
+        if (!usable(asked.run)) continue;
+        const Document& document = *session.document(asked.run);
+        if (document.prompt != asked.run.prompt) continue;
+        // What the question says of a range is kept whole, and no policy's doing.
+        const int64_t n_visible = document.reader()->prompt(asked.run.prompt).visible_tokens();
+        if (asked.token < n_visible) asked.last_token = std::min(asked.last_token, n_visible - 1);
+        return asked;
     }
     return {};
 }

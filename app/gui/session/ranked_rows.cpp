@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "analysis/tables/utf8.h"
@@ -91,9 +92,16 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
         request = of_pair(session);
     } else {
         request.document = session.focus();
-        if (definition.runs == RankedRuns::any)
-            for (const RunKey& key : session.visible_runs())
-                if (request.document && key.document == request.document->id()) request.runs.push_back(key);
+        if (definition.runs == RankedRuns::any) {
+            const auto shown = session.visible_runs();
+            const auto is_of_it = [&](const RunKey& key) {
+                return request.document && key.document == request.document->id();
+            };
+            // Where the trace in focus has none, as behind A and B of another one, that of those which are shown.
+            if (!shown.empty() && std::none_of(shown.begin(), shown.end(), is_of_it))
+                request.document = session.document(shown.front());
+            std::copy_if(shown.begin(), shown.end(), std::back_inserter(request.runs), is_of_it);
+        }
         if (request.document && definition.runs == RankedRuns::any && request.runs.empty())
             request = no_ranking("No compressed run is shown: tick some in Runs.");
     }

@@ -39,6 +39,7 @@ std::optional<Tasks::Seconds> Session::end_frame() {
 }
 
 Document& Session::open(const std::filesystem::path& path, bool is_written) {
+    if (is_written) pair.alone = false;  // what a person has started is to be seen
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
     const auto whole = whole_path(path).lexically_normal();

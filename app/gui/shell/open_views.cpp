@@ -207,7 +207,10 @@ void OpenViews::toggle_maximised() {
 bool OpenViews::draw_dock_space() {
     const ImGuiID id = ImGui::GetID("dock space");
     sizes_.fit(id, ImGui::GetMainViewport()->WorkSize);
+    const float em = ImGui::GetFontSize();
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowMinSize, {10 * em, 8 * em});  // what splitters leave the views beside them
     dock_space_ = ImGui::DockSpaceOverViewport(id, nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
+    ImGui::PopStyleVar();
     if (!wanted_maximised_.empty() && !is_maximised()) maximise(std::exchange(wanted_maximised_, {}));
     if (!awaits_layout()) return false;
     build_layout();

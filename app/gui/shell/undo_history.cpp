@@ -118,21 +118,31 @@ std::string UndoHistory::go_to(const Step& step) {
         document->annotations_changed = true;
     }
     frames_of_input_ = 0;
-    return difference(now, step);
+    Step after = present();
+    // Views take their places some frames later.
+    after.choices.views = wanted.views;
+    after.places = step.places;
+    return difference(now, after);
 }
 
 std::string UndoHistory::undo() {
-    if (!can_undo()) return {};
-    undone_.push_back(steps_.back());
-    steps_.pop_back();
-    return go_to(steps_.back());
+    std::string what;
+    while (what.empty() && can_undo()) {  // a step of a trace that was closed since brings nothing back
+        undone_.push_back(steps_.back());
+        steps_.pop_back();
+        what = go_to(steps_.back());
+    }
+    return what;
 }
 
 std::string UndoHistory::redo() {
-    if (!can_redo()) return {};
-    steps_.push_back(undone_.back());
-    undone_.pop_back();
-    return go_to(steps_.back());
+    std::string what;
+    while (what.empty() && can_redo()) {
+        steps_.push_back(undone_.back());
+        undone_.pop_back();
+        what = go_to(steps_.back());
+    }
+    return what;
 }
 
 }  // namespace kvscope::gui

@@ -127,6 +127,11 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     const float least = 10 * ImGui::GetFontSize();
     const float height = fills ? std::max(ImGui::GetContentRegionAvail().y - below_text_, least) : least;
     ImGui::PushFont(context.fonts.mono, 0);
+    // Who comes by a key goes on with the keyboard.
+    const bool is_focused = ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows);
+    const bool by_key = !ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left);
+    if (is_focused && !had_focus_ && by_key && form.request.context.empty()) ImGui::SetKeyboardFocusHere();
+    had_focus_ = is_focused;
     wrapped_field("##context", &form.request.context, {-FLT_MIN, height});
     ImGui::PopFont();
     const float end_of_text = ImGui::GetItemRectMax().y;

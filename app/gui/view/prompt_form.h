@@ -30,6 +30,7 @@ class PromptForm {
 
  private:
     std::filesystem::path file_;  ///< to be read
+    bool had_focus_ = false;      ///< in the last frame
     float below_text_ = 0;        ///< pixels of what stood there in the last frame
     const Lifetime& lifetime_;
 };

@@ -106,7 +106,10 @@ class RankingsView : public View {
 
     void draw_choice(Context& context, const RankingDefinition& definition, const RankingRequest& request) {
         const float em = ImGui::GetFontSize();
-        ImGui::SetNextItemWidth(17 * em);
+        float widest = 0;
+        for (const RankingDefinition& each : analysis::ranking_definitions())
+            widest = std::max(widest, ImGui::CalcTextSize(each.title.c_str()).x);
+        ImGui::SetNextItemWidth(widest + ImGui::GetFrameHeight() + 2 * ImGui::GetStyle().FramePadding.x);
         if (ImGui::BeginCombo("##ranking", definition.title.c_str(), ImGuiComboFlags_HeightLarge)) {
             for (const RankingDefinition& other : analysis::ranking_definitions()) {
                 if (ImGui::Selectable(other.title.c_str(), &other == &definition) && &other != &definition) {
@@ -154,9 +157,15 @@ class RankingsView : public View {
         const float em = ImGui::GetFontSize();
         float others = ImGui::GetStyle().ScrollbarSize;
         for (const Column& column : columns)
-            if (!is_long_text(column))
-                others += ImGui::CalcTextSize(heading_of(column).c_str()).x + 2 * ImGui::GetStyle().CellPadding.x + em;
+            if (!is_long_text(column) && !is_said_by_others(column))
+                others += ImGui::CalcTextSize(heading_of(column).c_str()).x + 2 * ImGui::GetStyle().CellPadding.x +
+                          1.5f * em;  // its arrow and the borders
         return std::clamp(ImGui::GetContentRegionAvail().x - others, 12 * em, 48 * em);
+    }
+
+    /// Where a span ends, and how long it is: its first token and its text say where it stands.
+    static bool is_said_by_others(const Column& column) {
+        return column.name == "last_token" || (column.name == "tokens" && column.title == "Tokens");
     }
 
     static std::string heading_of(const Column& column) {
@@ -167,6 +176,7 @@ class RankingsView : public View {
     static void setup_column(const Column& column, float long_text_width) {
         ImGuiTableColumnFlags flags = column.type == ColumnType::text ? 0 : ImGuiTableColumnFlags_PreferSortDescending;
         if (is_long_text(column)) flags |= ImGuiTableColumnFlags_WidthFixed;
+        if (is_said_by_others(column)) flags |= ImGuiTableColumnFlags_DefaultHide;
         ImGui::TableSetupColumn(heading_of(column).c_str(), flags, is_long_text(column) ? long_text_width : 0);
     }
 
