@@ -19,6 +19,50 @@ struct Simd : SimdAvx512 {
     static void store_bf16(bf16* p, vec x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
     }
+    static void store_two(bf16* p, vec a, vec b) {
+        _mm512_storeu_si512(p, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
+    }
+
+    // ---- weights of few bits: the numbers that they can be are rounded once, and then looked up
+    // ----------------------
+
+    using indices = __m512i;  ///< 32 of them, 16 bits each, of which the lower five count
+    static vec count_from(float first) {
+        const vec counted =
+            _mm512_setr_ps(0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f);
+        return _mm512_add_ps(counted, set1(first));
+    }
+    /// The lower halves of 16 bytes, then the upper ones, and what else is in the byte.
+    static indices halves_of(const uint8_t* p) {
+        const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        const __m512i shifts = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(4), 1);
+        return _mm512_srlv_epi16(_mm512_cvtepu8_epi16(twice), shifts);
+    }
+    /// 32 bytes from a bit on.
+    static indices bytes_of(const uint8_t* p, int shift) {
+        const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        return _mm512_srl_epi16(_mm512_cvtepu8_epi16(bytes), _mm_cvtsi32_si128(shift));
+    }
+    /// The lower four bits, and a fifth.
+    static indices with_fifth(indices x, uint32_t fifth) {
+        const __m512i four = _mm512_and_si512(x, _mm512_set1_epi16(15));
+        return _mm512_mask_mov_epi16(four, fifth, _mm512_or_si512(four, _mm512_set1_epi16(16)));
+    }
+    static uint32_t bit_of(const uint8_t* p, int bit) {
+        const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        return _mm256_test_epi8_mask(bytes, _mm256_set1_epi8(static_cast<char>(1 << bit)));
+    }
+    /// Of 16 numbers, by the lower four bits.
+    static void look_up(bf16* p, indices x, vec numbers) {
+        const auto rounded = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(numbers));
+        const __m512i twice = _mm512_inserti64x4(_mm512_castsi256_si512(rounded), rounded, 1);
+        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(x, twice));
+    }
+    /// Of 32.
+    static void look_up(bf16* p, indices x, vec low, vec high) {
+        const auto rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(x, rounded));
+    }
 };
 
 /// Pairs of bf16, multiplied and summed in f32 by one instruction.

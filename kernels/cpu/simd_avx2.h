@@ -44,6 +44,18 @@ struct SimdAvx2 {
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(first == 0 ? all : _mm_unpackhi_epi64(all, all)));
     }
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
+    static vec half_everywhere(const uint8_t* p) {
+        uint16_t bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(bits)));
+    }
+    static void halves_everywhere(const uint8_t* p, vec& a, vec& b) {
+        int bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        const vec both = _mm256_cvtph_ps(_mm_set1_epi32(bits));
+        a = _mm256_moveldup_ps(both);
+        b = _mm256_movehdup_ps(both);
+    }
     static vec rounded(vec x) {
         asm("" : "+x"(x));
         return x;

@@ -40,6 +40,18 @@ struct SimdAvx512 {
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(reinterpret_cast<__m128i>(x)));
     }
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
+    static vec half_everywhere(const uint8_t* p) {
+        uint16_t bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<short>(bits)));
+    }
+    static void halves_everywhere(const uint8_t* p, vec& a, vec& b) {
+        int bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        const vec both = _mm512_cvtph_ps(_mm256_set1_epi32(bits));
+        a = _mm512_moveldup_ps(both);
+        b = _mm512_movehdup_ps(both);
+    }
     static vec rounded(vec x) {
         asm("" : "+v"(x));
         return x;

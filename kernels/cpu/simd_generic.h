@@ -36,6 +36,12 @@ struct SimdGeneric {
         return values;
     }
     static float from_half(uint16_t bits) { return to_float(half{bits}); }
+    /// Of one half, and of two that lie beside each other.
+    static vec half_everywhere(const uint8_t* p) { return set1(from_half(static_cast<uint16_t>(p[0] | p[1] << 8))); }
+    static void halves_everywhere(const uint8_t* p, vec& a, vec& b) {
+        a = half_everywhere(p);
+        b = half_everywhere(p + 2);
+    }
     /// x, rounded: a product that is added to something is not fused with it.
     static vec rounded(vec x) {
         asm volatile("" : "+m"(x));

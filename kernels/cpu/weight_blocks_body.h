@@ -57,10 +57,18 @@ struct WeightBlocksBody {
     typedef uint8_t bytes __attribute__((vector_size(16)));
     typedef uint16_t words __attribute__((vector_size(16)));
 
-    /// Of a block: a factor, and a number to add, for each 32 weights, or for each 16.
+    /// Of a block of many: a factor, and a number to add, for each 32 weights, or for each 16.
     struct Scales {
-        alignas(64) float factor[16];
-        alignas(64) float offset[16];
+        alignas(64) float factors[16];
+        alignas(64) float offsets[16];
+        vec factor(int i) const { return Simd::set1(factors[i]); }
+        vec offset(int i) const { return Simd::set1(offsets[i]); }
+    };
+    /// Of a block of 32 weights.
+    struct Scale {
+        vec of_all, added;
+        vec factor(int) const { return of_all; }
+        vec offset(int) const { return added; }
     };
 
     static float half_at(const uint8_t* p) {
@@ -116,41 +124,56 @@ struct WeightBlocksBody {
         q[1] -= zero;
     }
 
-    template <WeightFormat which, bool adds, bool by_sixteens>
+    /// @tparam lowest_number, numbers those that a weight's integer can be, where they are few; 1 and 0: where not
+    template <WeightFormat which, bool adds, bool by_sixteens, int lowest_number = 1, int numbers = 0>
     struct Format {
+        static constexpr int lowest = lowest_number, n_numbers = numbers;
         static constexpr WeightFormat format = which;
         static constexpr bool has_offset = adds;
         static constexpr bool scales_sixteens = by_sixteens;
     };
-    struct q4_0 : Format<WeightFormat::q4_0, false, false> {
-        static void scales(const uint8_t* p, Scales& all) { all.factor[0] = half_at(p); }
+    struct q4_0 : Format<WeightFormat::q4_0, false, false, -8, 16> {
+        template <class S>
+        static auto indices(const uint8_t* p, int) {
+            return S::halves_of(p + 2);
+        }
+        static void scales(const uint8_t* p, Scale& scale) { scale.of_all = Simd::half_everywhere(p); }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
             nibbles(p + 2, q);
             lower(8, q);
         }
     };
-    template <WeightFormat which>
-    struct WithMinimum : Format<which, true, false> {
-        static void scales(const uint8_t* p, Scales& all) {
-            all.factor[0] = half_at(p);
-            all.offset[0] = half_at(p + 2);
-        }
+    template <WeightFormat which, int n>
+    struct WithMinimum : Format<which, true, false, 0, n> {
+        static void scales(const uint8_t* p, Scale& scale) { Simd::halves_everywhere(p, scale.of_all, scale.added); }
     };
-    struct q4_1 : WithMinimum<WeightFormat::q4_1> {
+    struct q4_1 : WithMinimum<WeightFormat::q4_1, 16> {
+        template <class S>
+        static auto indices(const uint8_t* p, int) {
+            return S::halves_of(p + 4);
+        }
         static void read(const uint8_t* p, int, bytes (&q)[2]) { nibbles(p + 4, q); }
     };
-    struct q5_0 : Format<WeightFormat::q5_0, false, false> {
-        static void scales(const uint8_t* p, Scales& all) { all.factor[0] = half_at(p); }
+    struct q5_0 : Format<WeightFormat::q5_0, false, false, -16, 32> {
+        template <class S>
+        static auto indices(const uint8_t* p, int) {
+            return S::with_fifth(S::halves_of(p + 6), four_at(p + 2));
+        }
+        static void scales(const uint8_t* p, Scale& scale) { scale.of_all = Simd::half_everywhere(p); }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
             fives(p + 6, p + 2, q);
             lower(16, q);
         }
     };
-    struct q5_1 : WithMinimum<WeightFormat::q5_1> {
+    struct q5_1 : WithMinimum<WeightFormat::q5_1, 32> {
+        template <class S>
+        static auto indices(const uint8_t* p, int) {
+            return S::with_fifth(S::halves_of(p + 8), four_at(p + 4));
+        }
         static void read(const uint8_t* p, int, bytes (&q)[2]) { fives(p + 8, p + 4, q); }
     };
     struct q8_0 : Format<WeightFormat::q8_0, false, false> {
-        static void scales(const uint8_t* p, Scales& all) { all.factor[0] = half_at(p); }
+        static void scales(const uint8_t* p, Scale& scale) { scale.of_all = Simd::half_everywhere(p); }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
             q[0] = load(p + 2);
             q[1] = load(p + 18);
@@ -158,8 +181,8 @@ struct WeightBlocksBody {
     };
     struct q2_k : Format<WeightFormat::q2_k, true, true> {
         static void scales(const uint8_t* p, Scales& all) {
-            multiplied(load(p) & 15, half_at(p + 80), all.factor);
-            multiplied(bits_of(load(p), 4, 15), -half_at(p + 82), all.offset);
+            multiplied(load(p) & 15, half_at(p + 80), all.factors);
+            multiplied(bits_of(load(p), 4, 15), -half_at(p + 82), all.offsets);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
@@ -174,7 +197,7 @@ struct WeightBlocksBody {
             const fours low = {a & 0x0f0f0f0f, b & 0x0f0f0f0f, a >> 4 & 0x0f0f0f0f, b >> 4 & 0x0f0f0f0f};
             const fours upper = {high & 0x03030303, high >> 2 & 0x03030303, high >> 4 & 0x03030303,
                                  high >> 6 & 0x03030303};
-            multiplied((bytes)(low | upper << 4) - 32, half_at(p + 108), all.factor);
+            multiplied((bytes)(low | upper << 4) - 32, half_at(p + 108), all.factors);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
@@ -183,8 +206,8 @@ struct WeightBlocksBody {
             lower(4, q);
         }
     };
-    template <WeightFormat which>
-    struct WithSixBits : Format<which, true, false> {
+    template <WeightFormat which, int n>
+    struct WithSixBits : Format<which, true, false, 0, n> {
         /// 8 scales and 8 minima of 6 bits in 12 bytes: the upper bits of the first four of each hold those of the
         /// others.
         static void scales(const uint8_t* p, Scales& all) {
@@ -193,18 +216,26 @@ struct WeightBlocksBody {
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied((bytes)numbers, half_at(p), all.factor);
+            multiplied((bytes)numbers, half_at(p), all.factors);
             multiplied((bytes)numbers, -half_at(p + 2), minima);
-            std::memcpy(all.offset, minima + 8, 8 * sizeof(float));
+            std::memcpy(all.offsets, minima + 8, 8 * sizeof(float));
         }
     };
-    struct q4_k : WithSixBits<WeightFormat::q4_k> {
+    struct q4_k : WithSixBits<WeightFormat::q4_k, 16> {
+        template <class S>
+        static auto indices(const uint8_t* p, int part) {
+            return S::bytes_of(p + 16 + part / 2 * 32, part % 2 * 4);
+        }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
                 q[half] = bits_of(load(p + 16 + part / 2 * 32 + 16 * half), part % 2 * 4, 15);
         }
     };
-    struct q5_k : WithSixBits<WeightFormat::q5_k> {
+    struct q5_k : WithSixBits<WeightFormat::q5_k, 32> {
+        template <class S>
+        static auto indices(const uint8_t* p, int part) {
+            return S::with_fifth(S::bytes_of(p + 48 + part / 2 * 32, part % 2 * 4), S::bit_of(p + 16, part));
+        }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
                 q[half] = bits_of(load(p + 48 + part / 2 * 32 + 16 * half), part % 2 * 4, 15) |
@@ -212,7 +243,7 @@ struct WeightBlocksBody {
         }
     };
     struct q6_k : Format<WeightFormat::q6_k, false, true> {
-        static void scales(const uint8_t* p, Scales& all) { multiplied(load(p + 192), half_at(p + 208), all.factor); }
+        static void scales(const uint8_t* p, Scales& all) { multiplied(load(p + 192), half_at(p + 208), all.factors); }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             const int within = part % 4;
             const uint8_t* low = p + part / 4 * 64 + within % 2 * 32;
@@ -228,33 +259,71 @@ struct WeightBlocksBody {
 
     static void store(float* to, vec x) { Simd::store(to, x); }
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
+    template <class T>
+    static void store_two(T* to, vec a, vec b) {
+        if constexpr (sizeof(T) == sizeof(bf16) && requires { Simd::store_two(to, a, b); }) {
+            Simd::store_two(to, a, b);
+        } else {
+            store(to, a);
+            store(to + Simd::W, b);
+        }
+    }
 
-    template <class F, class T>
-    [[gnu::always_inline]] static inline void group(const uint8_t* p, int part, const Scales& scales, T* out) {
+    template <class F>
+    [[gnu::always_inline]] static inline vec numbers(float first, vec factor, vec offset) {
+        const vec x = Simd::mul(Simd::count_from(first), factor);
+        return F::has_offset ? Simd::add(Simd::rounded(x), offset) : x;
+    }
+
+    template <class F, class Scaled, class T>
+    [[gnu::always_inline]] static inline void group(const uint8_t* p, int part, const Scaled& scales, T* out) {
+        if constexpr (sizeof(T) == sizeof(bf16) && requires { Simd::halves_of(p); } && F::lowest <= 0) {
+            constexpr float first = F::lowest;
+            const vec factor = scales.factor(part), offset = F::has_offset ? scales.offset(part) : Simd::zero();
+            const auto at = F::template indices<Simd>(p, part);
+            if constexpr (F::n_numbers == 16)
+                Simd::look_up(out, at, numbers<F>(first, factor, offset));
+            else
+                Simd::look_up(out, at, numbers<F>(first, factor, offset), numbers<F>(first + 16, factor, offset));
+            return;
+        }
         bytes q[2];
         F::read(p, part, q);
 #pragma GCC unroll 8
-        for (int i = 0; i < kGroup; i += Simd::W) {
-            const int at = F::scales_sixteens ? 2 * part + i / 16 : part;
-            vec x = Simd::mul(Simd::from_bytes(q[i / 16], i % 16), Simd::set1(scales.factor[at]));
-            if constexpr (F::has_offset) x = Simd::add(Simd::rounded(x), Simd::set1(scales.offset[at]));
-            store(out + i, x);
+        for (int i = 0; i < kGroup; i += 2 * Simd::W) {
+            vec x[2];
+            for (int k = 0; k < 2; ++k) {
+                const int first = i + k * Simd::W, at = F::scales_sixteens ? 2 * part + first / 16 : part;
+                x[k] = Simd::mul(Simd::from_bytes(q[first / 16], first % 16), scales.factor(at));
+                if constexpr (F::has_offset) x[k] = Simd::add(Simd::rounded(x[k]), scales.offset(at));
+            }
+            store_two(out + i, x[0], x[1]);
         }
     }
 
     template <class F, class T>
     static void groups(const uint8_t* row, int64_t begin, int64_t count, T* out) {
-        constexpr WeightBlock block = block_of(F::format);
-        if constexpr (block.n == kGroup) {
-            const uint8_t* p = row + static_cast<size_t>(begin / kGroup) * block.bytes;
-            for (int64_t i = 0; i < count; i += kGroup, p += block.bytes) {
-                __builtin_prefetch(p + kAhead);
-                Scales scales;
-                F::scales(p, scales);
-                group<F>(p, 0, scales, out + i);
-            }
-            return;
+        if constexpr (block_of(F::format).n == kGroup)
+            small_blocks<F>(row, begin, count, out);
+        else
+            large_blocks<F>(row, begin, count, out);
+    }
+
+    template <class F, class T>
+    static void small_blocks(const uint8_t* row, int64_t begin, int64_t count, T* out) {
+        constexpr size_t bytes_of_block = block_of(F::format).bytes;
+        const uint8_t* p = row + static_cast<size_t>(begin / kGroup) * bytes_of_block;
+        for (int64_t i = 0; i < count; i += kGroup, p += bytes_of_block) {
+            __builtin_prefetch(p + kAhead);
+            Scale scale;
+            F::scales(p, scale);
+            group<F>(p, 0, scale, out + i);
         }
+    }
+
+    template <class F, class T>
+    static void large_blocks(const uint8_t* row, int64_t begin, int64_t count, T* out) {
+        constexpr WeightBlock block = block_of(F::format);
         const int64_t end = begin + count;
         for (int64_t at = begin; at < end;) {
             const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
