@@ -12,7 +12,7 @@ namespace kvscope::kernels {
 namespace {
 
 // Up to here the weight is read where it lies: a copy in reading order costs more than it brings.
-constexpr int64_t rows_direct = 8;
+constexpr int64_t rows_direct = 8, rows_direct_stored = 48;
 // Rows of x are packed this many bytes at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
 // Rows that share a copy of the weights: enough to be worth it, few enough that they stay in the second-level cache
@@ -36,7 +36,7 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
     auto* y = static_cast<char*>(problem.y) + static_cast<size_t>(first * y_stride) * size_of(problem.y_dtype);
 
     const int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
-    const bool packs = n_rows > rows_direct;
+    const bool packs = n_rows > (is_stored ? rows_direct_stored : rows_direct);
     const int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
     const int64_t n_parts = (n_rows + rows_per_task - 1) / rows_per_task;
     const int64_t rows_of_part = (n_rows + n_parts - 1) / n_parts;
