@@ -10,11 +10,11 @@
 #include "engine/answering.h"
 #include "engine/common/error.h"
 #include "engine/common/guarded.h"
+#include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/measures.h"
-#include "engine/memory.h"
 
 namespace kvscope::engine {
 namespace {

@@ -1,11 +1,36 @@
 #include "engine/model/model.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "engine/checkpoint/held_weights.h"
 #include "engine/common/error.h"
+#include "engine/common/memory.h"
 #include "engine/model/device.h"
 
 namespace kvscope::engine {
+
+namespace {
+
+/// Before the weights are read: types that have no kernel, and memory that is not there.
+void tell_of_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
+    const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
+    if (!bytes.written_out.empty())
+        progress.message(fmt::format("{}: tensors of type {} are held as {}: no kernel reads them as they are",
+                                     checkpoint.path().string(), fmt::join(bytes.written_out, ", "),
+                                     kernels::name_of(dtype)));
+    const auto needed = static_cast<uint64_t>(bytes.held + bytes.largest);
+    const uint64_t available = available_bytes();
+    if (available == 0 || needed <= available) return;
+    constexpr double gib = 1024.0 * 1024 * 1024;
+    progress.message(fmt::format("{}: its weights need {:.1f} GiB, and the machine has {:.1f} GiB free",
+                                 checkpoint.path().string(), static_cast<double>(needed) / gib,
+                                 static_cast<double>(available) / gib));
+}
+
+}  // namespace
 
 Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress) {
     Model model;
@@ -15,6 +40,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     const auto& config = model.checkpoint_->config();
     if (const auto without = checkpoint::tokens_without_embedding(*model.tokenizer_, config); !without.empty())
         progress.message(path.string() + ": " + without);
+    tell_of_memory(*model.checkpoint_, dtype, progress);
     model.transformer_ =
         std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
     progress.begin("fingerprint", 1);

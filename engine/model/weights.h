@@ -34,19 +34,6 @@ struct Weights {
     std::vector<LayerWeights> layers;
 };
 
-/// How a tensor's rows are held in memory: as the file has them where there is a kernel that reads them so and they
-/// take less than numbers of the model's type, else as such numbers.
-/// @param stored_type as in checkpoint::TensorInfo
-kernels::WeightFormat held_format(const std::string& stored_type, int64_t columns, kernels::DType dtype);
-
-/// Bytes of all of a model's weights in memory, known before they are read.
-struct WeightBytes {
-    int64_t held = 0;
-    int64_t largest = 0;                   ///< of one matrix as numbers, which the prefill writes out one at a time
-    std::vector<std::string> written_out;  ///< types of the file without a kernel, whose tensors become numbers
-};
-WeightBytes weight_bytes(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype);
-
 /// Reads all weights.
 /// @throws what `checkpoint` throws for damaged files; Cancelled.
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);

@@ -19,7 +19,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// A tiny model of tests/data/models: one with grouped heads, one with biases.
+/// A tiny model of tests/data/models: one with grouped heads, one with biases, one with quantised weights.
 const engine::Model& tiny(const std::string& name, kernels::DType dtype) {
     static std::map<std::pair<std::string, kernels::DType>, engine::Model> models;
     const auto key = std::pair(name, dtype);
@@ -102,7 +102,7 @@ class StopsAt final : public engine::Progress {
 
 TEST_CASE("a run is the same alone and beside 1, 12, 16 and 51 others") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
-    const std::string name = GENERATE("llama3-gqa-sharded", "llama-biases");
+    const std::string name = GENERATE("llama3-gqa-sharded", "llama-biases", "gguf-llama-quantised/model.gguf");
     CAPTURE(name_of(dtype), name);
     const auto& model = tiny(name, dtype);
     const auto prompt = prompt_of_ids(some_ids(model, 120));

@@ -1,4 +1,4 @@
-#include "engine/memory.h"
+#include "engine/common/memory.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

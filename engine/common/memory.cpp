@@ -1,4 +1,4 @@
-#include "engine/memory.h"
+#include "engine/common/memory.h"
 
 #include <malloc.h>
 
@@ -8,8 +8,9 @@
 namespace kvscope::engine {
 namespace {
 
-uint64_t status_bytes(const std::string& key) {
-    std::ifstream status("/proc/self/status");
+/// Of a file of lines "key:  number kB".
+uint64_t bytes_of(const char* file, const std::string& key) {
+    std::ifstream status(file);
     std::string line;
     while (std::getline(status, line)) {
         if (line.rfind(key + ":", 0) == 0) return std::stoull(line.substr(key.size() + 1)) * 1024;
@@ -19,9 +20,11 @@ uint64_t status_bytes(const std::string& key) {
 
 }  // namespace
 
-uint64_t resident_bytes() { return status_bytes("VmRSS"); }
+uint64_t resident_bytes() { return bytes_of("/proc/self/status", "VmRSS"); }
 
-uint64_t peak_resident_bytes() { return status_bytes("VmHWM"); }
+uint64_t available_bytes() { return bytes_of("/proc/meminfo", "MemAvailable"); }
+
+uint64_t peak_resident_bytes() { return bytes_of("/proc/self/status", "VmHWM"); }
 
 bool reset_peak() {
     malloc_trim(0);
