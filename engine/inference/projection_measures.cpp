@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "engine/files/parallel.h"
-#include "engine/model/product.h"
+#include "kernels/bf16.h"
 #include "kernels/cosine.h"
+#include "kernels/linear.h"
 
 namespace kvscope::engine {
 namespace {
@@ -34,29 +36,42 @@ at::Tensor modes_of_head(const at::Tensor& weight) {
     return modes;
 }
 
+double dot_of(const float* a, const float* b, int64_t n) {
+    // Four sums, so that one addition need not wait for the other.
+    double sums[4] = {};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int64_t k = 0; k < 4; ++k) sums[k] += double{a[i + k]} * double{b[i + k]};
+    for (; i < n; ++i) sums[0] += double{a[i]} * double{b[i]};
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 /// Adds to sums (d) what each coordinate of neighbouring rows of z (n, d) contributes to their cosine.
-void add_contributions(const at::Tensor& z, double* sums) {
-    const int64_t d = z.size(1);
-    const float* rows = z.const_data_ptr<float>();
-    const auto length = [&](const float* row) {
-        double squares = 0;
-        for (int64_t i = 0; i < d; ++i) squares += double{row[i]} * double{row[i]};
-        return std::sqrt(squares);
-    };
-    double before = length(rows);
-    for (int64_t t = 1; t < z.size(0); ++t) {
+void add_contributions(const float* rows, int64_t n, int64_t d, double* sums) {
+    double before = std::sqrt(dot_of(rows, rows, d));
+    for (int64_t t = 1; t < n; ++t) {
         const float *a = rows + (t - 1) * d, *b = rows + t * d;
-        const double now = length(b), scale = before * now > 0 ? 1 / (before * now) : 0;
+        const double now = std::sqrt(dot_of(b, b, d)), scale = before * now > 0 ? 1 / (before * now) : 0;
         for (int64_t i = 0; i < d; ++i) sums[i] += scale * double{a[i]} * double{b[i]};
         before = now;
     }
 }
 
-double dot_of(const float* a, const float* b, int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += double{a[i]} * double{b[i]};
-    return sum;
+/// d numbers of a contiguous (n, width) of bf16 or f32, from the one at `first` on, as f32.
+void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
+    if (rows.scalar_type() == at::kBFloat16) {
+        const auto* from = static_cast<const kernels::bf16*>(rows.const_data_ptr()) + first;
+        std::transform(from, from + d, to, [](kernels::bf16 value) { return kernels::to_float(value); });
+    } else {
+        std::copy_n(rows.const_data_ptr<float>() + first, d, to);
+    }
 }
+
+/// A head's rows, some at a time: as numbers, and in the coordinates of its modes.
+struct Rows {
+    std::vector<float> numbers, coordinates;
+};
+constexpr int64_t rows_at_once = 512;
 
 /// Into [-1, 1], out of which rounding leads.
 float as_cosine(double mean) { return static_cast<float>(std::isnan(mean) ? mean : std::clamp(mean, -1.0, 1.0)); }
@@ -131,13 +146,23 @@ void ProjectionMeasures::add(const at::Tensor& residual, const at::Tensor& qkv) 
 
 /// Neighbours in the coordinates of each head's modes. An orthogonal change of coordinates leaves cosines as they are.
 void ProjectionMeasures::add_modes(const at::Tensor& rows) {
-    const int64_t d = model_.shape().head_dim;
-    std::vector<at::Tensor> coordinates;
-    for (int64_t head = 0; head < n_heads_; ++head)
-        coordinates.push_back(
-            product(rows.narrow(1, head * d, d).to(at::kFloat).contiguous(), modes_[static_cast<size_t>(head)]));
-    checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
-        add_contributions(coordinates[static_cast<size_t>(head)], contributions_.data() + head * d);
+    const int64_t d = model_.shape().head_dim, n = rows.size(0), width = rows.size(1);
+    checkpoint::parallel_for<Rows>(n_heads_, [&](int64_t head, Rows& some) {
+        some.numbers.resize(static_cast<size_t>(rows_at_once * d));
+        some.coordinates.resize(static_cast<size_t>(rows_at_once * d));
+        for (int64_t first = 0; first + 1 < n; first += rows_at_once - 1) {  // each neighbour once
+            const int64_t count = std::min(rows_at_once, n - first);
+            for (int64_t row = 0; row < count; ++row)
+                copy_numbers(rows, (first + row) * width + head * d, d, some.numbers.data() + row * d);
+            kernels::linear({.dtype = kernels::DType::f32,
+                             .n_rows = count,
+                             .in = d,
+                             .out = d,
+                             .x = some.numbers.data(),
+                             .weight = modes_[static_cast<size_t>(head)].const_data_ptr<float>(),
+                             .y = some.coordinates.data()});
+            add_contributions(some.coordinates.data(), count, d, contributions_.data() + head * d);
+        }
     });
 }
 
@@ -146,11 +171,13 @@ void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
     const int64_t d = model_.shape().head_dim, g = model_.shape().n_kv_heads, h = model_.shape().n_heads;
     const auto m = static_cast<int64_t>(sampled_.size());
     const auto first = std::lower_bound(sampled_.begin(), sampled_.end(), n_seen_) - sampled_.begin();
+    std::vector<float> numbers(static_cast<size_t>(d));
     for (int64_t i = first; i < m && sampled_[static_cast<size_t>(i)] < n_seen_ + qkv.size(0); ++i) {
-        const at::Tensor row = qkv.select(0, sampled_[static_cast<size_t>(i)] - n_seen_).to(at::kFloat);
+        const int64_t row = sampled_[static_cast<size_t>(i)] - n_seen_;
         for (int64_t part = 0; part < 2; ++part) {
             for (int64_t head = 0; head < g; ++head) {
-                const float* from = row.const_data_ptr<float>() + (h + part * g + head) * d;
+                copy_numbers(qkv, row * qkv.size(1) + (h + part * g + head) * d, d, numbers.data());
+                const float* from = numbers.data();
                 float* to = samples_[static_cast<size_t>(part)].back().data() + (head * m + i) * d;
                 const double length = std::sqrt(dot_of(from, from, d));
                 for (int64_t c = 0; c < d; ++c)

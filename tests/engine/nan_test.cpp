@@ -19,8 +19,9 @@ engine::Transformer damaged(kernels::DType dtype, int32_t token) {
     engine::SilentProgress progress;
     const auto& checkpoint = tiny_model().checkpoint();
     auto weights = engine::load_weights(checkpoint, dtype, progress);
-    weights.head = engine::Matrix::of(weights.head.numbers().clone());
-    weights.embedding.numbers().select(0, token).fill_(std::numeric_limits<float>::quiet_NaN());
+    const at::Tensor numbers = weights.embedding.numbers().clone();
+    numbers.select(0, token).fill_(std::numeric_limits<float>::quiet_NaN());
+    weights.embedding = engine::Matrix::of(numbers);
     return engine::Transformer(checkpoint.config(), std::move(weights), dtype);
 }
 
