@@ -1,6 +1,7 @@
 #include "analysis/sentences.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "analysis/tables/utf8.h"
@@ -32,6 +33,27 @@ Utf8Character character_or_byte(std::string_view text, size_t at) {
     return character.bytes > 0 ? character : Utf8Character{0xfffd, 1};
 }
 
+/// Whether the full stop before byte `end` is that of an abbreviation which goes on: a title before a name, a word for
+/// a number before one, and those that never end a sentence.
+bool is_abbreviation(std::string_view text, size_t end) {
+    constexpr std::string_view titles[] = {"Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Fr", "Rev", "Gen", "Capt"};
+    constexpr std::string_view of_numbers[] = {"No",  "no",  "Nos", "Fig", "Figs", "Eq", "Eqs",
+                                               "Sec", "Tab", "Vol", "Ch",  "p",    "pp"};
+    constexpr std::string_view going_on[] = {"e.g", "i.e", "vs", "cf", "viz", "approx"};
+    const size_t space = text.find_last_of(" \t\r\n([{\"'", end - 1);
+    const size_t begin = space == std::string_view::npos ? 0 : space + 1;
+    const std::string_view before = text.substr(begin, end - 1 - begin);
+    const size_t next = text.find_first_not_of(' ', end);
+    if (text[end - 1] != '.' || next == std::string_view::npos) return false;
+    const auto is_one_of = [&](const auto& list) {
+        return std::find(std::begin(list), std::end(list), before) != std::end(list);
+    };
+    if (is_one_of(going_on)) return true;
+    if (is_one_of(of_numbers)) return text[next] >= '0' && text[next] <= '9';
+    // A name begins with a capital, which beyond ASCII no byte tells.
+    return is_one_of(titles) && !(text[next] >= 'a' && text[next] <= 'z');
+}
+
 /// Bytes at which a sentence or line ends, ascending.
 std::vector<size_t> ends_of_sentences(std::string_view text) {
     std::vector<size_t> ends;
@@ -44,6 +66,7 @@ std::vector<size_t> ends_of_sentences(std::string_view text) {
         }
         const bool anyway = ends_anyway(code);
         if (!anyway && !ends_before_space(code)) continue;
+        if (code == U'.' && is_abbreviation(text, at)) continue;
         size_t end = at;
         while (end < text.size()) {
             const auto next = character_or_byte(text, end);

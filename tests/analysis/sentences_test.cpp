@@ -44,6 +44,17 @@ TEST_CASE("a sentence ends where its mark is followed by white space or the end,
     CHECK(sentence_texts({"Wait", "...", " what", "?!", " Yes"}) == Texts{"Wait...", " what?!", " Yes"});
 }
 
+TEST_CASE("an abbreviation that goes on ends no sentence") {
+    CHECK(of_bytes("Ms. Adeyemi met Dr. Li. She left.") == Texts{"Ms. Adeyemi met Dr. Li.", " She left."});
+    CHECK(of_bytes("Use oil, e.g. olive. See Fig. 3 and No. 7. Done.") ==
+          Texts{"Use oil, e.g. olive.", " See Fig. 3 and No. 7.", " Done."});
+    CHECK(of_bytes("Was it? No. They went to St. Élan (cf. Mr. Ode).") ==
+          Texts{"Was it?", " No.", " They went to St. Élan (cf. Mr. Ode)."});
+    CHECK(of_bytes("the dr. who") == Texts{"the dr.", " who"});
+    CHECK(of_bytes("Mr.\nOde") == Texts{"Mr.\n", "Ode"});
+    CHECK(of_bytes("It ends with Mr.") == Texts{"It ends with Mr."});
+}
+
 TEST_CASE("sentences of other scripts end, too") {
     CHECK(of_bytes("今日は。明日！本当？はい") == Texts{"今日は。", "明日！", "本当？", "はい"});
     CHECK(of_bytes("他说：「走吧。」他走了。") == Texts{"他说：「走吧。」", "他走了。"});

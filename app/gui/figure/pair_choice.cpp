@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/gui/drawing/run_marks.h"
+#include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -39,7 +40,8 @@ void choose_run(const Context& context, const char* letter, const char* view, co
     const float width = choice_width(session);
     ImGui::SetNextItemWidth(width);
     const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
-    const std::string preview = shown.valid() ? label_that_fits(session.look(shown), room) : "choose a run";
+    const std::string preview =
+        shown.valid() ? beginning_that_fits(label_that_fits(session.look(shown), room), room) : "choose a run";
     if (ImGui::BeginCombo(fmt::format("##{} {}", view, letter).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge)) {
         for (const RunKey& key : session.all_runs()) {
             if (session.attributes(key).status != "complete") continue;

@@ -17,7 +17,7 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
     UndoHistory& undo = on.undo;
     Session& session = on.session;
     const auto tell = [&notices = on.notices](const char* way, const std::string& what) {
-        if (!what.empty()) notices.add(std::string(way) + ": " + what);
+        if (!what.empty()) notices.replace("undo", std::string(way) + ": " + what);
     };
     menu.add(
         "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [&undo, tell] { tell("Undone", undo.undo()); },

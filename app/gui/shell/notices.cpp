@@ -22,6 +22,12 @@ void Notices::add(const std::string& text, bool is_error) {
     window_.draw_again();
 }
 
+void Notices::replace(const std::string& kind, const std::string& text) {
+    std::erase_if(shown_, [&](const Notice& shown) { return shown.kind == kind; });
+    add(text);
+    shown_.back().kind = kind;
+}
+
 std::function<void(const std::string&, bool)> Notices::function() {
     return [this](const std::string& text, bool is_error) { add(text, is_error); };
 }

@@ -18,6 +18,8 @@ class Notices {
 
     /// The window is drawn soon.
     void add(const std::string& text, bool is_error = false);
+    /// The same in place of the one of this kind that is still shown.
+    void replace(const std::string& kind, const std::string& text);
     /// `add`, for what tells a person something and knows no window; to be called as long as this is there.
     std::function<void(const std::string& text, bool is_error)> function();
     /// Once a frame; the window is drawn again when the next of those that are shown goes.
@@ -32,6 +34,7 @@ class Notices {
         std::string text;
         bool is_error;
         double until;
+        std::string kind{};
     };
     Window& window_;
     std::vector<std::string> all_;
