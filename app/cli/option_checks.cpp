@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "app/cli/command.h"
@@ -38,11 +39,11 @@ std::string read_whole_number(std::string& text) {
     const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
     const auto value = whole_text_as<Number>(digits);
     if (!value) {
+        const std::string range = fmt::format("a whole number from {} to {}", std::numeric_limits<Number>::min(),
+                                              std::numeric_limits<Number>::max());
+        // All that a signed number can be says nothing to whoever wrote 128k.
         const bool is_whole = !digits.empty() && digits.find_first_not_of("-0123456789") == std::string_view::npos;
-        return out_of_range(text, !is_whole
-                                      ? "a whole number in digits"
-                                      : fmt::format("a whole number from {} to {}", std::numeric_limits<Number>::min(),
-                                                    std::numeric_limits<Number>::max()));
+        return out_of_range(text, std::is_signed_v<Number> && !is_whole ? "a whole number in digits" : range);
     }
     text = std::to_string(*value);
     return {};

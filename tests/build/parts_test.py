@@ -39,7 +39,7 @@ FOLDERS = {
     "cli": "app/cli",
 }
 ANALYSIS = {"json", "kernels", "policies", "trace", "options", "analysis_tables", "analysis_measures", "analysis"}
-CHECKPOINT = {"json", "template", "files", "tokenizer", "checkpoint"}
+CHECKPOINT = {"json", "kernels", "template", "files", "tokenizer", "checkpoint"}
 BELOW_ENGINE = {"json", "kernels", "policies", "trace", "options", "files", "tokenizer", "checkpoint"}
 ENGINE = BELOW_ENGINE | {"engine_common", "engine_model", "engine_cache", "engine_inference", "engine"}
 BELOW_THE_WINDOW = ANALYSIS | CHECKPOINT | ENGINE | {"figures", "program"}
