@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "analysis/token_texts.h"
@@ -44,6 +45,11 @@ void check_options(const RankingDefinition& definition, const RankingOptions& op
 Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& reader, const RankingOptions& options) {
     check_options(definition, options);
     return definition.make(reader, options);
+}
+
+double sum_of(const std::vector<double>& values, TokenRange range) {
+    if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+    return std::accumulate(values.begin() + range.first, values.begin() + range.last + 1, 0.0);
 }
 
 void require_window_attention(const trace::Reader& reader, int prompt) {

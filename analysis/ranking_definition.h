@@ -7,6 +7,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
+#include "analysis/sentences.h"
 #include "analysis/subject_table.h"
 
 /// Rankings: things of a trace in the order of a number, as tables whose rows say what they are of.
@@ -17,6 +18,9 @@ struct TokenRange {
     int64_t first = 0;
     int64_t last = 0;
 };
+inline TokenRange range_of(TokenSpan span) {
+    return {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last)};
+}
 
 /// What a person may choose about a ranking. Each definition names the options that it heeds.
 struct RankingOptions {
@@ -94,6 +98,9 @@ Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& r
 
 /// What ranks by `window_attention` needs. @throws NothingToShow that says what to record
 void require_window_attention(const trace::Reader& reader, int prompt);
+
+/// Of numbers of tokens those of a range, added up; NaN where there are none.
+double sum_of(const std::vector<double>& values, TokenRange range);
 
 /// Whether a column's texts are of single tokens, whose white space people have to be shown (shown_token).
 bool is_of_tokens(const Column& column);

@@ -52,6 +52,11 @@ std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layer
     return shares;
 }
 
+std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers) {
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    return kept_shares(kept_sets(*reader.kept(prompt, run), n), layers);
+}
+
 double least_kept(const std::vector<double>& counts) {
     double least = 1;
     for (const double count : counts)

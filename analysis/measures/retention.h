@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/measures/kept_sets.h"
+#include "trace/reader.h"
 
 namespace kvscope::analysis {
 
@@ -27,6 +28,9 @@ std::vector<uint16_t> holding_heads(const KeptSets& kept);
 /// (N): the share of the rows of these layers that keep each token, 0 ... 1.
 /// @param layers below L, at least one
 std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers);
+
+/// The same of a run in a trace.
+std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
 /// The smallest of such numbers that is not 0, at most 1: where colours of them begin.
 double least_kept(const std::vector<double>& counts);

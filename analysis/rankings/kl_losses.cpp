@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/kept_sets.h"
@@ -65,8 +64,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         std::vector<Cell> of_runs;
         double mean = 0;
         for (const auto& lost : of.lost) {
-            const double sum = std::accumulate(lost.begin() + static_cast<std::ptrdiff_t>(span.first),
-                                               lost.begin() + static_cast<std::ptrdiff_t>(span.last) + 1, 0.0);
+            const double sum = sum_of(lost, range_of(span));
             mean += sum / static_cast<double>(of.runs.size());
             of_runs.push_back(known_cell(sum));
         }

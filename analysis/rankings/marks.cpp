@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/retention.h"
@@ -12,21 +10,6 @@
 
 namespace kvscope::analysis::marks_file {
 namespace {
-
-/// (runs, N) share of the layers' rows that keep a token.
-std::vector<std::vector<double>> kept_by_runs(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
-                                              const std::vector<int>& layers) {
-    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    std::vector<std::vector<double>> kept;
-    for (const int run : runs) kept.push_back(kept_shares(kept_sets(*reader.kept(prompt, run), n), layers));
-    return kept;
-}
-
-/// NaN where there are no values.
-double sum_of(const std::vector<double>& values, std::pair<int64_t, int64_t> place) {
-    if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-    return std::accumulate(values.begin() + place.first, values.begin() + place.second + 1, 0.0);
-}
 
 SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options, const std::vector<int>& runs) {
     std::vector<std::variant<SubjectKey, Column>> columns = {
@@ -57,7 +40,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         throw NothingToShow(fmt::format("{}: what policies see of prompt {} does not say “{}”", reader.path().string(),
                                         options.prompt, options.mark));
     const std::vector<int> layers = chosen_layers(reader, options.choice());
-    const auto kept_by = kept_by_runs(reader, options.prompt, runs, layers);
+    std::vector<std::vector<double>> kept_by;  // (runs, N)
+    for (const int run : runs) kept_by.push_back(kept_shares(reader, options.prompt, run, layers));
     const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
     const std::vector<TokenSpan> sentences = sentences_of(texts, n);
     RankingRows rows(table_of(reader, options, runs));
@@ -67,13 +51,15 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         std::vector<Cell> cells = {place.first, place.second, trimmed_text(texts, *sentence)};
         double kept = 0;
         for (const auto& of_run : kept_by) {
-            const double share = sum_of(of_run, place) / static_cast<double>(place.second - place.first + 1);
+            const double share =
+                sum_of(of_run, {place.first, place.second}) / static_cast<double>(place.second - place.first + 1);
             kept += share / static_cast<double>(runs.size());
             cells.emplace_back(share);
         }
         for (const auto measure : {&TokenLosses::OfRun::attention, &TokenLosses::OfRun::kl_attention})
             for (const auto& of_run : losses.runs)
-                cells.push_back(of_run.is_measured ? known_cell(sum_of(of_run.*measure, place)) : Cell());
+                cells.push_back(of_run.is_measured ? known_cell(sum_of(of_run.*measure, {place.first, place.second}))
+                                                   : Cell());
         rows.add({{.token = static_cast<int>(place.first)}, static_cast<int>(place.second)}, -kept, std::move(cells));
     }
     return rows.take();

@@ -67,12 +67,6 @@ double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets
     return sum;
 }
 
-/// NaN where there are no values.
-double sum_of(const std::vector<double>& values, TokenRange range) {
-    if (values.empty()) return unknown;
-    return std::accumulate(values.begin() + range.first, values.begin() + range.last + 1, 0.0);
-}
-
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     check_prompt(reader, options.prompt);
     const std::vector<int> runs = chosen_runs(reader, options.choice());

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <limits>
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/retention.h"
@@ -21,27 +20,14 @@ struct OfTokens {
 
 OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
                      const std::vector<int>& layers) {
-    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     OfTokens of{{}, token_losses(reader, prompt, runs, layers)};
-    for (size_t side = 0; side < 2; ++side)
-        of.kept[side] = kept_shares(kept_sets(*reader.kept(prompt, runs[side]), n), layers);
+    for (size_t side = 0; side < 2; ++side) of.kept[side] = kept_shares(reader, prompt, runs[side], layers);
     return of;
 }
 
 /// What A lost of a span less what B lost; NaN where either is not known.
-double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses::OfRun::*measure, TokenSpan span) {
-    const auto& a = losses.runs[0].*measure;
-    const auto& b = losses.runs[1].*measure;
-    if (a.empty() || b.empty()) return std::numeric_limits<double>::quiet_NaN();
-    double sum = 0;
-    for (size_t token = span.first; token <= span.last; ++token) sum += a[token] - b[token];
-    return sum;
-}
-
-double sum_of(const std::vector<double>& values, TokenSpan span) {
-    double sum = 0;
-    for (size_t token = span.first; token <= span.last; ++token) sum += values[token];
-    return sum;
+double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses::OfRun::*measure, TokenRange range) {
+    return sum_of(losses.runs[0].*measure, range) - sum_of(losses.runs[1].*measure, range);
 }
 
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
@@ -61,10 +47,10 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"kl_attention_lost", "Lost × KL, A − B", "nats", ColumnType::real, 4}}));
     for (const TokenSpan span : sentences_of(texts, of.kept[0].size())) {
         const auto n = static_cast<double>(span.last - span.first + 1);
-        const double a = sum_of(of.kept[0], span) / n;
-        const double b = sum_of(of.kept[1], span) / n;
-        const double lost = difference_of(of.losses, &TokenLosses::OfRun::attention, span);
-        const double weighted = difference_of(of.losses, &TokenLosses::OfRun::kl_attention, span);
+        const double a = sum_of(of.kept[0], range_of(span)) / n;
+        const double b = sum_of(of.kept[1], range_of(span)) / n;
+        const double lost = difference_of(of.losses, &TokenLosses::OfRun::attention, range_of(span));
+        const double weighted = difference_of(of.losses, &TokenLosses::OfRun::kl_attention, range_of(span));
         rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, b - a,
                  {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),
                   trimmed_text(texts, span), a, b, a - b, known_cell(lost), known_cell(weighted)});
