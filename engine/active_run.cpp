@@ -133,7 +133,8 @@ void ActiveRun::decide_now(policies::LayerObservations& observations, const Dens
         auto selection = policy_->select(observations);
         require_selection(layer, selection);
         if (!cache_)
-            cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
+            cache_.emplace(model_of_cache(), selection.granularity, policy_->positions(),
+                           policy_->acts_while_decoding());
         if (is_full()) {
             cache_->adopt(layer, dense, n_tokens_);
         } else {
@@ -148,6 +149,17 @@ void ActiveRun::decide_now(policies::LayerObservations& observations, const Dens
         if (const auto error = failure_of([&] { record_storage_error(observations); }); !error.empty())
             fail(in_layer(layer) + error);
 }
+
+bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
+
+/// Whether its cache lies in the processor's memory wherever the model runs: what is stored in parts is worked out
+/// there.
+bool ActiveRun::is_apart() const {
+    return policy_->stores_parts() || policy_->stores_while_decoding() || reads_in_chunks() ||
+           policy_->decode_merging().every > 0;
+}
+
+const Transformer& ActiveRun::model_of_cache() const { return is_apart() ? model_.on_processor() : model_; }
 
 void ActiveRun::merge_values(policies::LayerObservations& observations, const policies::Selection& selection) {
     for (int row = 0; row < cache_->n_rows(); ++row)
@@ -258,7 +270,8 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
 
 void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> window_attention) {
     const auto n = static_cast<int64_t>(filtered().size());
-    cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
+    cache_.emplace(model_of_cache(), policies::Granularity::kv_head, policies::Positions::prompt,
+                   policy_->acts_while_decoding());
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
         record_selection(static_cast<int>(layer), filtered_,
@@ -279,15 +292,16 @@ ChunkedRun ActiveRun::chunked(bool measure_error) {
 void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_attention) {
     select_seconds += read.merge_seconds;
     if (!read.error.empty()) return fail(read.error);
-    cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
+    const Transformer& model = model_of_cache();
+    cache_.emplace(model, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
     for (size_t i = 0; i < read.layers.size(); ++i) {
         const auto layer = static_cast<int>(i);
         attempt(in_layer(layer), [&] {
-            policies::Selection selection = selection_of(model_, n_tokens_, read.layers[i]);
+            policies::Selection selection = selection_of(model, n_tokens_, read.layers[i]);
             if (selection.stored)
                 cache_->hold(layer, selection, n_tokens_);
             else
-                cache_->compress(layer, selection, whole_entries(model_, read.layers[i]));
+                cache_->compress(layer, selection, whole_entries(model, read.layers[i]));
             record_selection(layer, std::move(selection), layer_of(window_attention, i, n_tokens_, model_.shape()));
         });
         if (failed()) return;

@@ -35,6 +35,8 @@ class ActiveRun {
     const policies::PassPlan& pass() const { return pass_; }
     bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
     bool looks_ahead() const { return pass_.lookahead > 0; }
+    /// Whether its policy needs keys and values themselves in the processor's memory.
+    bool reads_entries() const;
     bool awaits_answer() const { return needs_.answer_attention; }
 
     /// Layers whose weights the policy looks at before the prompt is read; 0: none.
@@ -97,6 +99,8 @@ class ActiveRun {
                                std::span<const float> window_attention);
     void record_storage_error(policies::LayerObservations& observations);
     void record_bytes();
+    bool is_apart() const;
+    const Transformer& model_of_cache() const;
 
     const Transformer& model_;
     ScorePool& pool_;

@@ -24,6 +24,7 @@ policies::Needs union_of(const Runs& runs) {
         all.hidden_states = all.hidden_states || run->needs().hidden_states;
         all.projection_inputs = all.projection_inputs || run->needs().projection_inputs;
         all.keys_before_rope = all.keys_before_rope || run->needs().keys_before_rope;
+        all.entries = all.entries || run->reads_entries();
     }
     return all;
 }
@@ -60,6 +61,7 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     if (is_kept) {
         request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
         request.needs.attention_sums = true;
+        request.needs.entries = true;
     }
     request.projections = record;
     request.tails = tails.tails;
@@ -231,7 +233,7 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
 
 void Compression::record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record) {
     const Stopwatch watch;
-    GradientAlignment alignment = gradient_alignment(transformer(), ids, progress_);
+    GradientAlignment alignment = gradient_alignment(transformer().on_processor(), ids, progress_);
     record.gradient_alignment_c11 = std::move(alignment.c11);
     record.gradient_alignment_c12 = std::move(alignment.c12);
     record.gradient_alignment_c22 = std::move(alignment.c22);
@@ -262,9 +264,8 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
             auto& observations = held[layer]->observations;
             const auto n = static_cast<int>(n_tokens[i]);
             observations.set_appended(lookaheads[i].queries[layer],
-                                      {lookaheads[i].keys[layer].const_data_ptr(), transformer().dtype(),
-                                       kernels::Device::cpu, int64_t{n} * transformer().shape().head_dim},
-                                      n, n);
+                                      DenseLayer::entries_view(lookaheads[i].keys[layer], transformer().device()), n,
+                                      n);
             run.decide(observations, held[layer]->dense,
                        layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
         }
@@ -285,7 +286,7 @@ void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<con
     if (members.empty()) return;
     const Stopwatch watch;
     const auto ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
-    engine::read_in_chunks(transformer(), ids, chunked, progress_);
+    engine::read_in_chunks(transformer().on_processor(), ids, chunked, progress_);
     double merging = 0;
     for (const ChunkedRun& run : chunked) merging += run.merge_seconds;
     const double seconds = watch.seconds() - merging;

@@ -91,6 +91,7 @@ class Reading {
         request.ids = ids;
         request.keep_cache = false;
         request.needs.keys_before_rope = true;
+        request.needs.entries = true;
         struct Numbers {
             std::vector<float> keys, values;
         };

@@ -84,6 +84,7 @@ class EchoComparison {
         request.ids = ids;
         request.keep_cache = false;
         request.needs.keys_before_rope = true;
+        request.needs.entries = true;
         request.needs.window_queries = with_queries ? static_cast<int>(ids.size()) : 0;
         EchoSequence first;
         std::map<int, EchoLayerLoss> losses;

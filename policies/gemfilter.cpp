@@ -19,6 +19,7 @@ class GemFilter : public Policy {
     Needs needs() const override {
         Needs needs;
         needs.window_queries = 1;
+        needs.entries = true;
         return needs;
     }
 

@@ -2,47 +2,75 @@
 
 #include <ATen/Functions.h>
 
-#include <cstring>
+#include <stdexcept>
 
 namespace kvscope::engine {
-namespace {
 
-/// Of `qkv` (n, heads d), heads `head` and following, to entries first … first + n - 1 of `target` (n_heads, capacity,
+/// Of `qkv` (n, heads d), the heads from `head` on, to entries first … first + n - 1 of `target` (n_heads, capacity,
 /// d).
-void copy_heads(const at::Tensor& qkv, int head, int n_heads, int64_t first, at::Tensor& target) {
+void DenseLayer::copy_heads(const at::Tensor& qkv, int head, int64_t first, at::Tensor& target) const {
     const size_t entry = static_cast<size_t>(target.size(2)) * qkv.element_size();
     const size_t row = static_cast<size_t>(qkv.size(1)) * qkv.element_size();
     const auto* source = static_cast<const char*>(qkv.const_data_ptr()) + static_cast<size_t>(head) * entry;
     auto* to = static_cast<char*>(target.data_ptr());
-    for (int g = 0; g < n_heads; ++g)
-        for (int64_t i = 0; i < qkv.size(0); ++i)
-            std::memcpy(to + static_cast<size_t>(g * target.size(1) + first + i) * entry,
-                        source + static_cast<size_t>(i) * row + static_cast<size_t>(g) * entry, entry);
+    std::vector<kernels::RowCopy> copies;
+    for (int64_t g = 0; g < target.size(0); ++g)
+        copies.push_back({.from = source + static_cast<size_t>(g) * entry,
+                          .from_stride = row,
+                          .to = to + static_cast<size_t>(g * target.size(1) + first) * entry,
+                          .to_stride = entry,
+                          .n_rows = qkv.size(0),
+                          .row_bytes = entry});
+    device.backend->copy_rows(copies);
 }
 
-}  // namespace
-
-DenseLayer DenseLayer::allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type) {
-    const auto options = at::TensorOptions().dtype(type);
-    return {at::empty({shape.n_kv_heads, capacity, shape.head_dim}, options),
-            at::empty({shape.n_kv_heads, capacity, shape.head_dim}, options)};
+DenseLayer DenseLayer::allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type,
+                                const ComputeDevice& device) {
+    const auto options = at::TensorOptions().dtype(type).device(device.place);
+    return {.keys = at::empty({shape.n_kv_heads, capacity, shape.head_dim}, options),
+            .values = at::empty({shape.n_kv_heads, capacity, shape.head_dim}, options),
+            .device = device};
 }
 
 void DenseLayer::write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first) {
-    copy_heads(qkv, shape.n_heads, shape.n_kv_heads, first, keys);
-    copy_heads(qkv, shape.n_heads + shape.n_kv_heads, shape.n_kv_heads, first, values);
+    copy_heads(qkv, shape.n_heads, first, keys);
+    copy_heads(qkv, shape.n_heads + shape.n_kv_heads, first, values);
 }
 
-void DenseLayer::write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first,
-                            at::Tensor& target) {
-    copy_heads(qkv, shape.n_heads, shape.n_kv_heads, first, target);
+void DenseLayer::write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first) {
+    copy_heads(qkv, shape.n_heads, first, keys);
 }
 
-policies::EntriesView DenseLayer::view(const at::Tensor& entries, int64_t first) {
-    const auto offset = static_cast<size_t>(first * entries.size(2)) * entries.element_size();
-    return {static_cast<const char*>(entries.const_data_ptr()) + offset,
-            entries.scalar_type() == at::kBFloat16 ? kernels::DType::bf16 : kernels::DType::f32, kernels::Device::cpu,
-            entries.size(1) * entries.size(2)};
+void DenseLayer::bring_to_processor() {
+    if (device.is_processor() || host_keys.defined()) return;
+    host_keys = keys.cpu();
+    host_values = values.cpu();
+}
+
+DenseLayer DenseLayer::on_processor() const {
+    if (device.is_processor()) return *this;
+    if (!host_keys.defined())
+        throw std::logic_error("entries are read that were not brought to the processor: does Needs::entries ask?");
+    return {.keys = host_keys, .values = host_values};
+}
+
+policies::EntriesView DenseLayer::entries_view(const at::Tensor& entries, const ComputeDevice& device) {
+    policies::EntriesView view{
+        .dtype = entries.scalar_type() == at::kBFloat16 ? kernels::DType::bf16 : kernels::DType::f32,
+        .head_stride = entries.size(1) * entries.size(2)};
+    if (device.is_processor()) {
+        view.data = entries.const_data_ptr();
+    } else {
+        view.device = device.backend;
+        view.device_data = entries.const_data_ptr();
+    }
+    return view;
+}
+
+policies::EntriesView DenseLayer::view(const at::Tensor& entries, const at::Tensor& host) const {
+    policies::EntriesView seen = entries_view(entries, device);
+    if (host.defined()) seen.data = host.const_data_ptr();
+    return seen;
 }
 
 }  // namespace kvscope::engine

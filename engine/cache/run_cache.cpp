@@ -3,11 +3,9 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "engine/common/error.h"
-#include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -48,11 +46,12 @@ void RunCache::require_holdable(int layer, const policies::Selection& selection,
 
 void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
     require_holdable(layer, selection, dense.capacity());
-    if (!selection.stored) return compress_whole(layer, selection.rows, dense);
+    const DenseLayer source = model_->device().is_processor() ? dense.on_processor() : dense;
+    if (!selection.stored) return compress_whole(layer, selection.rows, source);
     std::vector<std::vector<uint32_t>> plain;
     for (const auto& row : selection.stored->rows) plain.push_back(row.plain);
-    compress_whole(layer, plain, dense);
-    store(layer, *selection.stored, &dense);
+    compress_whole(layer, plain, source);
+    store(layer, *selection.stored, &source);
 }
 
 RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uint32_t>>& rows) {
@@ -65,33 +64,43 @@ RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uin
         total += static_cast<int64_t>(row.size());
     }
     target.positions = rows;
-    const auto options = at::TensorOptions().dtype(model_->scalar_type());
-    target.keys = at::empty({total * model_->config().head_dim}, options);
-    target.values = at::empty({total * model_->config().head_dim}, options);
+    target.keys = at::empty({total * model_->config().head_dim}, model_->options());
+    target.values = at::empty({total * model_->config().head_dim}, model_->options());
     return target;
 }
 
 void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense) {
     auto& target = allocate(layer, rows);
     const int group = n_rows_ / model_->config().n_kv_heads;
-    const size_t entry = entry_bytes();
+    std::vector<kernels::RowCopy> copies;
     for (int row = 0; row < n_rows_; ++row) {
         const auto& kept = rows[static_cast<size_t>(row)];
-        const auto source = static_cast<size_t>((row / group) * dense.capacity());
-        auto to = static_cast<size_t>(target.begin[static_cast<size_t>(row)]);
-        for (const uint32_t position : kept) {
-            std::memcpy(bytes_of(target.keys) + to * entry, bytes_of(dense.keys) + (source + position) * entry, entry);
-            std::memcpy(bytes_of(target.values) + to * entry, bytes_of(dense.values) + (source + position) * entry,
-                        entry);
-            ++to;
-        }
-        if (positions_ == policies::Positions::cache) {
-            std::vector<int64_t> by(kept.size());
-            for (size_t i = 0; i < kept.size(); ++i)
-                by[i] = (unrotated_ ? 0 : static_cast<int64_t>(i)) - static_cast<int64_t>(kept[i]);
-            turn_keys(target, row, 0, by);
-        }
+        const int64_t first = (row / group) * dense.capacity(), to = target.begin[static_cast<size_t>(row)];
+        const auto n = static_cast<int64_t>(kept.size());
+        copies.push_back(copy_of(dense.keys, first, target.keys, to, n, kept.data()));
+        copies.push_back(copy_of(dense.values, first, target.values, to, n, kept.data()));
     }
+    model_->backend().copy_rows(copies);
+    if (positions_ != policies::Positions::cache) return;
+    for (int row = 0; row < n_rows_; ++row) {
+        const auto& kept = rows[static_cast<size_t>(row)];
+        std::vector<int64_t> by(kept.size());
+        for (size_t i = 0; i < kept.size(); ++i)
+            by[i] = (unrotated_ ? 0 : static_cast<int64_t>(i)) - static_cast<int64_t>(kept[i]);
+        turn_keys(target, row, 0, by);
+    }
+}
+
+kernels::RowCopy RunCache::copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first,
+                                   int64_t n, const uint32_t* rows) const {
+    const size_t entry = entry_bytes();
+    return {.from = bytes_of(from) + static_cast<size_t>(first) * entry,
+            .from_stride = entry,
+            .to = bytes_of(to) + static_cast<size_t>(to_first) * entry,
+            .to_stride = entry,
+            .n_rows = n,
+            .row_bytes = entry,
+            .rows = rows};
 }
 
 void RunCache::edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit) {
@@ -100,7 +109,7 @@ void RunCache::edit_values(int layer, int row, const std::function<void(std::spa
     const int64_t d = model_->config().head_dim;
     at::Tensor values =
         target.values.narrow(0, target.begin[r] * d, static_cast<int64_t>(target.positions[r].size()) * d);
-    at::Tensor edited = values.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    at::Tensor edited = values.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
     edit({edited.mutable_data_ptr<float>(), static_cast<size_t>(edited.numel())});
     values.copy_(edited);
 }
@@ -131,7 +140,6 @@ void RunCache::reserve(int64_t extra) {
 /// A copy of a layer whose plain entries are in buffers of their own.
 RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     const int64_t d = model_->config().head_dim;
-    const size_t entry = entry_bytes();
     Layer copy;
     copy.positions = layer.positions;
     copy.stored = layer.stored;
@@ -147,14 +155,14 @@ RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     }
     copy.keys = at::empty({total * d}, layer.keys.options());
     copy.values = at::empty({total * d}, layer.values.options());
+    std::vector<kernels::RowCopy> copies;
     for (size_t row = 0; row < layer.positions.size(); ++row) {
-        const size_t bytes = layer.positions[row].size() * entry;
-        if (bytes == 0) continue;
-        const size_t from = static_cast<size_t>(layer.begin[row]) * entry;
-        const size_t to = static_cast<size_t>(copy.begin[row]) * entry;
-        std::memcpy(bytes_of(copy.keys) + to, bytes_of(layer.keys) + from, bytes);
-        std::memcpy(bytes_of(copy.values) + to, bytes_of(layer.values) + from, bytes);
+        const auto n = static_cast<int64_t>(layer.positions[row].size());
+        if (n == 0) continue;
+        copies.push_back(copy_of(layer.keys, layer.begin[row], copy.keys, copy.begin[row], n));
+        copies.push_back(copy_of(layer.values, layer.begin[row], copy.values, copy.begin[row], n));
     }
+    model_->backend().copy_rows(copies);
     return copy;
 }
 
@@ -164,33 +172,51 @@ int64_t RunCache::n_entries(int layer, int row) const {
     return total;
 }
 
-void RunCache::append(int layer, int row, const void* key, const void* value, int64_t position) {
+void RunCache::append(int layer, int row, const Tokens& tokens, std::vector<kernels::RowCopy>& copies) {
     auto& target = layers_[static_cast<size_t>(layer)];
     const auto r = static_cast<size_t>(row);
     auto& positions = target.positions[r];
     const auto count = static_cast<int64_t>(positions.size());
-    if (count >= target.capacity[r])
+    if (count + tokens.n > target.capacity[r])
         throw std::logic_error("a cache row is full: reserve was not called for this many tokens");
     const size_t to = static_cast<size_t>(target.begin[r] + count) * entry_bytes();
-    std::memcpy(bytes_of(target.keys) + to, key, entry_bytes());
-    std::memcpy(bytes_of(target.values) + to, value, entry_bytes());
-    positions.push_back(static_cast<uint32_t>(position));
-    if (unrotated_) turn_keys(target, row, count, std::vector<int64_t>{-count});
+    const auto copy = [&](const void* from, size_t stride, const at::Tensor& into) {
+        return kernels::RowCopy{.from = from,
+                                .from_stride = stride,
+                                .to = bytes_of(into) + to,
+                                .to_stride = entry_bytes(),
+                                .n_rows = tokens.n,
+                                .row_bytes = entry_bytes()};
+    };
+    const kernels::RowCopy both[] = {copy(tokens.keys, tokens.key_stride, target.keys),
+                                     copy(tokens.values, tokens.value_stride, target.values)};
+    for (int64_t t = 0; t < tokens.n; ++t) positions.push_back(static_cast<uint32_t>(tokens.position + t));
+    if (!unrotated_) {
+        copies.insert(copies.end(), std::begin(both), std::end(both));
+        return;
+    }
+    model_->backend().copy_rows(both);
+    std::vector<int64_t> by(static_cast<size_t>(tokens.n));
+    for (int64_t t = 0; t < tokens.n; ++t) by[static_cast<size_t>(t)] = -(count + t);
+    turn_keys(target, row, count, by);
 }
 
-void RunCache::turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const {
+void RunCache::turn(void* keys, std::span<const int64_t> by) const {
     if (by.empty()) return;
     const int64_t d = model_->config().head_dim;
     const auto rotation = model_->turn(by);
-    kernels::rope(
-        {.dtype = model_->dtype(),
-         .n_tokens = static_cast<int64_t>(by.size()),
-         .n_heads = 1,
-         .head_dim = static_cast<int>(d),
-         .x = bytes_of(layer.keys) + static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(),
-         .token_stride = d,
-         .cosines = rotation.cosines.const_data_ptr<float>(),
-         .sines = rotation.sines.const_data_ptr<float>()});
+    model_->backend().rope({.dtype = model_->dtype(),
+                            .n_tokens = static_cast<int64_t>(by.size()),
+                            .n_heads = 1,
+                            .head_dim = static_cast<int>(d),
+                            .x = keys,
+                            .token_stride = d,
+                            .cosines = rotation.cosines.const_data_ptr<float>(),
+                            .sines = rotation.sines.const_data_ptr<float>()});
+}
+
+void RunCache::turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const {
+    turn(bytes_of(layer.keys) + static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(), by);
 }
 
 RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
@@ -207,22 +233,27 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
     view.values = bytes_of(source.values) + from;
     if (unrotated_) {
         at::Tensor rotated = at::empty({view.n_entries * d}, source.keys.options());
-        std::memcpy(rotated.data_ptr(), view.keys, static_cast<size_t>(view.n_entries) * entry_bytes());
+        const kernels::RowCopy copy = copy_of(source.keys, source.begin[r] + view.first, rotated, 0, view.n_entries);
+        model_->backend().copy_rows({&copy, 1});
         std::vector<int64_t> places(static_cast<size_t>(view.n_entries));
         std::iota(places.begin(), places.end(), view.first);
-        const auto rotation = model_->turn(places);
-        kernels::rope({.dtype = model_->dtype(),
-                       .n_tokens = view.n_entries,
-                       .n_heads = 1,
-                       .head_dim = static_cast<int>(d),
-                       .x = rotated.data_ptr(),
-                       .token_stride = d,
-                       .cosines = rotation.cosines.const_data_ptr<float>(),
-                       .sines = rotation.sines.const_data_ptr<float>()});
+        turn(rotated.data_ptr(), places);
         view.keys = rotated.data_ptr();
         scratch.push_back(std::move(rotated));
     }
     return view;
+}
+
+at::Tensor RunCache::keys_on_processor(int layer, int row, int64_t n) const {
+    Scratch scratch;
+    const RowView seen = view(layer, row, n, 0, 0, scratch);
+    const int64_t d = model_->config().head_dim;
+    const auto options = at::TensorOptions().dtype(model_->scalar_type());
+    if (model_->device().is_processor() && scratch.empty())
+        return at::from_blob(const_cast<void*>(seen.keys), {n, d}, options);
+    at::Tensor keys = at::empty({n, d}, options);
+    model_->backend().download(keys.data_ptr(), seen.keys, keys.nbytes());
+    return keys;
 }
 
 std::vector<std::shared_ptr<const StoredEntries>> RunCache::stored(int layer, int row) const {
@@ -259,27 +290,27 @@ void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
     auto& target = layers_[static_cast<size_t>(layer)];
     const auto r = static_cast<size_t>(row);
     auto& positions = target.positions[r];
-    const size_t entry = entry_bytes();
-    char* keys = bytes_of(target.keys) + static_cast<size_t>(target.begin[r]) * entry;
-    char* values = bytes_of(target.values) + static_cast<size_t>(target.begin[r]) * entry;
-    size_t to = 0;
+    std::vector<uint32_t> stay;
     size_t next = 0;
-    for (size_t from = 0; from < positions.size(); ++from) {
-        if (next < entries.size() && entries[next] == from) {
+    for (uint32_t from = 0; from < positions.size(); ++from) {
+        if (next < entries.size() && entries[next] == from)
             ++next;
-            continue;
-        }
-        if (to != from) {
-            std::memcpy(keys + to * entry, keys + from * entry, entry);
-            std::memcpy(values + to * entry, values + from * entry, entry);
-            positions[to] = positions[from];
-        }
-        ++to;
+        else
+            stay.push_back(from);
     }
     if (next != entries.size())
         throw RunError("layer " + std::to_string(layer) + ", row " + std::to_string(row) +
                        ": a policy evicted entries that do not exist or are not in ascending order");
-    positions.resize(to);
+    // Those before the first one stay where they are.
+    const size_t first = entries[0];
+    const auto n = static_cast<int64_t>(stay.size() - first);
+    const int64_t to = target.begin[r] + static_cast<int64_t>(first);
+    const kernels::RowCopy copies[] = {
+        copy_of(target.keys, target.begin[r], target.keys, to, n, stay.data() + first),
+        copy_of(target.values, target.begin[r], target.values, to, n, stay.data() + first)};
+    model_->backend().copy_rows(copies);
+    for (size_t i = first; i < stay.size(); ++i) positions[i] = positions[stay[i]];
+    positions.resize(stay.size());
 }
 
 size_t RunCache::stored_bytes(int layer, int row) const {

@@ -31,9 +31,12 @@ struct HeldLayer {
 /// the buffers hold the kept entries and nothing else until room for decoding is reserved.
 class RunCache {
  public:
+    /// @param model on the device where entries are to lie. Entries that are stored in parts or merged are the
+    ///              processor's alone (Transformer::on_processor).
     RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
              bool evicts_while_decoding);
 
+    const Transformer& model() const { return *model_; }
     policies::Granularity granularity() const { return granularity_; }
     int n_rows() const { return n_rows_; }
     int n_layers() const { return static_cast<int>(layers_.size()); }
@@ -67,9 +70,17 @@ class RunCache {
     /// The position a row's next entry gets, where that is the cache's own business (`Positions::cache`).
     bool renumbers() const { return positions_ == policies::Positions::cache; }
 
-    /// Appends one token's key and value, post-RoPE of `position` (of the row's next place when it renumbers), to a
-    /// row.
-    void append(int layer, int row, const void* key, const void* value, int64_t position);
+    /// Keys and values of successive tokens in memory of the cache's device.
+    struct Tokens {
+        int64_t n = 0;
+        const void* keys = nullptr;  ///< d numbers each, post-RoPE of their positions (of the row's places, renumbered)
+        size_t key_stride = 0;       ///< bytes
+        const void* values = nullptr;
+        size_t value_stride = 0;
+        int64_t position = 0;  ///< of the first one
+    };
+    /// Appends them to a row. What is still to be copied before the row is read is added to `copies`.
+    void append(int layer, int row, const Tokens& tokens, std::vector<kernels::RowCopy>& copies);
 
     /// What a row's first `n_visible` plain entries are read from (all those before the tokens that a causal block
     /// still hides); `sliding_window` drops the entries too far behind `position`. Scratch of rotated rows lives in
@@ -83,6 +94,9 @@ class RunCache {
     };
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
+
+    /// Keys (n, d) of a plain row's first n entries in the processor's memory: those that are there, or copies.
+    at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
 
     /// The first of a plain row's first `n_visible` entries that a query at `position` (at the row's place, where the
     /// cache renumbers) sees through a sliding window; 0 where that is 0.
@@ -173,6 +187,11 @@ class RunCache {
     void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense);
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
+    /// Turns vectors (by, d) of the cache's device.
+    void turn(void* keys, std::span<const int64_t> by) const;
+    /// Entries of one array to another; of those from `first` on, all or the ones in `rows`.
+    kernels::RowCopy copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first, int64_t n,
+                             const uint32_t* rows = nullptr) const;
     size_t entry_bytes() const;
     size_t stored_bytes(int layer, int row) const;
     size_t block_bytes(int layer) const;

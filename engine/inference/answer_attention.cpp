@@ -15,37 +15,35 @@ std::vector<float> answer_attention(const Transformer& model, const RunCache& fu
     const int64_t d = shape.head_dim;
     const auto n_answer = static_cast<int64_t>(answer.tokens.size());
     const int64_t n_queries = std::max<int64_t>(n_answer - 1, 1);
-    const auto element = static_cast<int64_t>(kernels::size_of(model.dtype()));
     std::vector<float> attention;
     attention.reserve(static_cast<size_t>(shape.n_layers * shape.n_heads * n_context));
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         const int64_t n_entries = full.n_entries(layer, 0);
         const int64_t n_keys = n_entries - (n_answer - n_queries);
-        RunCache::Scratch scratch;
-        const auto keys_of = [&](int row) {
-            return static_cast<const char*>(full.view(layer, row, n_entries, 0, 0, scratch).keys);
-        };
+        std::vector<at::Tensor> rows;
+        for (int row = 0; row < shape.n_kv_heads; ++row) rows.push_back(full.keys_on_processor(layer, row, n_entries));
+        const at::Tensor keys = at::stack(rows);
         const at::Tensor queries = answer.attention.queries[static_cast<size_t>(layer)]
                                        .narrow(0, 0, n_queries)
+                                       .cpu()
                                        .to(at::kFloat)
                                        .view({n_queries, shape.n_heads, d})
                                        .permute({1, 0, 2})
                                        .contiguous();
         std::vector<float> mean(static_cast<size_t>(shape.n_heads * n_keys));
-        kernels::window_attention(
-            kernels::Device::cpu,
-            {.n_heads = shape.n_heads,
-             .n_kv_heads = shape.n_kv_heads,
-             .head_dim = shape.head_dim,
-             .window = static_cast<int>(n_queries),
-             .n_tokens = n_keys,
-             .scale = model.attention_scale(),
-             .queries = queries.const_data_ptr<float>(),
-             .keys = keys_of(0),
-             .keys_dtype = model.dtype(),
-             .key_head_stride = shape.n_kv_heads > 1 ? (keys_of(1) - keys_of(0)) / element : n_keys * d,
-             .sliding_window = model.config().sliding_window[static_cast<size_t>(layer)],
-             .mean = mean.data()});
+        kernels::window_attention(kernels::Device::cpu,
+                                  {.n_heads = shape.n_heads,
+                                   .n_kv_heads = shape.n_kv_heads,
+                                   .head_dim = shape.head_dim,
+                                   .window = static_cast<int>(n_queries),
+                                   .n_tokens = n_keys,
+                                   .scale = model.attention_scale(),
+                                   .queries = queries.const_data_ptr<float>(),
+                                   .keys = keys.const_data_ptr(),
+                                   .keys_dtype = model.dtype(),
+                                   .key_head_stride = n_entries * d,
+                                   .sliding_window = model.config().sliding_window[static_cast<size_t>(layer)],
+                                   .mean = mean.data()});
         for (int64_t h = 0; h < shape.n_heads; ++h) {
             const float* row = mean.data() + h * n_keys;
             std::transform(row, row + n_context, std::back_inserter(attention),

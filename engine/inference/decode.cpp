@@ -14,9 +14,6 @@
 
 #include "engine/common/guarded.h"
 #include "engine/inference/decode_merging.h"
-#include "kernels/attention_decode.h"
-#include "kernels/attention_prefill.h"
-#include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -38,7 +35,12 @@ class Feed {
  public:
     Feed(const Transformer& model, std::span<Sequence> sequences, std::span<const std::span<const int32_t>> tokens,
          const FeedOptions& options)
-        : model_(model), sequences_(sequences), options_(options), shape_(model.shape()) {
+        : model_(model),
+          sequences_(sequences),
+          options_(options),
+          shape_(model.shape()),
+          side_(model),
+          apart_(model.on_processor()) {
         std::vector<int32_t> ids;
         std::vector<int64_t> positions;
         for (size_t s = 0; s < sequences.size(); ++s) {
@@ -55,6 +57,7 @@ class Feed {
         first_row_.push_back(static_cast<int64_t>(ids.size()));
         residual_ = model.embed(ids);
         rotation_ = model.rotation(positions);
+        for (size_t s = 0; s < sequences.size(); ++s) any_apart_ = any_apart_ || is_apart(s);
     }
 
     at::Tensor run() {
@@ -84,64 +87,116 @@ class Feed {
 
     /// What is attended to together, and what it is read from.
     struct Work {
+        std::vector<kernels::RowCopy> appended;  ///< first of all
         std::vector<kernels::DecodeRow> rows;
         std::vector<kernels::PrefillAttention> blocks;
-        std::deque<std::vector<int64_t>> first_keys;
         std::deque<at::Tensor> tensors;
         std::deque<StoredEntries::Attended> stored;
         std::deque<std::vector<char>> queries;
         RunCache::Scratch scratch;
     };
 
-    /// The rotation of n tokens to `first` and the positions behind it.
-    const Transformer::Rotation& rotation_to(int64_t first, int64_t n) {
-        auto& known = rotations_[{first, n}];
-        if (known.cosines.defined()) return known;
-        std::vector<int64_t> to(static_cast<size_t>(n));
-        std::iota(to.begin(), to.end(), first);
-        return known = model_.rotation(to);
-    }
+    /// What a policy will look at of a row, on the row's device.
+    struct Observed {
+        at::Tensor weights;            // (queries, visible entries)
+        std::vector<float> attention;  // (queries, entries)
+        int64_t first = 0;
 
-    /// What turns n rotated vectors on by as many positions.
-    const Transformer::Rotation& turn_by(int64_t by, int64_t n) {
-        auto& known = turns_[{by, n}];
-        if (known.cosines.defined()) return known;
-        return known = model_.turn(std::vector<int64_t>(static_cast<size_t>(n), by));
-    }
+        /// Brings them to the processor; entries behind a sliding window get the weight 0.
+        void show() {
+            const at::Tensor visible = weights.cpu();
+            const int64_t queries = visible.size(0), n = visible.size(1);
+            attention.assign(static_cast<size_t>(queries * (first + n)), 0.0f);
+            for (int64_t q = 0; q < queries; ++q)
+                std::copy_n(visible.const_data_ptr<float>() + q * n, n, attention.data() + q * (first + n) + first);
+        }
+    };
 
-    void rotate_heads(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
-        kernels::rope({.dtype = model_.dtype(),
-                       .n_tokens = n,
-                       .n_heads = n_heads,
-                       .head_dim = shape_.head_dim,
-                       .x = data,
-                       .token_stride = token_stride,
-                       .cosines = by.cosines.const_data_ptr<float>(),
-                       .sines = by.sines.const_data_ptr<float>()});
-    }
+    /// A device that caches lie on, and the layer as the sequences see it that have theirs there.
+    struct Side {
+        explicit Side(const Transformer& on) : model(&on) {}
+
+        const Transformer* model;
+        at::Tensor qkv, out;
+        at::Tensor plain;  // before rotation, for caches that renumber and for records
+        Work work;         // of the layer
+        std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations, turns;
+        std::vector<Comparison> comparisons;
+
+        /// The rotation of n tokens to `first` and the positions behind it.
+        const Transformer::Rotation& rotation_to(int64_t first, int64_t n) {
+            auto& known = rotations[{first, n}];
+            if (known.cosines.defined()) return known;
+            std::vector<int64_t> to(static_cast<size_t>(n));
+            std::iota(to.begin(), to.end(), first);
+            return known = model->rotation(to);
+        }
+
+        /// What turns n rotated vectors on by as many positions.
+        const Transformer::Rotation& turn_by(int64_t by, int64_t n) {
+            auto& known = turns[{by, n}];
+            if (known.cosines.defined()) return known;
+            return known = model->turn(std::vector<int64_t>(static_cast<size_t>(n), by));
+        }
+
+        void begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out) {
+            qkv = std::move(of_qkv);
+            plain = std::move(of_plain);
+            out = std::move(of_out);
+            work = {};
+            rotations.clear();
+            turns.clear();
+            comparisons.clear();
+        }
+
+        void rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
+            model->backend().rope({.dtype = model->dtype(),
+                                   .n_tokens = n,
+                                   .n_heads = n_heads,
+                                   .head_dim = model->shape().head_dim,
+                                   .x = data,
+                                   .token_stride = token_stride,
+                                   .cosines = by.cosines.const_data_ptr<float>(),
+                                   .sines = by.sines.const_data_ptr<float>()});
+        }
+
+        void attend(Work& all) const {
+            const kernels::Backend& backend = model->backend();
+            backend.copy_rows(all.appended);
+            backend.attention_prefill(all.blocks);
+            backend.attention_decode(all.rows, model->shape().head_dim, model->dtype(), model->attention_scale());
+        }
+    };
+
+    bool is_apart(size_t s) const { return &sequences_[s].cache->model().backend() != &model_.backend(); }
+    Side& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
 
     void run_layer(int layer) {
         at::Tensor qkv = model_.project(layer, residual_);
         const bool any_renumbers = std::any_of(sequences_.begin(), sequences_.end(),
                                                [](const auto& sequence) { return sequence.cache->renumbers(); });
-        plain_ = any_renumbers || options_.record_plain ? qkv.clone() : qkv;
+        const at::Tensor plain = any_renumbers || options_.record_plain ? qkv.clone() : qkv;
         model_.rotate(qkv, rotation_);
         at::Tensor out = at::empty({qkv.size(0), int64_t{shape_.n_heads} * d()}, qkv.options());
-        work_ = {};
-        rotations_.clear();
-        turns_.clear();
-        comparisons_.clear();
+        if (any_apart_) apart_.begin(qkv.cpu(), plain.cpu(), at::empty_like(out, at::device(at::kCPU)));
+        side_.begin(qkv, plain, out);
         observed_.clear();
-        for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s, qkv, out);
-        attend(work_);
-        compare(layer);
-        act(layer, qkv);
+        for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s);
+        for (Side* side : {&side_, &apart_}) {
+            if (side == &apart_ && !any_apart_) continue;
+            side->attend(side->work);
+            compare(layer, *side);
+        }
+        for (size_t s = 0; any_apart_ && s < sequences_.size(); ++s)
+            if (is_apart(s) && !sequences_[s].failed())
+                out.narrow(0, first_row_[s], n_tokens(s)).copy_(apart_.out.narrow(0, first_row_[s], n_tokens(s)));
+        act(layer);
         for (size_t s = 0; s < options_.records.size(); ++s) {
             const auto queries_of = [&](const at::Tensor& rows) {
                 return rows.narrow(0, first_row_[s], n_tokens(s)).narrow(1, 0, shape_.n_heads * d()).clone();
             };
-            options_.records[s].queries.push_back(queries_of(qkv));
-            if (options_.record_plain) options_.records[s].plain_queries.push_back(queries_of(plain_));
+            options_.records[s].queries.push_back(queries_of(side_of(s).qkv));
+            if (options_.record_plain) options_.records[s].plain_queries.push_back(queries_of(plain));
             options_.records[s].outputs.push_back(out.narrow(0, first_row_[s], n_tokens(s)).clone());
         }
         model_.finish_layer(layer, out, residual_);
@@ -155,24 +210,27 @@ class Feed {
         if (!error.empty()) sequences_[s].error = "layer " + std::to_string(layer) + ": " + error;
     }
 
-    void read_or_fail(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
-        const size_t n_rows = work_.rows.size(), n_blocks = work_.blocks.size(), n_comparisons = comparisons_.size(),
-                     n_observed = observed_.size();
+    void read_or_fail(int layer, size_t s) {
+        Side& side = side_of(s);
+        Work& work = side.work;
+        const size_t n_appended = work.appended.size(), n_rows = work.rows.size(), n_blocks = work.blocks.size(),
+                     n_comparisons = side.comparisons.size(), n_observed = observed_.size();
         attempt(layer, s, [&] {
             if (sequences_[s].cache->stores_parts(layer))
-                read_behind_parts(layer, s, qkv, out);
+                read_behind_parts(layer, s, side);
             else if (options_.given)
-                read_block(layer, s, qkv, out);
+                read_block(layer, s, side);
             else
-                step(layer, s, 0, qkv, out, work_);
+                step(layer, s, 0, side, work);
         });
         if (!sequences_[s].failed()) return;
         // Nothing of it is attended to; zeros go through the rest of the model in place of what it would have found.
-        work_.rows.resize(n_rows);
-        work_.blocks.resize(n_blocks);
-        comparisons_.resize(n_comparisons);
+        work.appended.resize(n_appended);
+        work.rows.resize(n_rows);
+        work.blocks.resize(n_blocks);
+        side.comparisons.resize(n_comparisons);
         observed_.resize(n_observed);
-        out.narrow(0, first_row_[s], n_tokens(s)).zero_();
+        side_.out.narrow(0, first_row_[s], n_tokens(s)).zero_();
     }
 
     /// A row of a sequence's cache: the columns of its head's queries, key and value.
@@ -189,73 +247,89 @@ class Feed {
     /// Appends n tokens of a sequence to a row of its cache, where the cache renumbers rotated to the row's places,
     /// and the queries with them.
     /// @returns the position of the first token, or its place
-    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, at::Tensor& qkv) {
+    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, Side& side, Work& work) {
         auto& cache = *sequences_[s].cache;
         const Columns columns = columns_of(cache, r);
         const int64_t row = first_row_[s] + first, position = sequences_[s].position + first;
+        const size_t stride = static_cast<size_t>(side.qkv.size(1)) * element();
+        RunCache::Tokens tokens{.n = n,
+                                .keys = at(side.qkv, row, columns.key),
+                                .key_stride = stride,
+                                .values = at(side.qkv, row, columns.value),
+                                .value_stride = stride,
+                                .position = position};
         if (!cache.renumbers()) {
-            for (int64_t t = 0; t < n; ++t)
-                cache.append(layer, r, at(qkv, row + t, columns.key), at(qkv, row + t, columns.value), position + t);
+            cache.append(layer, r, tokens, work.appended);
             return position;
         }
         const int64_t place = cache.n_entries(layer, r);
-        const auto& rotation = rotation_to(place, n);
-        const size_t entry = static_cast<size_t>(d()) * element(), width = entry * static_cast<size_t>(columns.queries);
-        std::vector<char> keys(static_cast<size_t>(n) * entry);
-        for (int64_t t = 0; t < n; ++t) {
-            std::copy_n(at(plain_, row + t, columns.key), entry, keys.data() + static_cast<size_t>(t) * entry);
-            std::copy_n(at(plain_, row + t, columns.query), width, at(qkv, row + t, columns.query));
-        }
-        rotate_heads(keys.data(), 1, n, d(), rotation);
-        rotate_heads(at(qkv, row, columns.query), columns.queries, n, qkv.size(1), rotation);
-        for (int64_t t = 0; t < n; ++t)
-            cache.append(layer, r, keys.data() + static_cast<size_t>(t) * entry, at(qkv, row + t, columns.value),
-                         position + t);
+        const auto& rotation = side.rotation_to(place, n);
+        const size_t entry = static_cast<size_t>(d()) * element();
+        const at::Tensor& keys = work.tensors.emplace_back(at::empty({n, d()}, side.qkv.options()));
+        const kernels::RowCopy copies[] = {{.from = at(side.plain, row, columns.key),
+                                            .from_stride = stride,
+                                            .to = keys.data_ptr(),
+                                            .to_stride = entry,
+                                            .n_rows = n,
+                                            .row_bytes = entry},
+                                           {.from = at(side.plain, row, columns.query),
+                                            .from_stride = stride,
+                                            .to = at(side.qkv, row, columns.query),
+                                            .to_stride = stride,
+                                            .n_rows = n,
+                                            .row_bytes = entry * static_cast<size_t>(columns.queries)}};
+        side.model->backend().copy_rows(copies);
+        side.rotate(keys.data_ptr(), 1, n, d(), rotation);
+        side.rotate(at(side.qkv, row, columns.query), columns.queries, n, side.qkv.size(1), rotation);
+        tokens.keys = keys.data_ptr();
+        tokens.key_stride = entry;
+        cache.append(layer, r, tokens, work.appended);
         return place;
     }
 
     /// One token of a sequence, as a decode step attends: token t of those it is fed.
-    void step(int layer, size_t s, int64_t t, at::Tensor& qkv, at::Tensor& out, Work& work) {
+    void step(int layer, size_t s, int64_t t, Side& side, Work& work) {
         auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s] + t;
         for (int r = 0; r < cache.n_rows(); ++r) {
             const Columns columns = columns_of(cache, r);
-            const int64_t position = append(layer, s, t, 1, r, qkv);
+            const int64_t position = append(layer, s, t, 1, r, side, work);
             const auto view = cache.view(layer, r, cache.n_plain(layer, r), position, window, work.scratch);
             const auto attend_with = [&](const void* q, void* found, float* weights) {
                 const bool continues =
                     queue(cache.stored_view(layer, r, position, window), q, columns.queries, found, work);
                 queue(view, q, columns.queries, found, weights, work, continues);
             };
-            attend_with(at(qkv, row, columns.query), at(out, row, columns.query),
-                        is_observed(s) ? observe(view, columns.queries) : nullptr);
+            attend_with(at(side.qkv, row, columns.query), at(side.out, row, columns.query),
+                        is_observed(s) ? observe(side, view, columns.queries) : nullptr);
             if (!options_.compare) continue;
-            auto& comparison = begin_comparison(layer, s, t, 1, columns, position);
+            auto& comparison = begin_comparison(layer, s, t, 1, columns, position, side);
             attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr(), nullptr);
         }
     }
 
     /// Tokens of a sequence with entries that are stored in parts, one after the other.
-    void read_behind_parts(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+    void read_behind_parts(int layer, size_t s, Side& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
             Work work;
-            step(layer, s, t, qkv, out, work);
-            attend(work);
+            step(layer, s, t, side, work);
+            side.attend(work);
         }
     }
 
     /// Tokens that are given to plain rows, all at once: each row is a prompt of its own, which goes on where the row
     /// ends.
-    void read_block(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+    void read_block(int layer, size_t s, Side& side) {
         auto& cache = *sequences_[s].cache;
+        Work& work = side.work;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s], n = n_tokens(s);
         for (int r = 0; r < cache.n_rows(); ++r) {
             const Columns columns = columns_of(cache, r);
             const int64_t before = cache.n_plain(layer, r);
-            const int64_t position = append(layer, s, 0, n, r, qkv);
-            const auto view = cache.view(layer, r, before + n, position, 0, work_.scratch);
+            const int64_t position = append(layer, s, 0, n, r, side, work);
+            const auto view = cache.view(layer, r, before + n, position, 0, work.scratch);
             kernels::PrefillAttention block{.dtype = model_.dtype(),
                                             .n_heads = columns.queries,
                                             .n_kv_heads = 1,
@@ -263,55 +337,64 @@ class Feed {
                                             .scale = model_.attention_scale(),
                                             .q_begin = before,
                                             .n_queries = n,
-                                            .q = at(qkv, row, columns.query),
-                                            .q_token_stride = qkv.size(1),
+                                            .q = at(side.qkv, row, columns.query),
+                                            .q_token_stride = side.qkv.size(1),
                                             .k = view.keys,
                                             .v = view.values,
-                                            .out = at(out, row, columns.query),
-                                            .out_token_stride = out.size(1)};
+                                            .kv_head_stride = (before + n) * d(),
+                                            .out = at(side.out, row, columns.query),
+                                            .out_token_stride = side.out.size(1)};
+            std::vector<int64_t> first_keys;
             if (window > 0 && cache.renumbers()) {
                 block.sliding_window = window;
             } else if (window > 0) {
-                auto& first_keys = work_.first_keys.emplace_back();
                 for (int64_t t = 0; t < n; ++t)
                     first_keys.push_back(cache.first_visible(layer, r, before + t + 1, position + t, window));
-                block.first_keys = first_keys.data();
+                block.first_keys = on_side(first_keys, side, work);
             }
-            work_.blocks.push_back(block);
-            if (is_observed(s)) observe_block(layer, position, view, block, columns);
+            work.blocks.push_back(block);
+            if (is_observed(s)) {
+                const int64_t hidden = !first_keys.empty() ? first_keys[0]
+                                       : window > 0        ? std::max<int64_t>(position - window + 1, 0)
+                                                           : 0;
+                observe_block(view, hidden, block, columns, side);
+            }
             if (!options_.compare) continue;
-            auto& comparison = begin_comparison(layer, s, 0, n, columns, position);
+            auto& comparison = begin_comparison(layer, s, 0, n, columns, position, side);
             block.q = comparison.queries.data_ptr();
             block.out = comparison.found.data_ptr();
             block.q_token_stride = block.out_token_stride = comparison.queries.size(1);
-            work_.blocks.push_back(block);
+            work.blocks.push_back(block);
         }
     }
 
+    static const int64_t* on_side(const std::vector<int64_t>& numbers, const Side& side, Work& work) {
+        const at::Tensor here =
+            at::from_blob(const_cast<int64_t*>(numbers.data()), {static_cast<int64_t>(numbers.size())}, at::kLong);
+        const at::Device place = side.model->device().place;
+        return work.tensors.emplace_back(here.to(place, at::kLong, false, true)).const_data_ptr<int64_t>();
+    }
+
     /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.
-    void observe_block(int layer, int64_t position, const RunCache::RowView& whole,
-                       const kernels::PrefillAttention& block, const Columns& columns) {
-        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+    /// @param hidden entries that the token does not see
+    void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
+                       const Columns& columns, Side& side) {
         RunCache::RowView view = whole;
-        view.first = block.first_keys ? block.first_keys[0]
-                     : window > 0     ? std::max<int64_t>(position - window + 1, 0)
-                                      : 0;
+        view.first = hidden;
         const size_t skipped = static_cast<size_t>(view.first * d()) * element();
         view.keys = static_cast<const char*>(view.keys) + skipped;
         view.values = static_cast<const char*>(view.values) + skipped;
         view.n_entries -= view.first;
-        auto& unused = work_.tensors.emplace_back(
-            at::empty({columns.queries * d()}, residual_.options().dtype(model_.scalar_type())));
-        queue(view, block.q, columns.queries, unused.data_ptr(), observe(view, columns.queries), work_);
+        auto& unused = side.work.tensors.emplace_back(at::empty({columns.queries * d()}, side.qkv.options()));
+        queue(view, block.q, columns.queries, unused.data_ptr(), observe(side, view, columns.queries), side.work);
     }
 
     /// Where the weights of a row's queries go that its policy will look at.
-    float* observe(const RunCache::RowView& view, int queries) {
+    float* observe(const Side& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
-        observed.n_visible = view.n_entries;
-        observed.attention.resize(static_cast<size_t>(queries * view.n_entries));
-        return observed.attention.data();
+        observed.weights = at::empty({queries, view.n_entries}, side.qkv.options().dtype(at::kFloat));
+        return observed.weights.data_ptr<float>();
     }
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work,
@@ -353,7 +436,7 @@ class Feed {
         return continues;
     }
 
-    /// (queries, channels) of queries (queries, d).
+    /// (queries, channels) of queries (queries, d), on the processor, where entries stored in parts are.
     const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& work) const {
         auto& some = work.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element());
         char* to = some.data();
@@ -365,58 +448,50 @@ class Feed {
 
     /// The reference's queries for n tokens from the first on, turned to where the sequence has them.
     Comparison& begin_comparison(int layer, size_t s, int64_t first, int64_t n, const Columns& columns,
-                                 int64_t position) {
+                                 int64_t position, Side& side) {
         const auto& reference = *options_.compare;
         const int64_t token = options_.reference_first + first, width = columns.queries * d();
-        auto& comparison = comparisons_.emplace_back();
+        const auto of_row = [&](const std::vector<at::Tensor>& layers) {
+            return layers[static_cast<size_t>(layer)]
+                .narrow(0, token, n)
+                .narrow(1, columns.query, width)
+                .to(side.model->device().place);
+        };
+        auto& comparison = side.comparisons.emplace_back();
         comparison.sequence = s;
         comparison.first_head = static_cast<int>(columns.query / d());
-        comparison.expected =
-            reference.outputs[static_cast<size_t>(layer)].narrow(0, token, n).narrow(1, columns.query, width);
-        comparison.queries = reference.queries[static_cast<size_t>(layer)]
-                                 .narrow(0, token, n)
-                                 .narrow(1, columns.query, width)
-                                 .contiguous();
+        comparison.expected = of_row(reference.outputs);
+        comparison.queries = of_row(reference.queries).contiguous();
         comparison.found = at::empty_like(comparison.queries);
         const int64_t by = position - (reference.first_position + token);
         if (by != 0) {
             comparison.queries = comparison.queries.clone();
-            rotate_heads(comparison.queries.data_ptr(), columns.queries, n, width, turn_by(by, n));
+            side.rotate(comparison.queries.data_ptr(), columns.queries, n, width, side.turn_by(by, n));
         }
         return comparison;
     }
 
-    void attend(Work& work) {
-        kernels::attention_prefill(work.blocks);
-        kernels::attention_decode(work.rows, shape_.head_dim, model_.dtype(), model_.attention_scale());
-    }
-
-    void compare(int layer) {
-        for (const auto& comparison : comparisons_) {
-            auto& errors = options_.errors[comparison.sequence];
-            const at::Tensor expected = comparison.expected.to(at::kFloat).contiguous();
-            const at::Tensor found = comparison.found.to(at::kFloat);
-            const auto n_heads = static_cast<int>(found.size(1) / d());
-            for (int64_t t = 0; t < found.size(0); ++t) {
-                for (int h = 0; h < n_heads; ++h) {
-                    const int64_t from = t * found.size(1) + h * d();
-                    const double error =
-                        relative_error(found.const_data_ptr<float>() + from, expected.const_data_ptr<float>() + from);
-                    errors[static_cast<size_t>(layer * shape_.n_heads + comparison.first_head + h)] += error;
-                }
-            }
+    void compare(int layer, Side& side) {
+        std::vector<double> errors;
+        for (const auto& comparison : side.comparisons) {
+            auto& sums = options_.errors[comparison.sequence];
+            const int64_t n = comparison.found.size(0);
+            const auto n_heads = static_cast<int>(comparison.found.size(1) / d());
+            errors.resize(static_cast<size_t>(n * n_heads));
+            side.model->backend().row_errors({.dtype = model_.dtype(),
+                                              .n_rows = n,
+                                              .n_heads = n_heads,
+                                              .head_dim = shape_.head_dim,
+                                              .found = comparison.found.const_data_ptr(),
+                                              .found_stride = comparison.found.stride(0),
+                                              .expected = comparison.expected.const_data_ptr(),
+                                              .expected_stride = comparison.expected.stride(0),
+                                              .errors = errors.data()});
+            for (int64_t t = 0; t < n; ++t)
+                for (int h = 0; h < n_heads; ++h)
+                    sums[static_cast<size_t>(layer * shape_.n_heads + comparison.first_head + h)] +=
+                        errors[static_cast<size_t>(t * n_heads + h)];
         }
-    }
-
-    /// |found - expected| / |expected| of one head's output; 0 where that is 0.
-    double relative_error(const float* found, const float* expected) const {
-        double difference = 0, norm = 0;
-        for (int64_t c = 0; c < d(); ++c) {
-            const double delta = double{found[c]} - double{expected[c]};
-            difference += delta * delta;
-            norm += double{expected[c]} * double{expected[c]};
-        }
-        return norm == 0 ? 0.0 : std::sqrt(difference / norm);
     }
 
     /// Whether its policy looks at what each step attends to.
@@ -424,7 +499,7 @@ class Feed {
         return sequences_[s].acting != nullptr && sequences_[s].acting->acts_while_decoding();
     }
 
-    void act(int layer, const at::Tensor& qkv) {
+    void act(int layer) {
         size_t next = 0;
         for (size_t s = 0; s < sequences_.size(); ++s) {
             if (sequences_[s].acting == nullptr || sequences_[s].failed()) continue;
@@ -432,8 +507,9 @@ class Feed {
             if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
             if (sequences_[s].acting->decode_merging().every > 0)
                 attempt(layer, s, [&] {
-                    merge_decoded(model_, layer, at(qkv, first_row_[s], 0), *sequences_[s].acting, sequences_[s].run,
-                                  sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
+                    const Side& side = side_of(s);
+                    merge_decoded(*side.model, layer, at(side.qkv, first_row_[s], 0), *sequences_[s].acting,
+                                  sequences_[s].run, sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
                 });
         }
     }
@@ -448,7 +524,7 @@ class Feed {
         observations.position = sequence.position;
         for (int r = 0; r < cache.n_rows(); ++r) {
             auto& observed = observed_[next++];
-            observed.show_hidden(queries);
+            observed.show();
             observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
         }
         attempt(layer, s, [&] {
@@ -470,33 +546,16 @@ class Feed {
         });
     }
 
-    struct Observed {
-        std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
-        int64_t first = 0;
-        int64_t n_visible = 0;
-
-        /// Entries behind a sliding window get the weight 0.
-        void show_hidden(int queries) {
-            if (first == 0) return;
-            std::vector<float> all(static_cast<size_t>(queries * (first + n_visible)));
-            for (int q = 0; q < queries; ++q)
-                std::copy_n(attention.begin() + q * n_visible, n_visible,
-                            all.begin() + q * (first + n_visible) + first);
-            attention = std::move(all);
-        }
-    };
-
     const Transformer& model_;
     std::span<Sequence> sequences_;
     const FeedOptions& options_;
     policies::ModelShape shape_;
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
-    at::Tensor plain_;  // of the layer before rotation, for caches that renumber and for records
     Transformer::Rotation rotation_;
-    Work work_;  // of the layer
-    std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations_, turns_;
-    std::vector<Comparison> comparisons_;
+    Side side_;   // the model's own device
+    Side apart_;  // the processor, for caches that are there while the model is elsewhere
+    bool any_apart_ = false;
     std::deque<Observed> observed_;
 };
 
@@ -509,7 +568,8 @@ at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
 
 at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
                       std::span<const std::span<const int32_t>> tokens, Progress& progress) {
-    at::Tensor last = at::zeros({static_cast<int64_t>(sequences.size()), model.config().hidden_size}, at::kFloat);
+    at::Tensor last = at::zeros({static_cast<int64_t>(sequences.size()), model.config().hidden_size},
+                                model.options().dtype(at::kFloat));
     int64_t total = 0, done = 0;
     for (const auto& of_one : tokens) total += static_cast<int64_t>(of_one.size());
     progress.begin("question", total);

@@ -37,14 +37,15 @@ class AnswerWeights {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
                                        .narrow(0, first, n)
+                                       .cpu()
                                        .view({n, shape_.n_heads, d})
                                        .narrow(1, head * group, group)
                                        .to(model_.scalar_type())
                                        .contiguous();
         const at::Tensor& behind = answer_.keys_behind[static_cast<size_t>(layer)];
         at::Tensor logits = logits_.narrow(0, 0, n), weights = weights_.narrow(0, 0, n);
-        RunCache::Scratch scratch;
-        multiply(queries, full_.view(layer, head, n_context_, 0, 0, scratch).keys, n_context_, logits, 0);
+        const at::Tensor keys = full_.keys_on_processor(layer, head, n_context_);
+        multiply(queries, keys.const_data_ptr(), n_context_, logits, 0);
         multiply(queries, behind[head].const_data_ptr(), behind.size(1), logits, n_context_);
         logits.mul_(model_.attention_scale());
         hide(layer, first, logits);
@@ -136,13 +137,8 @@ at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer,
     const auto shape = model.shape();
     const int64_t n = cache.n_entries(layer, 0), d = shape.head_dim;
     at::Tensor keys = at::empty({shape.n_kv_heads, n - first, d}, at::TensorOptions().dtype(model.scalar_type()));
-    const size_t entry = static_cast<size_t>(d) * kernels::size_of(model.dtype());
-    RunCache::Scratch scratch;
-    for (int head = 0; head < shape.n_kv_heads; ++head) {
-        const auto* from = static_cast<const char*>(cache.view(layer, head, n, 0, 0, scratch).keys);
-        std::copy_n(from + static_cast<size_t>(first) * entry, static_cast<size_t>(n - first) * entry,
-                    bytes_of(keys[head]));
-    }
+    for (int head = 0; head < shape.n_kv_heads; ++head)
+        keys[head].copy_(cache.keys_on_processor(layer, head, n).narrow(0, first, n - first));
     return keys;
 }
 

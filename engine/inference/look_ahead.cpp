@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/common/error.h"
 #include "engine/common/guarded.h"
@@ -17,23 +16,28 @@ namespace {
 std::vector<float> by_head(const std::vector<at::Tensor>& steps, const policies::ModelShape& shape) {
     const auto n = static_cast<int64_t>(steps.size());
     const at::Tensor all =
-        at::cat(steps).to(at::kFloat).view({n, shape.n_heads, shape.head_dim}).permute({1, 0, 2}).contiguous();
+        at::cat(steps).cpu().to(at::kFloat).view({n, shape.n_heads, shape.head_dim}).permute({1, 0, 2}).contiguous();
     return {all.const_data_ptr<float>(), all.const_data_ptr<float>() + all.numel()};
 }
 
 /// (G, n, d): the last n keys of each KV head's first row.
 at::Tensor last_keys(const Transformer& model, const RunCache& cache, int layer, int64_t n) {
     const auto shape = model.shape();
-    at::Tensor keys = at::empty({shape.n_kv_heads, n, shape.head_dim}, model.scalar_type());
+    at::Tensor keys = at::empty({shape.n_kv_heads, n, shape.head_dim}, model.options());
     const size_t entry = static_cast<size_t>(shape.head_dim) * kernels::size_of(model.dtype());
     RunCache::Scratch scratch;
     for (int g = 0; g < shape.n_kv_heads; ++g) {
         const int row = g * (cache.n_rows() / shape.n_kv_heads);
         const int64_t n_entries = cache.n_entries(layer, row);
         const auto view = cache.view(layer, row, n_entries, 0, 0, scratch);
-        std::memcpy(static_cast<char*>(keys.data_ptr()) + static_cast<size_t>(g * n) * entry,
-                    static_cast<const char*>(view.keys) + static_cast<size_t>(n_entries - n) * entry,
-                    static_cast<size_t>(n) * entry);
+        const kernels::RowCopy copy{
+            .from = static_cast<const char*>(view.keys) + static_cast<size_t>(n_entries - n) * entry,
+            .from_stride = entry,
+            .to = static_cast<char*>(keys.data_ptr()) + static_cast<size_t>(g * n) * entry,
+            .to_stride = entry,
+            .n_rows = n,
+            .row_bytes = entry};
+        model.backend().copy_rows({&copy, 1});
     }
     return keys;
 }

@@ -28,17 +28,18 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Copies the query columns of some rows of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
 void copy_queries(const Transformer& model, const at::Tensor& qkv, int64_t row, int64_t n, std::vector<float>& target,
                   int64_t n_total, int64_t first) {
+    const at::Tensor rows = qkv.narrow(0, row, n).cpu();
     const auto shape = model.shape();
     const int64_t d = shape.head_dim;
     for (int h = 0; h < shape.n_heads; ++h) {
         for (int64_t i = 0; i < n; ++i) {
             float* to = target.data() + (h * n_total + first + i) * d;
-            const int64_t from = (row + i) * qkv.size(1) + h * d;
+            const int64_t from = i * rows.size(1) + h * d;
             if (model.dtype() == kernels::DType::bf16) {
-                const auto* source = static_cast<const kernels::bf16*>(qkv.const_data_ptr()) + from;
+                const auto* source = static_cast<const kernels::bf16*>(rows.const_data_ptr()) + from;
                 for (int64_t c = 0; c < d; ++c) to[c] = kernels::to_float(source[c]);
             } else {
-                std::memcpy(to, qkv.const_data_ptr<float>() + from, static_cast<size_t>(d) * sizeof(float));
+                std::memcpy(to, rows.const_data_ptr<float>() + from, static_cast<size_t>(d) * sizeof(float));
             }
         }
     }
@@ -58,12 +59,12 @@ class Pass {
         std::vector<int64_t> positions(static_cast<size_t>(n_tokens_));
         std::iota(positions.begin(), positions.end(), int64_t{0});
         rotation_ = model.rotation(positions);
-        if (request.projections) measures_.emplace(model, n_tokens_, *request.projections);
+        if (request.projections) measures_.emplace(model.on_processor(), n_tokens_, *request.projections);
         if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
         if (request.needs.keys_before_rope)
-            plain_keys_ = DenseLayer::allocate(shape_, n_tokens_, model.scalar_type()).keys;
+            plain_ = DenseLayer::allocate(shape_, n_tokens_, model.scalar_type(), model.device());
         if (request.needs.attention_sums)
-            sums_.resize(static_cast<size_t>(shape_.n_heads) * static_cast<size_t>(n_tokens_));
+            sums_ = at::empty({shape_.n_heads, n_tokens_}, model.options().dtype(at::kDouble));
     }
 
     int n_layers() const { return n_layers_; }
@@ -72,13 +73,14 @@ class Pass {
 
     /// Runs a layer over the prompt and the tails.
     DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
-        DenseLayer dense = DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type());
+        DenseLayer dense =
+            DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type(), model_.device());
         if (request_.needs.hidden_states) {
-            const float* data = residual_.const_data_ptr<float>();
-            hidden_.assign(data, data + residual_.numel());
+            const at::Tensor here = residual_.cpu();
+            hidden_.assign(here.const_data_ptr<float>(), here.const_data_ptr<float>() + here.numel());
         }
         if (request_.needs.projection_inputs) normalise_inputs(layer);
-        std::fill(sums_.begin(), sums_.end(), 0.0);
+        if (sums_.defined()) sums_.zero_();
         if (measures_) recorded([&] { measures_->begin_layer(layer); });
         for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens) {
             if (progress.cancelled()) throw Cancelled();
@@ -86,6 +88,8 @@ class Pass {
             progress.advance(++steps);
         }
         if (measures_) recorded([&] { measures_->finish_layer(); });
+        if (request_.needs.entries) recorded([&] { dense.bring_to_processor(); });
+        bring_observations();
         return dense;
     }
 
@@ -98,10 +102,9 @@ class Pass {
         observations->sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)];
         observations->keys = dense.keys_view();
         observations->values = dense.values_view();
-        if (plain_keys_.defined()) observations->keys_before_rope = DenseLayer::view(plain_keys_);
+        if (plain_keys_.defined()) observations->keys_before_rope = DenseLayer::entries_view(plain_keys_, {});
         observations->window_queries = window_queries_;
         observations->n_window = n_window_;
-        sums_f32_.assign(sums_.begin(), sums_.end());
         observations->attention_sums = sums_f32_;
         observations->hidden_states = hidden_;
         observations->projection_inputs = inputs_;
@@ -115,7 +118,8 @@ class Pass {
         std::vector<std::unique_ptr<policies::LayerObservations>> tails;
         if (request_.tails.empty()) return tails;
         if (!tail_dense_.keys.defined())
-            tail_dense_ = DenseLayer::allocate(shape_, n_tokens_ + tails_.capacity(), model_.scalar_type());
+            tail_dense_ =
+                DenseLayer::allocate(shape_, n_tokens_ + tails_.capacity(), model_.scalar_type(), model_.device());
         tail_dense_.keys.narrow(1, 0, n_tokens_).copy_(dense.keys.narrow(1, 0, n_tokens_));
         tail_dense_.values.narrow(1, 0, n_tokens_).copy_(dense.values.narrow(1, 0, n_tokens_));
         for (size_t tail = 0; tail < request_.tails.size(); ++tail) tails.push_back(run_tail(layer, tail, dense));
@@ -131,9 +135,8 @@ class Pass {
         auto& keys = tail_keys_[tail];
         keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous();
         auto observations = observe(layer, dense);
-        observations->set_appended(queries,
-                                   {keys.const_data_ptr(), model_.dtype(), kernels::Device::cpu, n * shape_.head_dim},
-                                   static_cast<int>(n), static_cast<int>(n));
+        observations->set_appended(queries, DenseLayer::entries_view(keys, model_.device()), static_cast<int>(n),
+                                   static_cast<int>(n));
         return observations;
     }
 
@@ -156,10 +159,10 @@ class Pass {
     void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {
         at::Tensor residual = residual_.narrow(0, begin, n);
         at::Tensor qkv = model_.project(layer, residual);
-        if (measures_) recorded([&] { measures_->add(residual, qkv); });
+        if (measures_) recorded([&] { measures_->add(residual.cpu(), qkv.cpu()); });
         const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n),
                                              rotation_.sines.narrow(0, begin, n)};
-        if (plain_keys_.defined()) DenseLayer::write_keys(shape_, qkv, begin, plain_keys_);
+        if (plain_.keys.defined()) plain_.write_keys(shape_, qkv, begin);
         model_.rotate(qkv, rotation);
         dense.write(shape_, qkv, begin);
 
@@ -174,31 +177,42 @@ class Pass {
 
         // Of the last layer only the last token's output is used: without sums nothing else need be attended.
         const bool is_last = layer == shape_.n_layers - 1;
-        if (is_last && sums_.empty()) {
+        if (is_last && !sums_.defined()) {
             if (begin + n < n_tokens_) return;
             const at::Tensor out = attend(model_, layer, qkv, dense, {.row = n - 1, .n = 1, .first = n_tokens_ - 1});
             at::Tensor last = residual.narrow(0, n - 1, 1);
             model_.finish_layer(layer, out, last);
             return;
         }
-        const at::Tensor out =
-            attend(model_, layer, qkv, dense,
-                   {.n = n, .first = begin, .sums = sums_.empty() ? nullptr : sums_.data(), .sums_stride = n_tokens_});
+        const at::Tensor out = attend(model_, layer, qkv, dense,
+                                      {.n = n,
+                                       .first = begin,
+                                       .sums = sums_.defined() ? sums_.data_ptr<double>() : nullptr,
+                                       .sums_stride = n_tokens_});
         model_.finish_layer(layer, out, residual);
+    }
+
+    /// What policies read of the layer besides its cache, in the processor's memory.
+    void bring_observations() {
+        if (plain_.keys.defined()) plain_keys_ = plain_.keys.cpu();
+        if (!sums_.defined()) return;
+        const at::Tensor here = sums_.cpu();
+        sums_f32_.assign(here.const_data_ptr<double>(), here.const_data_ptr<double>() + here.numel());
     }
 
     /// What `Transformer::project` multiplies by the weights, not rounded to the model's type.
     void normalise_inputs(int layer) {
         const auto start = Clock::now();
         inputs_.resize(static_cast<size_t>(residual_.numel()));
-        kernels::rms_norm(
-            {.n_rows = n_tokens_,
-             .dim = model_.config().hidden_size,
-             .eps = model_.config().rms_norm_eps,
-             .x = residual_.const_data_ptr(),
-             .weight = model_.weights().layers[static_cast<size_t>(layer)].input_norm.const_data_ptr<float>(),
-             .out = inputs_.data(),
-             .out_dtype = kernels::DType::f32});
+        const at::Tensor residual = residual_.cpu();
+        const auto& weights = model_.on_processor().weights().layers[static_cast<size_t>(layer)];
+        kernels::rms_norm({.n_rows = n_tokens_,
+                           .dim = model_.config().hidden_size,
+                           .eps = model_.config().rms_norm_eps,
+                           .x = residual.const_data_ptr(),
+                           .weight = weights.input_norm.const_data_ptr<float>(),
+                           .out = inputs_.data(),
+                           .out_dtype = kernels::DType::f32});
         recording_seconds_ += seconds_since(start);
     }
 
@@ -211,10 +225,11 @@ class Pass {
     TailPass tails_;
     DenseLayer tail_dense_;
     at::Tensor residual_;
-    at::Tensor plain_keys_;  ///< (G, N, d) of a layer, before RoPE; undefined where nobody needs them
+    DenseLayer plain_;       ///< of a layer the keys (G, N, d) before RoPE; undefined where nobody needs them
+    at::Tensor plain_keys_;  ///< the same in the processor's memory
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
-    std::vector<double> sums_;
+    at::Tensor sums_;  ///< (H, N) f64
     std::vector<float> sums_f32_;
     std::vector<float> hidden_;
     std::vector<float> inputs_;  ///< of the layer's projections

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t tails_together = 64;
 
 at::Tensor by_head(const at::Tensor& queries, const policies::ModelShape& shape) {
-    return queries.to(at::kFloat).reshape({queries.size(0), shape.n_heads, shape.head_dim}).contiguous();
+    return queries.cpu().to(at::kFloat).reshape({queries.size(0), shape.n_heads, shape.head_dim}).contiguous();
 }
 
 /// Sum over all vectors of the cosine with the vector at the same place of (n, H, d).

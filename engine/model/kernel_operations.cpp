@@ -1,12 +1,9 @@
 #include <ATen/Functions.h>
 
+#include <stdexcept>
 #include <vector>
 
 #include "engine/model/operations.h"
-#include "kernels/attention_prefill.h"
-#include "kernels/rms_norm.h"
-#include "kernels/rope.h"
-#include "kernels/swiglu.h"
 
 namespace kvscope::engine {
 namespace {
@@ -17,13 +14,15 @@ kernels::DType type_of(const at::Tensor& x) {
 
 class KernelOperations final : public Operations {
  public:
+    explicit KernelOperations(const kernels::Backend& backend) : backend_(backend) {}
+
     at::ScalarType activations(kernels::DType model) const override {
         return model == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
     }
 
     at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, float eps, kernels::DType model) const override {
-        at::Tensor out = at::empty(x.sizes(), activations(model));
-        kernels::rms_norm({.n_rows = x.size(0),
+        at::Tensor out = at::empty(x.sizes(), x.options().dtype(activations(model)));
+        backend_.rms_norm({.n_rows = x.size(0),
                            .dim = x.size(1),
                            .eps = eps,
                            .x = x.const_data_ptr(),
@@ -35,7 +34,7 @@ class KernelOperations final : public Operations {
 
     void norm_heads(at::Tensor& x, int64_t first, int64_t heads, const at::Tensor& weight, float eps) const override {
         auto* data = static_cast<char*>(x.data_ptr()) + static_cast<size_t>(first) * x.element_size();
-        kernels::rms_norm({.n_rows = x.size(0),
+        backend_.rms_norm({.n_rows = x.size(0),
                            .heads = heads,
                            .dim = weight.size(0),
                            .eps = eps,
@@ -51,7 +50,7 @@ class KernelOperations final : public Operations {
     at::Tensor add_norm(at::Tensor& residual, const at::Tensor& delta, const at::Tensor& weight,
                         float eps) const override {
         at::Tensor out = at::empty_like(delta);
-        kernels::add_rms_norm({.n_rows = residual.size(0),
+        backend_.add_rms_norm({.n_rows = residual.size(0),
                                .dim = residual.size(1),
                                .eps = eps,
                                .residual = residual.data_ptr<float>(),
@@ -74,7 +73,7 @@ class KernelOperations final : public Operations {
     }
 
     void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const override {
-        kernels::rope({.dtype = type_of(x),
+        backend_.rope({.dtype = type_of(x),
                        .n_tokens = x.size(0),
                        .n_heads = static_cast<int>(heads),
                        .head_dim = static_cast<int>(2 * rotation.cosines.size(1)),
@@ -88,7 +87,7 @@ class KernelOperations final : public Operations {
         const int64_t inner = gate_up.size(1) / 2;
         at::Tensor out = at::empty({gate_up.size(0), inner}, gate_up.options());
         const auto* gate = static_cast<const char*>(gate_up.const_data_ptr());
-        kernels::swiglu({.dtype = type_of(gate_up),
+        backend_.swiglu({.dtype = type_of(gate_up),
                          .n_rows = gate_up.size(0),
                          .dim = inner,
                          .gate = gate,
@@ -99,6 +98,7 @@ class KernelOperations final : public Operations {
     }
 
     void attend(std::span<AttentionRead> reads) const override {
+        if (!backend_.is_processor()) throw std::logic_error("the masses of entries are the processor's alone");
         std::vector<kernels::PrefillAttention> problems;
         for (AttentionRead& read : reads) {
             const auto m = static_cast<int64_t>(read.masses.size());
@@ -121,15 +121,22 @@ class KernelOperations final : public Operations {
                                 .column_sums = read.column_sums.empty() ? nullptr : read.column_sums.data(),
                                 .column_stride = m});
         }
-        kernels::attention_prefill(problems);
+        backend_.attention_prefill(problems);
     }
+
+ private:
+    const kernels::Backend& backend_;
 };
 
 }  // namespace
 
 const Operations& kernel_operations() {
-    static const KernelOperations operations;
+    static const KernelOperations operations(kernels::cpu_backend());
     return operations;
+}
+
+std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend) {
+    return std::make_shared<const KernelOperations>(backend);
 }
 
 }  // namespace kvscope::engine

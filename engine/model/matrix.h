@@ -6,13 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "engine/device/compute_device.h"
 #include "kernels/types.h"
 #include "kernels/weight_format.h"
 
 namespace kvscope::engine {
 
 /// A weight (rows, columns) as it is multiplied: parts below one another, each in one format, as the model's file holds
-/// it or as numbers of the model's type. Copies share their memory.
+/// it or as numbers of the model's type. Copies share their memory, which is a device's.
 class Matrix {
  public:
     struct Part {
@@ -28,13 +29,17 @@ class Matrix {
     /// Of numbers that are there, (rows, columns) f32 or bf16; shares their memory.
     static Matrix of(const at::Tensor& numbers);
 
-    /// Makes room for more rows below those that are there. @returns it
+    /// The same on another device: as numbers where that does not read a part's format. From the processor's memory.
+    Matrix on(const ComputeDevice& device) const;
+
+    /// Makes room for more rows below those that are there, in the processor's memory. @returns it
     at::Tensor add_rows(kernels::WeightFormat format, int64_t rows);
 
     bool defined() const { return !parts_.empty(); }
     int64_t rows() const { return rows_; }
     int64_t columns() const { return columns_; }
     kernels::DType type() const { return type_; }
+    const ComputeDevice& device() const { return device_; }
     const std::vector<Part>& parts() const { return parts_; }
     /// Bytes that it takes in memory.
     int64_t n_bytes() const;
@@ -54,11 +59,12 @@ class Matrix {
 
     int64_t rows_ = 0, columns_ = 0;
     kernels::DType type_ = kernels::DType::f32;
+    ComputeDevice device_;
     std::vector<Part> parts_;
 };
 
-/// x W^T + bias: x (n, in) of the matrix's type, bias (out) f32, or undefined. A row's result depends neither on other
-/// rows nor on threads, nor on the formats, but for what numbers they hold.
+/// x W^T + bias: x (n, in) of the matrix's type, bias (out) f32, or undefined; all on the matrix's device. A row's
+/// result depends neither on other rows nor on threads, nor on the formats, but for what numbers they hold.
 /// @param type of the result, f32 or that of x
 /// @returns (n, out)
 at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type);

@@ -32,7 +32,8 @@ void tell_of_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dty
 
 }  // namespace
 
-Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress) {
+Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
+                  const ComputeDevice& device) {
     Model model;
     model.checkpoint_ = checkpoint::open_checkpoint(path);
     model.tokenizer_ = checkpoint::open_tokenizer(path);
@@ -43,6 +44,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     tell_of_memory(*model.checkpoint_, dtype, progress);
     model.transformer_ =
         std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
+    if (device.backend != model.transformer_->device().backend) *model.transformer_ = model.transformer_->on(device);
     progress.begin("fingerprint", 1);
     model.fingerprint_ = model.checkpoint_->fingerprint();
     progress.advance(1);

@@ -22,7 +22,9 @@ namespace kvscope::engine {
 class Model {
  public:
     /// @throws checkpoint::CheckpointError for files that cannot be used; Cancelled.
-    static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress);
+    /// @param device where the transformer is to run
+    static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
+                      const ComputeDevice& device = {});
 
     const checkpoint::Checkpoint& checkpoint() const { return *checkpoint_; }
     const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }

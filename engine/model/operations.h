@@ -3,10 +3,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "engine/model/matrix.h"
 #include "engine/model/rotation_table.h"
+#include "kernels/backend.h"
 #include "kernels/types.h"
 #include "policies/interface/observations.h"
 
@@ -67,6 +69,8 @@ class Operations {
 
 /// Those of `kernels/`. Activations are of the model's type.
 const Operations& kernel_operations();
+/// The same on a device, where nothing attends: that is asked of the backend itself.
+std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend);
 
 /// Those that libtorch differentiates, by x and by a cache's keys and values, not by weights. Activations are f32, and
 /// weights are taken as f32 as they are stored, so that a gradient is one of f32 arithmetic whatever the model's type.

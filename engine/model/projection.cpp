@@ -15,7 +15,7 @@ policies::Projection projection_of(const Transformer& model, int layer, policies
     if (layer < 0 || layer >= shape.n_layers)
         throw UsageError("layer " + std::to_string(layer) + " does not exist: the model has layers 0 to " +
                          std::to_string(shape.n_layers - 1));
-    const auto& weights = model.weights().layers[static_cast<size_t>(layer)];
+    const auto& weights = model.on_processor().weights().layers[static_cast<size_t>(layer)];
     const bool is_keys = which == policies::Projected::keys;
     policies::Projection projection;
     projection.n_out = shape.n_kv_heads * shape.head_dim;

@@ -11,8 +11,12 @@
 
 namespace kvscope::engine {
 
-RotationTable::RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit)
-    : inverse_frequencies_(std::move(inverse_frequencies)), factor_(factor), limit_(limit) {}
+RotationTable::RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place)
+    : inverse_frequencies_(std::move(inverse_frequencies)), factor_(factor), limit_(limit), place_(place) {}
+
+Rotation RotationTable::there(Rotation rotation) const {
+    return {rotation.cosines.to(place_), rotation.sines.to(place_)};
+}
 
 Rotation RotationTable::computed(std::span<const int64_t> positions) const {
     const auto n = static_cast<int64_t>(positions.size());
@@ -23,8 +27,8 @@ Rotation RotationTable::computed(std::span<const int64_t> positions) const {
     return rotation;
 }
 
-Rotation RotationTable::first(int64_t n) const {
-    const std::lock_guard lock(mutex_);
+/// Both tables then have positions below n. Called with the lock held.
+Rotation RotationTable::grow(int64_t n) const {
     const int64_t before = known_.cosines.defined() ? known_.cosines.size(0) : 0;
     if (n > before) {
         const int64_t after = std::min(limit_, std::max<int64_t>({n, 2 * before, 256}));
@@ -33,6 +37,7 @@ Rotation RotationTable::first(int64_t n) const {
         Rotation more = computed(positions);
         known_ = before == 0 ? std::move(more)
                              : Rotation{at::cat({known_.cosines, more.cosines}), at::cat({known_.sines, more.sines})};
+        known_there_ = there(known_);
     }
     return known_;
 }
@@ -41,15 +46,16 @@ Rotation RotationTable::rotation(std::span<const int64_t> positions) const {
     int64_t farthest = 0;
     bool one_after_another = true;
     for (size_t i = 0; i < positions.size(); ++i) {
-        if (positions[i] <= -limit_ || positions[i] >= limit_) return computed(positions);
+        if (positions[i] <= -limit_ || positions[i] >= limit_) return there(computed(positions));
         farthest = std::max(farthest, std::abs(positions[i]));
         one_after_another = one_after_another && positions[i] == positions[0] + static_cast<int64_t>(i);
     }
-    if (positions.empty()) return computed(positions);
-    const Rotation table = first(farthest + 1);
+    if (positions.empty()) return there(computed(positions));
+    const std::lock_guard lock(mutex_);
+    const Rotation table = grow(farthest + 1);
     const auto n = static_cast<int64_t>(positions.size());
     if (one_after_another && positions[0] >= 0)
-        return {table.cosines.narrow(0, positions[0], n), table.sines.narrow(0, positions[0], n)};
+        return {known_there_.cosines.narrow(0, positions[0], n), known_there_.sines.narrow(0, positions[0], n)};
     const int64_t half = table.cosines.size(1);
     Rotation rotation{at::empty({n, half}, at::kFloat), at::empty({n, half}, at::kFloat)};
     for (int64_t i = 0; i < n; ++i) {
@@ -61,7 +67,7 @@ Rotation RotationTable::rotation(std::span<const int64_t> positions) const {
         float* to = rotation.sines.data_ptr<float>() + i * half;
         for (int64_t c = 0; c < half; ++c) to[c] = position < 0 ? -sines[c] : sines[c];
     }
-    return rotation;
+    return there(std::move(rotation));
 }
 
 }  // namespace kvscope::engine

@@ -39,6 +39,19 @@ at::Tensor Transformer::embed(std::span<const int32_t> ids) const {
     return weights_.embedding.pick(ids);
 }
 
+Transformer Transformer::on(const ComputeDevice& device) const {
+    if (device.backend == device_.backend) return *this;
+    Transformer there = *this;
+    there.host_ = std::make_shared<const Transformer>(*this);
+    there.device_ = device;
+    there.weights_ = weights_.on(device);
+    there.turns_ = turns_->on(device.place);
+    there.rotations_ = rotations_ == turns_ ? there.turns_ : rotations_->on(device.place);
+    there.own_operations_ = kernel_operations(*device.backend);
+    there.operations_ = there.own_operations_.get();
+    return there;
+}
+
 Transformer Transformer::computed_with(const Operations& operations) const {
     Transformer other = *this;
     other.operations_ = &operations;
@@ -81,8 +94,9 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
 at::Tensor Transformer::logits(const at::Tensor& residual) const {
     // In f32 whatever the model's type: bf16 is coarser than most gaps between the best tokens and would drown small
     // divergences.
-    return operations_->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_),
-                               weights_.head);
+    return operations_
+        ->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_), weights_.head)
+        .cpu();
 }
 
 }  // namespace kvscope::engine

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/checkpoint/config.h"
+#include "engine/device/compute_device.h"
 #include "engine/model/operations.h"
 #include "engine/model/rotation_table.h"
 #include "engine/model/weights.h"
@@ -17,11 +18,19 @@ namespace kvscope::engine {
 
 /// A decoder-only transformer of the Llama kind without its attention: what happens before it (norm, projections,
 /// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in
-/// the model's type, the residual stream in f32. n rows are n tokens, of one prompt or of many runs. Const after
-/// construction, usable from several threads.
+/// the model's type, the residual stream in f32, all arrays on its device. n rows are n tokens, of one prompt or of
+/// many runs. Const after construction, usable from several threads.
 class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
+
+    /// The same model on another device, with a copy of its weights there.
+    /// @throws what libtorch throws where there is no room
+    Transformer on(const ComputeDevice& device) const;
+    const ComputeDevice& device() const { return device_; }
+    const kernels::Backend& backend() const { return *device_.backend; }
+    /// The same model on the processor; itself where it is there. Lives as long as this and its copies.
+    const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
     /// The same model, its weights shared, computed with other operations; this one uses the kernels.
     Transformer computed_with(const Operations& operations) const;
@@ -31,6 +40,8 @@ class Transformer {
     const Weights& weights() const { return weights_; }
     kernels::DType dtype() const { return dtype_; }
     at::ScalarType scalar_type() const;
+    /// Of arrays of the model's type on its device.
+    at::TensorOptions options() const { return at::TensorOptions().dtype(scalar_type()).device(device_.place); }
     policies::ModelShape shape() const;
     float attention_scale() const;
 
@@ -62,14 +73,17 @@ class Transformer {
     /// `residual` (n, hidden) f32 becomes the sum of it with output projection and MLP of `attention` (n, H d).
     void finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const;
 
-    /// Logits (n, vocabulary) f32 of residual rows.
+    /// Logits (n, vocabulary) f32 of residual rows, in the processor's memory.
     at::Tensor logits(const at::Tensor& residual) const;
 
  private:
     checkpoint::ModelConfig config_;
     Weights weights_;
     kernels::DType dtype_;
+    ComputeDevice device_;
+    std::shared_ptr<const Transformer> host_;  ///< of a model on another device
     std::shared_ptr<const RotationTable> rotations_, turns_;
+    std::shared_ptr<const Operations> own_operations_;
     const Operations* operations_ = &kernel_operations();
 };
 

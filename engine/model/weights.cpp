@@ -105,6 +105,28 @@ LayerWeights load_layer(const Loader& loader, const checkpoint::ModelConfig& con
 
 }  // namespace
 
+Weights Weights::on(const ComputeDevice& device) const {
+    Weights there = *this;
+    const auto move = [&](Matrix& matrix) { matrix = matrix.on(device); };
+    const auto move_vector = [&](at::Tensor& vector) {
+        if (vector.defined()) vector = vector.to(device.place);
+    };
+    const bool tied = head.parts()[0].data.is_same(embedding.parts()[0].data);
+    move(there.embedding);
+    if (tied)
+        there.head = there.embedding;
+    else
+        move(there.head);
+    move_vector(there.final_norm);
+    for (LayerWeights& layer : there.layers) {
+        for (Matrix* matrix : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) move(*matrix);
+        for (at::Tensor* vector : {&layer.input_norm, &layer.qkv_bias, &layer.q_norm, &layer.k_norm, &layer.output_bias,
+                                   &layer.mlp_norm, &layer.gate_up_bias, &layer.down_bias})
+            move_vector(*vector);
+    }
+    return there;
+}
+
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const auto& config = checkpoint.config();
     const Loader loader(checkpoint, dtype);

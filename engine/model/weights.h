@@ -32,6 +32,9 @@ struct Weights {
     at::Tensor final_norm;  ///< (hidden) f32
     Matrix head;            ///< (vocabulary, hidden); the embedding itself where they are tied
     std::vector<LayerWeights> layers;
+
+    /// The same on another device. @throws what libtorch throws where there is no room
+    Weights on(const ComputeDevice& device) const;
 };
 
 /// Reads all weights.

@@ -1,13 +1,11 @@
 #include "policies/interface/observations.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include "kernels/bf16.h"
 #include "kernels/diversify_queries.h"
-#include "kernels/window_peak.h"
 
 namespace kvscope::policies {
 
@@ -22,9 +20,10 @@ void read(const EntriesView& view, int64_t first, int n, float* out) {
 }  // namespace
 
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out) {
-    if (view.device != kernels::Device::cpu || view.dtype == kernels::DType::f16) {
-        throw std::logic_error("an entry can be read from f32 or bf16 in the processor's memory only");
-    }
+    if (view.data == nullptr)
+        throw std::logic_error(
+            "an entry is read that is not in the processor's memory: does Needs::entries ask for it?");
+    if (view.dtype == kernels::DType::f16) throw std::logic_error("an entry can be read from f32 or bf16 only");
     const int64_t first = head * view.head_stride + position * head_dim;
     if (view.dtype == kernels::DType::bf16) {
         read<kernels::bf16>(view, first, head_dim, out);
@@ -51,11 +50,27 @@ kernels::WindowAttention LayerObservations::problem_of(int64_t w) const {
     problem.n_tokens = n_tokens;
     problem.queries = window_queries.data() + (n_window - w) * shape.head_dim;
     problem.query_head_stride = int64_t{n_window} * shape.head_dim;
-    problem.keys = keys.data;
+    problem.keys = keys.place();
     problem.keys_dtype = keys.dtype;
     problem.key_head_stride = keys.head_stride;
     problem.sliding_window = sliding_window;
     return problem;
+}
+
+void LayerObservations::run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
+                            size_t mean_size) {
+    if (backend.is_processor()) return (backend.*kernel)(problem);
+    const int64_t stride =
+        problem.query_head_stride ? problem.query_head_stride : int64_t{problem.window} * problem.head_dim;
+    const auto n_queries =
+        static_cast<size_t>((problem.n_heads - 1) * stride + int64_t{problem.window} * problem.head_dim);
+    const kernels::DeviceArray queries(backend, n_queries * sizeof(float)), mean(backend, mean_size * sizeof(float));
+    backend.upload(queries.data(), problem.queries, n_queries * sizeof(float));
+    kernels::WindowAttention there = problem;
+    there.queries = static_cast<const float*>(queries.data());
+    there.mean = static_cast<float*>(mean.data());
+    (backend.*kernel)(there);
+    backend.download(problem.mean, mean.data(), mean_size * sizeof(float));
 }
 
 const std::vector<float>& LayerObservations::window_attention(int window, float lambda, SoftmaxRange range) {
@@ -86,7 +101,7 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
         }
         problem.prefix_only = range == SoftmaxRange::prefix;
         problem.mean = mean.data();
-        kernels::window_attention(keys.device, problem);
+        run(&kernels::Backend::window_attention, keys.backend(), problem, mean.size());
     } catch (...) {
         window_attention_.erase(entry);
         throw;
@@ -108,30 +123,39 @@ const std::vector<float>& LayerObservations::appended_attention() {
     if (n_appended_ == 0) throw std::logic_error("layer " + std::to_string(layer) + ": no token is appended");
     const std::lock_guard lock(mutex_);
     if (!appended_attention_.empty()) return appended_attention_;
-    const auto element = static_cast<int64_t>(kernels::size_of(keys.dtype));
-    const int64_t d = shape.head_dim, n_all = n_tokens + n_appended_keys_;
-    std::vector<char> all(static_cast<size_t>(shape.n_kv_heads * n_all * d * element));
+    const auto entry = static_cast<size_t>(shape.head_dim) * kernels::size_of(keys.dtype);
+    const int64_t n_all = n_tokens + n_appended_keys_;
+    const kernels::Backend& backend = keys.backend();
+    const kernels::DeviceArray all(backend, static_cast<size_t>(shape.n_kv_heads * n_all) * entry);
+    std::vector<kernels::RowCopy> copies;
     const auto copy = [&](const EntriesView& from, int64_t head, int64_t first, int64_t n) {
-        std::memcpy(all.data() + (head * n_all + first) * d * element,
-                    static_cast<const char*>(from.data) + head * from.head_stride * element,
-                    static_cast<size_t>(n * d * element));
+        copies.push_back({.from = static_cast<const char*>(from.place()) +
+                                  static_cast<size_t>(head * from.head_stride) * kernels::size_of(from.dtype),
+                          .from_stride = entry,
+                          .to = static_cast<char*>(all.data()) + static_cast<size_t>(head * n_all + first) * entry,
+                          .to_stride = entry,
+                          .n_rows = n,
+                          .row_bytes = entry});
     };
     for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
         copy(keys, g, 0, n_tokens);
         copy(appended_keys_, g, n_tokens, n_appended_keys_);
     }
+    backend.copy_rows(copies);
     std::vector<float> mean(static_cast<size_t>(shape.n_heads * n_all));
-    kernels::window_attention(keys.device, {.n_heads = shape.n_heads,
-                                            .n_kv_heads = shape.n_kv_heads,
-                                            .head_dim = shape.head_dim,
-                                            .window = n_appended_,
-                                            .n_tokens = n_all,
-                                            .queries = appended_queries_.data(),
-                                            .keys = all.data(),
-                                            .keys_dtype = keys.dtype,
-                                            .key_head_stride = n_all * d,
-                                            .sliding_window = sliding_window,
-                                            .mean = mean.data()});
+    run(&kernels::Backend::window_attention, backend,
+        {.n_heads = shape.n_heads,
+         .n_kv_heads = shape.n_kv_heads,
+         .head_dim = shape.head_dim,
+         .window = n_appended_,
+         .n_tokens = n_all,
+         .queries = appended_queries_.data(),
+         .keys = all.data(),
+         .keys_dtype = keys.dtype,
+         .key_head_stride = n_all * shape.head_dim,
+         .sliding_window = sliding_window,
+         .mean = mean.data()},
+        mean.size());
     appended_attention_.resize(static_cast<size_t>(shape.n_heads * n_tokens));
     for (int64_t h = 0; h < shape.n_heads; ++h) {
         std::transform(mean.begin() + h * n_all, mean.begin() + h * n_all + n_tokens,
@@ -143,9 +167,6 @@ const std::vector<float>& LayerObservations::appended_attention() {
 
 const std::vector<float>& LayerObservations::window_peak(int window) {
     const int64_t w = observed_window(window);
-    if (keys.device != kernels::Device::cpu) {
-        throw std::logic_error("the window's peak can be computed from keys in the processor's memory only");
-    }
     const std::lock_guard lock(mutex_);
     auto [entry, is_new] = window_peak_.try_emplace(static_cast<int>(w));
     entry->second.asked = ++n_asked_;
@@ -155,7 +176,7 @@ const std::vector<float>& LayerObservations::window_peak(int window) {
         peak.resize(static_cast<size_t>(n_tokens));
         kernels::WindowAttention problem = problem_of(w);
         problem.mean = peak.data();
-        kernels::window_peak(problem);
+        run(&kernels::Backend::window_peak, keys.backend(), problem, peak.size());
     } catch (...) {
         window_peak_.erase(entry);
         throw;

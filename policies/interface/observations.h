@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "kernels/types.h"
 #include "kernels/window_attention.h"
 
@@ -29,10 +30,15 @@ enum class SoftmaxRange { visible, prefix };
 
 /// Keys or values of one layer: element (g, j, c) at data + (g * head_stride + j * head_dim + c), post-RoPE keys.
 struct EntriesView {
-    const void* data = nullptr;
+    const void* data = nullptr;  ///< in the processor's memory; nullptr where nobody needed it there (Needs::entries)
     kernels::DType dtype = kernels::DType::f32;
-    kernels::Device device = kernels::Device::cpu;
-    int64_t head_stride = 0;  ///< elements between KV heads
+    int64_t head_stride = 0;                   ///< elements between KV heads
+    const kernels::Backend* device = nullptr;  ///< the device that has them; nullptr: the processor
+    const void* device_data = nullptr;         ///< there
+
+    /// What computes on them, and where that reads them.
+    const kernels::Backend& backend() const { return device ? *device : kernels::cpu_backend(); }
+    const void* place() const { return device ? device_data : data; }
 };
 
 /// Entry (head, position) of a view as f32, into out (head_dim).
@@ -68,8 +74,7 @@ class LayerObservations {
 
     /// (N): mean over the last `window` queries of the largest softmax weight (over all visible keys) that any KV head
     /// gives a key, a KV head's weight being the mean over its group (K-VEC's Eq. 13). `window` is cut to N.
-    /// @throws std::logic_error when more queries are asked for than were observed, or for keys that are not in the
-    ///         processor's memory.
+    /// @throws std::logic_error when more queries are asked for than were observed.
     const std::vector<float>& window_peak(int window);
 
     /// Tokens behind the prompt, PassPlan's appended or generated ones: the M last queries (H, M, d), f32 post-RoPE, of
@@ -98,6 +103,10 @@ class LayerObservations {
     int observed_window(int window) const;
     /// Of the last w prompt queries, as they were observed, over all keys; where to is the caller's.
     kernels::WindowAttention problem_of(int64_t w) const;
+    /// Where the keys lie; queries and mean are in the processor's memory.
+    using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
+    static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
+                    size_t mean_size);
 
     std::span<const float> appended_queries_;
     EntriesView appended_keys_;

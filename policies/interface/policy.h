@@ -56,6 +56,9 @@ struct Needs {
     int window_queries = 0;       ///< post-RoPE queries of this many last prompt tokens
     bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
     bool hidden_states = false;   ///< each layer's input (N, hidden)
+    /// Keys and values themselves, not what attention makes of them alone. A policy that stores parts or merges values
+    /// has them without asking.
+    bool entries = false;
     bool keys_before_rope = false;
     bool projection_inputs = false;  ///< what each layer's projections are applied to (N, hidden)
     /// What the full cache's own answer attends to: the run decides once that answer is known.

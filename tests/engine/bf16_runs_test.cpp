@@ -4,6 +4,7 @@
 
 #include "kernels/cpu_features.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/fake_device.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -27,7 +28,8 @@ TEST_CASE("runs in bf16 equal the reference's") {
     for (const auto& [name, expected] : models.items()) {
         CAPTURE(name);
         engine::SilentProgress progress;
-        const auto model = engine::Model::open(test_data("models/" + name), kernels::DType::bf16, progress);
+        const auto model =
+            engine::Model::open(test_data("models/" + name), kernels::DType::bf16, progress, engine::device_of_tests());
         const auto tolerance = [&](const char* of) {
             return rounds_attention ? 2 * expected["spread_pairs"][of].get<double>() : 1e-4;
         };

@@ -10,6 +10,7 @@
 #include "engine/common/error.h"
 #include "engine/inference/generate.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/fake_device.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/engine/whole_cache.h"
@@ -25,7 +26,8 @@ const engine::Model& tiny(const std::string& name, kernels::DType dtype) {
     const auto key = std::pair(name, dtype);
     if (!models.contains(key)) {
         engine::SilentProgress progress;
-        models.emplace(key, engine::Model::open(test_data("models/" + name), dtype, progress));
+        models.emplace(key,
+                       engine::Model::open(test_data("models/" + name), dtype, progress, engine::device_of_tests()));
     }
     return models.at(key);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/experiment.h"
+#include "tests/engine/fake_device.h"
 #include "trace/reader.h"
 
 namespace kvscope::engine::testing {
@@ -40,13 +41,15 @@ inline nlohmann::json golden(const std::string& name) { return nlohmann::json::p
 
 inline const Model& default_model_f32() {
     static SilentProgress progress;
-    static const Model model = Model::open(KVSCOPE_DEFAULT_MODEL, kernels::DType::f32, progress);
+    static const Model model =
+        Model::open(KVSCOPE_DEFAULT_MODEL, kernels::DType::f32, progress, engine::device_of_tests());
     return model;
 }
 
 inline const Model& tiny_model() {
     static SilentProgress progress;
-    static const Model model = Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::f32, progress);
+    static const Model model =
+        Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::f32, progress, engine::device_of_tests());
     return model;
 }
 
@@ -65,7 +68,7 @@ inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
 /// One of tests/data/models/.
 inline engine::Model small_model(const std::string& name, kernels::DType dtype) {
     engine::SilentProgress progress;
-    return engine::Model::open(test_data("models/" + name), dtype, progress);
+    return engine::Model::open(test_data("models/" + name), dtype, progress, engine::device_of_tests());
 }
 
 inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 1) {

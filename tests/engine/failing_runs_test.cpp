@@ -10,6 +10,7 @@
 #include "policies/interface/reselect.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/fake_device.h"
 #include "tests/engine/same_bits.h"
 #include "tests/policies/faulty_policies.h"
 #include "trace/check.h"
@@ -281,7 +282,8 @@ TEST_CASE("a failed run is finished: a resumed trace leaves it as it is, whateve
 
 TEST_CASE("runs that fail at one question of a context answer the others") {
     engine::SilentProgress progress;
-    const auto model = engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress);
+    const auto model =
+        engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
     const TemporaryFolder folder;
     // The first question has a token whose embedding is NaN.
     auto ids = some_ids(model, n_context + 45, 3);
@@ -315,7 +317,8 @@ TEST_CASE("runs that fail at one question of a context answer the others") {
 // An answer's token whose embedding is NaN is one that only the run which generates it meets.
 TEST_CASE("what a run lost at one question is not told of the next one, where it fails") {
     engine::SilentProgress progress;
-    const auto model = engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress);
+    const auto model =
+        engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
     const TemporaryFolder folder;
     auto ids = some_ids(model, n_context + 45, 3);
     const int32_t poisoned = ids.back();
@@ -346,7 +349,8 @@ TEST_CASE("what a run lost at one question is not told of the next one, where it
 
 TEST_CASE("where the full run fails, the others are recorded without what is measured against it") {
     engine::SilentProgress progress;
-    const auto model = engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress);
+    const auto model =
+        engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
     REQUIRE(!model.checkpoint().config().tied_embeddings);
     const TemporaryFolder folder;
     auto ids = some_ids(model, 60);

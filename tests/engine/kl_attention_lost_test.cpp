@@ -7,6 +7,7 @@
 
 #include "engine/inference/answer_attention.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/fake_device.h"
 #include "tests/engine/whole_cache.h"
 
 using namespace kvscope;
@@ -60,7 +61,7 @@ TEST_CASE("KL-weighted attention lost is the answer's attention where every step
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name, name_of(dtype));
     engine::SilentProgress progress;
-    const auto model = engine::Model::open(test_data("models/" + name), dtype, progress);
+    const auto model = engine::Model::open(test_data("models/" + name), dtype, progress, engine::device_of_tests());
     const auto shape = model.transformer().shape();
     const Read read = read_answer(model);
     REQUIRE(read.reference.keys_behind[0].size(1) == n_question + n_answer);
@@ -88,7 +89,8 @@ TEST_CASE("KL-weighted attention lost is the answer's attention where every step
 
 TEST_CASE("KL-weighted attention lost adds its steps up, and that of a run depends on no other run") {
     engine::SilentProgress progress;
-    const auto model = engine::Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::bf16, progress);
+    const auto model = engine::Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::bf16, progress,
+                                           engine::device_of_tests());
     const auto shape = model.transformer().shape();
     const Read read = read_answer(model);
     const auto of_query_heads = keeping(shape, shape.n_heads, true),

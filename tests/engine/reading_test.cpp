@@ -8,6 +8,7 @@
 #include "engine/inference/prefill.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/fake_device.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/same_bits.h"
 #include "tests/policies/throwaway_policies.h"
@@ -121,7 +122,7 @@ std::vector<float> read_slowly(const engine::Transformer& model, std::span<const
 
 engine::Model model_of(const char* name, kernels::DType dtype) {
     engine::SilentProgress progress;
-    return engine::Model::open(test_data(std::string("models/") + name), dtype, progress);
+    return engine::Model::open(test_data(std::string("models/") + name), dtype, progress, engine::device_of_tests());
 }
 
 }  // namespace

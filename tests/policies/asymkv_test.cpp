@@ -25,8 +25,8 @@ struct Layer {
         MergeObservations seen;
         seen.shape = {1, 1, 1, 2};
         seen.n_entries = static_cast<int64_t>(n);
-        seen.keys = {keys.data(), kvscope::kernels::DType::f32, kvscope::kernels::Device::cpu, seen.n_entries * 2};
-        seen.values = {values.data(), kvscope::kernels::DType::f32, kvscope::kernels::Device::cpu, seen.n_entries * 2};
+        seen.keys = {keys.data(), kvscope::kernels::DType::f32, seen.n_entries * 2};
+        seen.values = {values.data(), kvscope::kernels::DType::f32, seen.n_entries * 2};
         seen.masses = masses;
         seen.n_queries = 1;
         seen.attention = attention;

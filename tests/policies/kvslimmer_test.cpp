@@ -26,8 +26,8 @@ struct Layer {
         seen.shape = shape;
         seen.n_entries = static_cast<int64_t>(masses.size());
         const int64_t stride = seen.n_entries * shape.head_dim;
-        seen.keys = {keys.data(), kvscope::kernels::DType::f32, kvscope::kernels::Device::cpu, stride};
-        seen.values = {values.data(), kvscope::kernels::DType::f32, kvscope::kernels::Device::cpu, stride};
+        seen.keys = {keys.data(), kvscope::kernels::DType::f32, stride};
+        seen.values = {values.data(), kvscope::kernels::DType::f32, stride};
         seen.masses = masses;
         seen.n_queries = 1;
         seen.attention = attention;

@@ -43,9 +43,9 @@ struct Layer {
         observations.layer = index;
         observations.shape = shape;
         observations.n_tokens = n;
-        observations.keys = {keys.data(), kernels::DType::f32, kernels::Device::cpu, n * d};
+        observations.keys = {keys.data(), kernels::DType::f32, n * d};
         observations.keys_before_rope = observations.keys;
-        observations.values = {values.data(), kernels::DType::f32, kernels::Device::cpu, n * d};
+        observations.values = {values.data(), kernels::DType::f32, n * d};
         observations.window_queries = window_queries;
         observations.n_window = static_cast<int>(w);
         observations.attention_sums = attention_sums;
@@ -76,8 +76,7 @@ struct Layer {
             appended_keys.insert(appended_keys.end(), of_head, of_head + n_appended * d);
         }
         const auto m = static_cast<int>(n_appended);
-        observations.set_appended(appended_queries,
-                                  {appended_keys.data(), kernels::DType::f32, kernels::Device::cpu, m * d}, m, m);
+        observations.set_appended(appended_queries, {appended_keys.data(), kernels::DType::f32, m * d}, m, m);
         observations.answer_attention = answer_attention;
     }
 

@@ -21,9 +21,8 @@ TEST_CASE("the interface carries a policy that puts tokens behind the prompt", "
     CHECK(plan.appended_ids == std::vector<int32_t>{7, 8, 7});
     CHECK(plan.appended_positions == std::vector<int64_t>{12, 13, 14});
     LayerObservations& observations = *cache.observations[0];
-    observations.set_appended(
-        behind.layers[0].queries,
-        {behind.layers[0].keys.data(), kvscope::kernels::DType::f32, kvscope::kernels::Device::cpu, 3 * 8}, 3, 3);
+    observations.set_appended(behind.layers[0].queries,
+                              {behind.layers[0].keys.data(), kvscope::kernels::DType::f32, 3 * 8}, 3, 3);
     policy->begin(context);
     const Selection selection = policy->select(observations);
     for (int row = 0; row < 2; ++row) {

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <string>
+
+#include "kernels/backend.h"
+
+namespace kvscope::engine {
+
+/// A device as libtorch's functions compute on it: the reference for hand-written kernels, and what stands in for those
+/// that a device lacks. It makes what kernels/ make, in f32 where those do, up to the order of sums. A product goes row
+/// by row, so that no row's result depends on the others: for reference, not for speed.
+class TorchBackend : public kernels::Backend {
+ public:
+    /// @param place a device that libtorch has, "cpu" for one
+    explicit TorchBackend(at::Device place) : place_(place) {}
+
+    std::string name() const override { return "torch:" + place_.str(); }
+    bool is_processor() const override { return place_.is_cpu(); }
+    void* allocate(size_t bytes) const override;
+    void release(void* data) const noexcept override;
+    void upload(void* to, const void* from, size_t bytes) const override;
+    void download(void* to, const void* from, size_t bytes) const override;
+
+    /// Numbers that libtorch has a type for.
+    bool reads(kernels::WeightFormat format) const override;
+
+    void embed(const kernels::Embed& problem) const override;
+    void expand_weights(const kernels::ExpandWeights& problem) const override;
+    void linear(const kernels::Linear& problem) const override;
+    void rms_norm(const kernels::RmsNorm& problem) const override;
+    void add_rms_norm(const kernels::AddRmsNorm& problem) const override;
+    void swiglu(const kernels::SwiGlu& problem) const override;
+    void rope(const kernels::Rope& problem) const override;
+    void attention_prefill(std::span<const kernels::PrefillAttention> problems) const override;
+    void attention_decode(std::span<const kernels::DecodeRow> rows, int head_dim, kernels::DType dtype,
+                          float scale) const override;
+    void window_attention(const kernels::WindowAttention& problem) const override;
+    void window_peak(const kernels::WindowAttention& problem) const override;
+    void copy_rows(std::span<const kernels::RowCopy> copies) const override;
+    void row_errors(const kernels::RowErrors& problem) const override;
+
+ protected:
+    /// Memory at `data` as libtorch computes on it.
+    virtual at::Tensor array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
+                             at::ScalarType type) const;
+
+ private:
+    at::Tensor rows(const void* data, int64_t n, int64_t width, int64_t stride, kernels::DType type) const;
+    void attend(const kernels::PrefillAttention& problem) const;
+    void attend(std::span<const kernels::DecodeRow> chain, int head_dim, kernels::DType dtype, float scale) const;
+    at::Tensor window_weights(const kernels::WindowAttention& problem) const;
+    at::Tensor on_device(at::Tensor host) const;
+
+    at::Device place_;
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace kvscope::kernels {
+
+/// |found - expected| / |expected| of each vector, in f64; 0 where |expected| is 0.
+struct RowErrors {
+    DType dtype = DType::f32;  ///< of found and expected: f32 or bf16
+    int64_t n_rows = 0;
+    int n_heads = 0;
+    int head_dim = 0;
+    const void* found = nullptr;  ///< (n_rows, n_heads, head_dim)
+    int64_t found_stride = 0;     ///< elements between rows
+    const void* expected = nullptr;
+    int64_t expected_stride = 0;
+    double* errors = nullptr;  ///< (n_rows, n_heads), in the processor's memory whatever the device
+};
+
+/// @throws std::invalid_argument for a type that is neither f32 nor bf16
+void row_errors(const RowErrors& problem);
+
+}  // namespace kvscope::kernels

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "engine/device/compute_device.h"
+
+namespace kvscope::engine {
+
+/// A device without hardware, for tests. Its memory has addresses of its own that the processor can neither read nor
+/// write: doing so ends the program. libtorch's functions and TorchBackend compute on it; new memory holds NaN.
+const ComputeDevice& fake_device();
+
+/// On which the tests' models run: the one that the environment variable KVSCOPE_TEST_DEVICE names, "fake" or "torch"
+/// (TorchBackend in the processor's own memory); the processor without.
+ComputeDevice device_of_tests();
+
+}  // namespace kvscope::engine
