@@ -233,7 +233,7 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
 
 void Compression::record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record) {
     const Stopwatch watch;
-    GradientAlignment alignment = gradient_alignment(transformer().on_processor(), ids, progress_);
+    GradientAlignment alignment = gradient_alignment(transformer(), ids, progress_);
     record.gradient_alignment_c11 = std::move(alignment.c11);
     record.gradient_alignment_c12 = std::move(alignment.c12);
     record.gradient_alignment_c22 = std::move(alignment.c22);
@@ -263,9 +263,9 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
             if (progress_.cancelled()) throw Cancelled();
             auto& observations = held[layer]->observations;
             const auto n = static_cast<int>(n_tokens[i]);
-            observations.set_appended(lookaheads[i].queries[layer],
-                                      DenseLayer::entries_view(lookaheads[i].keys[layer], transformer().device()), n,
-                                      n);
+            DenseLayer own{.keys = lookaheads[i].keys[layer], .device = transformer().device()};
+            if (run.reads_entries()) own.bring_to_processor();
+            observations.set_appended(lookaheads[i].queries[layer], own.keys_view(), n, n);
             run.decide(observations, held[layer]->dense,
                        layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
         }
@@ -286,7 +286,7 @@ void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<con
     if (members.empty()) return;
     const Stopwatch watch;
     const auto ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
-    engine::read_in_chunks(transformer().on_processor(), ids, chunked, progress_);
+    engine::read_in_chunks(transformer(), ids, chunked, progress_);
     double merging = 0;
     for (const ChunkedRun& run : chunked) merging += run.merge_seconds;
     const double seconds = watch.seconds() - merging;

@@ -98,7 +98,7 @@ class Reading {
         std::vector<Numbers> layers(static_cast<size_t>(layout_.n_layers));
         WithoutSteps inner(progress_);
         prefill(
-            model_.transformer(), request,
+            model_.transformer().on_processor(), request,
             [&](PrefillLayer& layer) {
                 layers[static_cast<size_t>(layer.layer)] = {
                     numbers_of(layer.prompt.keys_before_rope, layout_, options_.skipped, n),

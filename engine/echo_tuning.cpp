@@ -42,7 +42,7 @@ at::Tensor rows_of(const policies::EntriesView& view, const EchoLayout& layout, 
 class EchoComparison {
  public:
     EchoComparison(const Model& model, const EchoMaps& maps, const EchoTuningOptions& options)
-        : setup_{model.transformer(), maps.layout, options.loss, options.skipped} {
+        : setup_{model.transformer().on_processor(), maps.layout, options.loss, options.skipped} {
         for (const auto& [layer, of_layer] : maps.layers)
             weights_.emplace(layer, TunedLayer{TunedMap(of_layer.keys), TunedMap(of_layer.values)});
     }

@@ -20,7 +20,8 @@ struct PrefillAttention {
     int64_t n_queries = 0;       ///< keys and values 0 ... q_begin + n_queries - 1 exist
     int64_t sliding_window = 0;  ///< keys a query sees at most, itself included; 0: all
     /// (n_queries) the first key that each query sees, never falling and none behind its own; in place of
-    /// sliding_window, for caches that lack some of the keys. nullptr: not given.
+    /// sliding_window, for caches that lack some of the keys. In the processor's memory whatever the device. nullptr:
+    /// not given.
     const int64_t* first_keys = nullptr;
 
     const void* q = nullptr;     ///< (n_queries, H, d); heads are contiguous

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 
 #include "engine/cache/run_cache.h"
 #include "engine/common/error.h"
@@ -86,7 +87,13 @@ StoredSource RunCache::source_of(int layer, const policies::StoredLayer& describ
     return source;
 }
 
+void RunCache::require_processor() const {
+    if (!model_->device().is_processor())
+        throw std::logic_error("entries that are stored in parts or merged are the processor's alone");
+}
+
 void RunCache::store(int layer, const policies::StoredLayer& described, const DenseLayer* dense) {
+    require_processor();
     auto& target = layers_[static_cast<size_t>(layer)];
     for (const auto& block : described.blocks) {
         target.blocks.push_back(std::make_shared<const StoredBlock>(block->width, block->numbers, model_->dtype()));
@@ -107,6 +114,7 @@ void RunCache::store(int layer, const policies::StoredLayer& described, const De
 }
 
 void RunCache::store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe) {
+    require_processor();
     auto& target = layers_[static_cast<size_t>(layer)];
     const auto& plain = target.positions[0];
     const auto place_of = [&](int64_t position) {
@@ -281,6 +289,7 @@ void RunCache::make_whole(int layer) {
 }
 
 HeldLayer RunCache::held(int layer) const {
+    require_processor();
     const auto& source = layers_[static_cast<size_t>(layer)];
     const auto refuse = [&](const char* why) { throw RunError("layer " + std::to_string(layer) + ": " + why); };
     if (renumbers()) refuse("entries that are renumbered in the cache cannot be merged");

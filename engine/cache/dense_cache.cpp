@@ -44,7 +44,7 @@ void DenseLayer::write_keys(const policies::ModelShape& shape, const at::Tensor&
 void DenseLayer::bring_to_processor() {
     if (device.is_processor() || host_keys.defined()) return;
     host_keys = keys.cpu();
-    host_values = values.cpu();
+    if (values.defined()) host_values = values.cpu();
 }
 
 DenseLayer DenseLayer::on_processor() const {

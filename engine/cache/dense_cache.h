@@ -13,7 +13,7 @@ namespace kvscope::engine {
 
 /// One layer's full cache: keys (post-RoPE) and values, each (G, capacity, d), of which a prefix is filled.
 struct DenseLayer {
-    at::Tensor keys, values;
+    at::Tensor keys = {}, values = {};
     ComputeDevice device = {};
     at::Tensor host_keys = {}, host_values = {};  ///< in the processor's memory, once they were brought there
 

@@ -195,6 +195,7 @@ class RunCache {
     size_t entry_bytes() const;
     size_t stored_bytes(int layer, int row) const;
     size_t block_bytes(int layer) const;
+    void require_processor() const;
     /// Stores what the selection describes. @param dense nullptr: every part has numbers
     void store(int layer, const policies::StoredLayer& described, const DenseLayer* dense);
     StoredSource source_of(int layer, const policies::StoredLayer& described) const;

@@ -177,11 +177,9 @@ void TorchBackend::attend(const kernels::PrefillAttention& problem) const {
     const at::Tensor keys = entries(problem.k), values = entries(problem.v);
     const at::Tensor masses =
         problem.cardinality ? array(problem.cardinality, {n_keys}, {1}, at::kFloat) : at::Tensor();
-    std::vector<int64_t> first_keys(static_cast<size_t>(problem.n_queries), 0);
-    if (problem.first_keys) download(first_keys.data(), problem.first_keys, first_keys.size() * sizeof(int64_t));
     for (int64_t i = 0; i < problem.n_queries; ++i) {
         const int64_t end = problem.q_begin + i + 1;
-        const int64_t first = problem.first_keys            ? first_keys[static_cast<size_t>(i)]
+        const int64_t first = problem.first_keys            ? problem.first_keys[i]
                               : problem.sliding_window != 0 ? std::max<int64_t>(end - problem.sliding_window, 0)
                                                             : 0;
         const size_t at = static_cast<size_t>(i * problem.q_token_stride) * kernels::size_of(problem.dtype);

@@ -558,7 +558,8 @@ at::Tensor MergedLayer::rotated(const Transformer& model, std::span<const int64_
     return turned;
 }
 
-policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer) {
+policies::Selection selection_of(const Transformer& given, int64_t n_tokens, const MergedLayer& layer) {
+    const Transformer& model = given.on_processor();
     const auto shape = model.shape();
     policies::Selection selection;
     selection.rows.assign(static_cast<size_t>(shape.n_kv_heads), layer.positions);
@@ -584,13 +585,15 @@ policies::Selection selection_of(const Transformer& model, int64_t n_tokens, con
     return selection;
 }
 
-DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer) {
+DenseLayer whole_entries(const Transformer& given, const MergedLayer& layer) {
+    const Transformer& model = given.on_processor();
     return {layer.rotated(model, layer.places()).narrow(1, 0, layer.size()).contiguous(),
             layer.entries.values.narrow(1, 0, layer.size()).contiguous()};
 }
 
-void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
+void read_in_chunks(const Transformer& given, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
                     Progress& progress) {
+    const Transformer& model = given.on_processor();
     const auto n = static_cast<int64_t>(ids.size());
     if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
     if (n > model.config().context_length)

@@ -88,9 +88,9 @@ policies::Selection selection_of(const Transformer& model, int64_t n_tokens, con
 /// The entries of a layer in which nothing was merged: its dense cache.
 DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer);
 
-/// Reads the prompt into each run's own cache. All advance together: every weight is read once for a chunk of each run.
-/// What a run gets depends neither on the others nor on the number of threads; where nothing is merged it is what a
-/// prefill gives.
+/// Reads the prompt into each run's own cache, on the processor wherever the model is. All advance together: every
+/// weight is read once for a chunk of each run. What a run gets depends neither on the others nor on the number of
+/// threads; where nothing is merged it is what a prefill gives.
 /// @throws UsageError for an empty prompt or one beyond the model's context, Cancelled
 void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
                     Progress& progress);

@@ -90,6 +90,7 @@ class Feed {
         std::vector<kernels::RowCopy> appended;  ///< first of all
         std::vector<kernels::DecodeRow> rows;
         std::vector<kernels::PrefillAttention> blocks;
+        std::deque<std::vector<int64_t>> first_keys;
         std::deque<at::Tensor> tensors;
         std::deque<StoredEntries::Attended> stored;
         std::deque<std::vector<char>> queries;
@@ -344,19 +345,19 @@ class Feed {
                                             .kv_head_stride = (before + n) * d(),
                                             .out = at(side.out, row, columns.query),
                                             .out_token_stride = side.out.size(1)};
-            std::vector<int64_t> first_keys;
             if (window > 0 && cache.renumbers()) {
                 block.sliding_window = window;
             } else if (window > 0) {
+                std::vector<int64_t> first_keys;
                 for (int64_t t = 0; t < n; ++t)
                     first_keys.push_back(cache.first_visible(layer, r, before + t + 1, position + t, window));
-                block.first_keys = on_side(first_keys, side, work);
+                block.first_keys = work.first_keys.emplace_back(std::move(first_keys)).data();
             }
             work.blocks.push_back(block);
             if (is_observed(s)) {
-                const int64_t hidden = !first_keys.empty() ? first_keys[0]
-                                       : window > 0        ? std::max<int64_t>(position - window + 1, 0)
-                                                           : 0;
+                const int64_t hidden = block.first_keys ? block.first_keys[0]
+                                       : window > 0     ? std::max<int64_t>(position - window + 1, 0)
+                                                        : 0;
                 observe_block(view, hidden, block, columns, side);
             }
             if (!options_.compare) continue;
@@ -366,13 +367,6 @@ class Feed {
             block.q_token_stride = block.out_token_stride = comparison.queries.size(1);
             work.blocks.push_back(block);
         }
-    }
-
-    static const int64_t* on_side(const std::vector<int64_t>& numbers, const Side& side, Work& work) {
-        const at::Tensor here =
-            at::from_blob(const_cast<int64_t*>(numbers.data()), {static_cast<int64_t>(numbers.size())}, at::kLong);
-        const at::Device place = side.model->device().place;
-        return work.tensors.emplace_back(here.to(place, at::kLong, false, true)).const_data_ptr<int64_t>();
     }
 
     /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.

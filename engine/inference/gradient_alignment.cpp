@@ -170,7 +170,8 @@ std::vector<float> turned_round(const std::vector<float>& means, int64_t n_layer
 
 }  // namespace
 
-GradientAlignment gradient_alignment(const Transformer& model, std::span<const int32_t> ids, Progress& progress) {
+GradientAlignment gradient_alignment(const Transformer& given, std::span<const int32_t> ids, Progress& progress) {
+    const Transformer& model = given.on_processor();
     ids = ids.first(std::min(ids.size(), static_cast<size_t>(alignment_tokens)));
     GradientAlignment means;
     if (ids.size() < 3) return means;

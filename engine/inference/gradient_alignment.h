@@ -29,6 +29,7 @@ struct GradientAlignment {
 /// first, in f32, as for `key_gradients`. The same with any number of threads.
 /// @returns nothing of less than three ids, of which no query has two neighbours and a gradient
 /// @throws UsageError for an id outside the vocabulary; Cancelled, between layers
+/// On the processor wherever the model is.
 GradientAlignment gradient_alignment(const Transformer& model, std::span<const int32_t> ids, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -89,7 +89,8 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
     return gradient;
 }
 
-std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress) {
+std::vector<at::Tensor> key_gradients(const Transformer& given, const ChunkRead& chunk, const Progress& progress) {
+    const Transformer& model = given.on_processor();
     if (chunk.ids.size() < 2) return {};
     const Transformer differentiable = model.computed_with(differentiable_operations());
     at::Tensor gradient = gradient_of_loss(differentiable, chunk.ids, chunk.residuals.back(), progress);

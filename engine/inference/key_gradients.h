@@ -55,7 +55,7 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
 /// Gradient, by each key before RoPE, of the mean loss -ln p of the chunk's tokens but the first, each predicted from
 /// those before it: what a labelled chunk costs where nothing behind it is known. Each layer is computed once more,
 /// from the residual stream that the run had there, in f32, and differentiated on its own: one layer's intermediate
-/// arrays are held at a time. The same with any number of threads.
+/// arrays are held at a time. The same with any number of threads. On the processor wherever the model is.
 /// @returns (L) of (G, n [+ m], d) f32, contiguous; none for a chunk of one token, which predicts nothing
 /// @throws Cancelled, between layers
 std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress);

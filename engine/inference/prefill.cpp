@@ -132,17 +132,17 @@ class Pass {
         auto& queries = tail_queries_[tail];
         queries.resize(static_cast<size_t>(shape_.n_heads * n * shape_.head_dim));
         copy_queries(model_, qkv, 0, n, queries, n, 0);
-        auto& keys = tail_keys_[tail];
-        keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous();
+        DenseLayer& own = tail_entries_[tail];
+        own = {.keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous(), .device = model_.device()};
+        if (request_.needs.entries) own.bring_to_processor();
         auto observations = observe(layer, dense);
-        observations->set_appended(queries, DenseLayer::entries_view(keys, model_.device()), static_cast<int>(n),
-                                   static_cast<int>(n));
+        observations->set_appended(queries, own.keys_view(), static_cast<int>(n), static_cast<int>(n));
         return observations;
     }
 
     void prepare_tails() {
         tail_queries_.resize(request_.tails.size());
-        tail_keys_.resize(request_.tails.size());
+        tail_entries_.resize(request_.tails.size());
     }
 
     at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
@@ -236,7 +236,7 @@ class Pass {
     std::optional<ProjectionMeasures> measures_;
     double recording_seconds_ = 0;
     std::vector<std::vector<float>> tail_queries_;
-    std::vector<at::Tensor> tail_keys_;
+    std::vector<DenseLayer> tail_entries_;  // keys alone
 };
 
 }  // namespace

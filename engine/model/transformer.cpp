@@ -53,7 +53,7 @@ Transformer Transformer::on(const ComputeDevice& device) const {
 }
 
 Transformer Transformer::computed_with(const Operations& operations) const {
-    Transformer other = *this;
+    Transformer other = on_processor();
     other.operations_ = &operations;
     return other;
 }

@@ -32,7 +32,7 @@ class Transformer {
     /// The same model on the processor; itself where it is there. Lives as long as this and its copies.
     const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
-    /// The same model, its weights shared, computed with other operations; this one uses the kernels.
+    /// The same model on the processor, its weights shared, computed with other operations; this one uses the kernels.
     Transformer computed_with(const Operations& operations) const;
     const Operations& operations() const { return *operations_; }
 

@@ -41,7 +41,7 @@ std::vector<engine::ChunkedRun> read(const engine::Model& model, const std::vect
 }
 
 bool same_numbers(const at::Tensor& a, const at::Tensor& b) {
-    const at::Tensor x = a.contiguous(), y = b.contiguous();
+    const at::Tensor x = a.cpu().contiguous(), y = b.cpu().contiguous();
     return x.sizes() == y.sizes() && x.scalar_type() == y.scalar_type() &&
            std::memcmp(x.const_data_ptr(), y.const_data_ptr(), static_cast<size_t>(x.numel()) * x.element_size()) == 0;
 }
@@ -70,7 +70,7 @@ double squared_norm(const at::Tensor& vector) {
 
 /// (G, d) over the entries of (G, n, d).
 std::vector<double> sums(const at::Tensor& entries) {
-    const at::Tensor packed = entries.contiguous();
+    const at::Tensor packed = entries.cpu().contiguous();
     const auto n = static_cast<size_t>(packed.size(1)), d = static_cast<size_t>(packed.size(2));
     const float* data = packed.const_data_ptr<float>();
     std::vector<double> sums(static_cast<size_t>(packed.size(0)) * d, 0.0);
@@ -120,7 +120,8 @@ const std::vector<std::string> kModels{"llama3-gqa-sharded", "mistral-window", "
 }  // namespace
 
 // Float64, transformers' modules and NumPy: scripts/golden/kvslimmer.py.
-TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does", "[arithmetic]") {
+TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does",
+          "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
@@ -193,7 +194,7 @@ TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as i
 }
 
 // PyTorch's autograd in float64: scripts/golden/kvslimmer.py. Its own norms in float32 are off by up to 1.4e-4.
-TEST_CASE("a chunk's gradient by the keys before it is the reference's") {
+TEST_CASE("a chunk's gradient by the keys before it is the reference's", "[default_model]") {
     const auto& model = default_model_f32();
     const auto reference = golden("engine/chunked_runs.json")["gradients"];
     auto ids = golden("engine/prompt_ids.json")["prompts"][reference["prompt"].get<std::string>()]["ids"]
@@ -263,7 +264,8 @@ TEST_CASE("a run whose gradient is asked for can be stopped anywhere, and fails 
     CHECK(runs[1].layers[0].size() == 20);
 }
 
-TEST_CASE("a prompt that is read in chunks, and never merged, is read as a whole one is, to the last bit") {
+TEST_CASE("a prompt that is read in chunks, and never merged, is read as a whole one is, to the last bit",
+          "[processor]") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16})
         for (const std::string& name : kModels) {
             const auto model = small_model(name, dtype);

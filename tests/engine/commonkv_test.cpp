@@ -7,7 +7,7 @@ using namespace kvscope;
 using namespace kvscope::engine::testing;
 
 TEST_CASE("what CommonKV does to the output equals the reference, and its bytes are those of what it stores",
-          "[commonkv][arithmetic]") {
+          "[commonkv][arithmetic][default_model]") {
     check_reference_runs("engine/commonkv_runs.json",
                          [](const nlohmann::json& one) { return plan(one["policy"], "100%"); });
 }

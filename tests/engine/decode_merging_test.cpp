@@ -40,7 +40,8 @@ Read read(const engine::Model& model, std::span<const int32_t> ids, const std::s
     context.n_tokens = static_cast<int64_t>(ids.size());
     context.budget = budget;
     Read read{policies::parse_policy(text).create(),
-              engine::RunCache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false),
+              engine::RunCache(transformer.on_processor(), policies::Granularity::kv_head, policies::Positions::prompt,
+                               false),
               context.n_tokens};
     read.policy->begin(context);
     const auto plan = read.policy->plan(context);
@@ -206,7 +207,8 @@ TEST_CASE("merging while decoding depends neither on the mode nor on what runs b
         }
 }
 
-TEST_CASE("what is merged while the full answer is read is what the reference merges", "[kvslimmer][arithmetic]") {
+TEST_CASE("what is merged while the full answer is read is what the reference merges",
+          "[kvslimmer][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto full_runs = golden("engine/runs.json")["prompts"];

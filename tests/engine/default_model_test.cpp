@@ -10,7 +10,7 @@ using namespace kvscope;
 using namespace kvscope::engine::testing;
 
 // The default model in f32 against transformers on the same dequantised weights; scripts/golden/ says how.
-TEST_CASE("the default model's tokens and greedy continuation equal the reference's", "[arithmetic]") {
+TEST_CASE("the default model's tokens and greedy continuation equal the reference's", "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
     engine::SilentProgress progress;
     const auto prompts = golden("engine/prompt_ids.json")["prompts"];
@@ -36,7 +36,7 @@ TEST_CASE("the default model's tokens and greedy continuation equal the referenc
     }
 }
 
-TEST_CASE("the default model's spectra equal the reference's") {
+TEST_CASE("the default model's spectra equal the reference's", "[default_model]") {
     const auto& model = default_model_f32();
     engine::SilentProgress progress;
     trace::ModelRecord record;

@@ -21,7 +21,7 @@ EchoMapsFile maps_for(const engine::Model& model, int group, int local) {
 }  // namespace
 
 TEST_CASE("what EchoKV's hybrid does to the output equals the reference, its channels and bytes do",
-          "[echokv][arithmetic]") {
+          "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const int head_dim = model.transformer().shape().head_dim;
     std::vector<std::unique_ptr<EchoMapsFile>> files;

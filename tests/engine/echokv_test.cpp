@@ -30,7 +30,7 @@ engine::RunPlan plan_with(const EchoMapsFile& maps, const std::string& parameter
 }  // namespace
 
 TEST_CASE("what EchoKV does to the output equals the reference, and its bytes are those of what it stores",
-          "[echokv][arithmetic]") {
+          "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     std::vector<std::unique_ptr<EchoMapsFile>> files;
     const auto plan_of = [&](const nlohmann::json& one) {
@@ -73,7 +73,7 @@ TEST_CASE("EchoKV answers alike in shared and isolated mode, whatever runs besid
 }
 
 TEST_CASE("the maps of least squares miss as much as the reference's, on the text and on another",
-          "[echokv][arithmetic]") {
+          "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto expected = golden("engine/echo_training.json");
     const auto ids = expected["text"]["ids"].get<std::vector<int32_t>>();
@@ -281,7 +281,7 @@ TEST_CASE("tuning goes down the slope of each loss", "[echokv]") {
     CHECK(n_checked > 10);
 }
 
-TEST_CASE("gradient descent loses what PyTorch's does, step by step", "[echokv][arithmetic]") {
+TEST_CASE("gradient descent loses what PyTorch's does, step by step", "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto expected = golden("engine/echo_descent.json");
     const auto ids = expected["ids"].get<std::vector<int32_t>>();

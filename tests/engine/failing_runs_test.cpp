@@ -135,11 +135,13 @@ void check_failed(const trace::RunRecord& record, const Fault& fault, size_t n_a
 
 /// Makes a token's embedding NaN, as the model's file holds it.
 void poison(const engine::Model& model, int32_t token) {
-    const engine::Matrix::Part& part = model.transformer().weights().embedding.parts().at(0);
-    REQUIRE(part.format == kernels::WeightFormat::bf16);
-    constexpr uint16_t nan = 0x7fc0;
-    std::memcpy(static_cast<char*>(part.data.data_ptr()) + static_cast<int64_t>(token) * part.data.size(1), &nan,
-                sizeof nan);
+    const auto& transformer = model.transformer();
+    for (const engine::Transformer* on : {&transformer, &transformer.on_processor()}) {
+        const engine::Matrix::Part& part = on->weights().embedding.parts().at(0);
+        REQUIRE(part.format == kernels::WeightFormat::bf16);
+        part.data[token][0].fill_(0xc0);
+        part.data[token][1].fill_(0x7f);
+    }
 }
 
 void check_sound(const std::filesystem::path& path) {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/device/torch_backend.h"
@@ -28,7 +29,7 @@ constexpr size_t alignment = 256;
 class Memory {
  public:
     static Memory& only() {
-        static Memory memory;
+        static Memory& memory = *new Memory;  // outlives whatever is released at the end of the program
         return memory;
     }
 
@@ -215,15 +216,99 @@ class FakeBackend final : public TorchBackend {
     }
 };
 
+/// The processor's kernels on the memory behind the device's addresses: as fast as they are.
+class FakeKernels final : public kernels::Backend {
+ public:
+    std::string name() const override { return "fake-kernels"; }
+    bool is_processor() const override { return false; }
+    void* allocate(size_t bytes) const override { return Memory::only().allocate(bytes); }
+    void release(void* data) const noexcept override { Memory::only().release(data); }
+    void upload(void* to, const void* from, size_t bytes) const override { std::memcpy(real(to), from, bytes); }
+    void download(void* to, const void* from, size_t bytes) const override { std::memcpy(to, real(from), bytes); }
+    bool reads(kernels::WeightFormat) const override { return true; }
+
+    void embed(const kernels::Embed& problem) const override {
+        run(&kernels::Backend::embed, problem, [](auto& p) { return std::tie(p.weight, p.out); });
+    }
+    void expand_weights(const kernels::ExpandWeights& problem) const override {
+        run(&kernels::Backend::expand_weights, problem, [](auto& p) { return std::tie(p.rows, p.out); });
+    }
+    void linear(const kernels::Linear& problem) const override {
+        run(&kernels::Backend::linear, problem, [](auto& p) { return std::tie(p.x, p.weight, p.bias, p.y); });
+    }
+    void rms_norm(const kernels::RmsNorm& problem) const override {
+        run(&kernels::Backend::rms_norm, problem, [](auto& p) { return std::tie(p.x, p.weight, p.out); });
+    }
+    void add_rms_norm(const kernels::AddRmsNorm& problem) const override {
+        run(&kernels::Backend::add_rms_norm, problem,
+            [](auto& p) { return std::tie(p.residual, p.delta, p.weight, p.out); });
+    }
+    void swiglu(const kernels::SwiGlu& problem) const override {
+        run(&kernels::Backend::swiglu, problem, [](auto& p) { return std::tie(p.gate, p.up, p.out); });
+    }
+    void rope(const kernels::Rope& problem) const override {
+        run(&kernels::Backend::rope, problem, [](auto& p) { return std::tie(p.x, p.cosines, p.sines); });
+    }
+    void attention_prefill(std::span<const kernels::PrefillAttention> problems) const override {
+        processor().attention_prefill(
+            translated(problems, [](auto& p) { return std::tie(p.q, p.k, p.v, p.cardinality, p.out, p.column_sums); }));
+    }
+    void attention_decode(std::span<const kernels::DecodeRow> rows, int head_dim, kernels::DType dtype,
+                          float scale) const override {
+        const auto there =
+            translated(rows, [](auto& p) { return std::tie(p.q, p.k, p.v, p.cardinality, p.out, p.attention); });
+        processor().attention_decode(there, head_dim, dtype, scale);
+    }
+    void window_attention(const kernels::WindowAttention& problem) const override {
+        run(&kernels::Backend::window_attention, problem, [](auto& p) { return std::tie(p.queries, p.keys, p.mean); });
+    }
+    void window_peak(const kernels::WindowAttention& problem) const override {
+        run(&kernels::Backend::window_peak, problem, [](auto& p) { return std::tie(p.queries, p.keys, p.mean); });
+    }
+    void copy_rows(std::span<const kernels::RowCopy> copies) const override {
+        processor().copy_rows(translated(copies, [](auto& p) { return std::tie(p.from, p.to); }));
+    }
+    void row_errors(const kernels::RowErrors& problem) const override {
+        run(&kernels::Backend::row_errors, problem, [](auto& p) { return std::tie(p.found, p.expected); });
+    }
+
+ private:
+    static const kernels::Backend& processor() { return kernels::cpu_backend(); }
+    static void* real(const void* data) {
+        if (data == nullptr) return nullptr;
+        if (!Memory::only().has(data))
+            throw std::logic_error("an array of a device's function is not in the device's memory");
+        return Memory::only().real(data);
+    }
+    template <class Problem, class Arrays>
+    static Problem translated(Problem problem, Arrays arrays) {
+        std::apply([](auto&... data) { ((data = static_cast<std::decay_t<decltype(data)>>(real(data))), ...); },
+                   arrays(problem));
+        return problem;
+    }
+    template <class Problem, class Arrays>
+    static std::vector<Problem> translated(std::span<const Problem> problems, Arrays arrays) {
+        std::vector<Problem> all;
+        for (const Problem& problem : problems) all.push_back(translated(problem, arrays));
+        return all;
+    }
+    template <class Problem, class Arrays>
+    void run(void (kernels::Backend::*function)(const Problem&) const, const Problem& problem, Arrays arrays) const {
+        (processor().*function)(translated(problem, arrays));
+    }
+};
+
+ComputeDevice on_fake_memory(const kernels::Backend& backend) {
+    static FakeAllocator allocator;
+    c10::SetAllocator(at::kPrivateUse1, &allocator);
+    return {at::Device(at::kPrivateUse1, 0), &backend};
+}
+
 }  // namespace
 
 const ComputeDevice& fake_device() {
-    static const ComputeDevice device = [] {
-        static FakeAllocator allocator;
-        c10::SetAllocator(at::kPrivateUse1, &allocator);
-        static const FakeBackend backend;
-        return ComputeDevice{at::Device(at::kPrivateUse1, 0), &backend};
-    }();
+    static const FakeBackend backend;
+    static const ComputeDevice device = on_fake_memory(backend);
     return device;
 }
 
@@ -234,7 +319,9 @@ ComputeDevice device_of_tests() {
     static const TorchBackend torch(at::kCPU);
     if (name == "torch") return {at::kCPU, &torch};
     if (name == "fake") return fake_device();
-    throw std::runtime_error("KVSCOPE_TEST_DEVICE is '" + name + "', expected fake or torch");
+    static const FakeKernels fake_kernels;
+    if (name == "fake-kernels") return on_fake_memory(fake_kernels);
+    throw std::runtime_error("KVSCOPE_TEST_DEVICE is '" + name + "', expected torch, fake or fake-kernels");
 }
 
 }  // namespace kvscope::engine

@@ -8,8 +8,9 @@ namespace kvscope::engine {
 /// write: doing so ends the program. libtorch's functions and TorchBackend compute on it; new memory holds NaN.
 const ComputeDevice& fake_device();
 
-/// On which the tests' models run: the one that the environment variable KVSCOPE_TEST_DEVICE names, "fake" or "torch"
-/// (TorchBackend in the processor's own memory); the processor without.
+/// On which the tests' models run, as the environment variable KVSCOPE_TEST_DEVICE says: "torch", TorchBackend in the
+/// processor's own memory; "fake"; "fake-kernels", the same memory with the processor's kernels, which are faster. The
+/// processor without.
 ComputeDevice device_of_tests();
 
 }  // namespace kvscope::engine

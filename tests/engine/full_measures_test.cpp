@@ -42,7 +42,7 @@ void check_triangle(const float* matrix, const nlohmann::json& expected, size_t 
 }  // namespace
 
 // full/* and H2O's sums of the default model in f32 against NumPy in f64: scripts/golden/full_measures.py.
-TEST_CASE("the measures of the full cache equal the reference's", "[arithmetic]") {
+TEST_CASE("the measures of the full cache equal the reference's", "[arithmetic][default_model]") {
     const TemporaryFolder folder;
     const auto& model = default_model_f32();
     const auto all = golden("engine/full_measures.json")["prompts"];

@@ -61,7 +61,7 @@ class Growing : public policies::throwaway::KeepFirst {
 
 }  // namespace
 
-TEST_CASE("a prefill in memory decides as its runs did, and with other parameters as a fresh run") {
+TEST_CASE("a prefill in memory decides as its runs did, and with other parameters as a fresh run", "[default_model]") {
     const TemporaryFolder folder;
     const auto check = [&](const engine::Model& model, std::vector<engine::Prompt> prompts, const std::string& name) {
         std::vector<engine::RunPlan> plans{plan("full", "100%")};

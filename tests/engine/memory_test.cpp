@@ -27,7 +27,8 @@ size_t cache_bytes(const engine::Model& model, int64_t n) {
 
 }  // namespace
 
-TEST_CASE("the full cache is never copied: what a question and its answer need is there from the start") {
+TEST_CASE("the full cache is never copied: what a question and its answer need is there from the start",
+          "[processor]") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     constexpr int n = 400, n_question = 30;
@@ -64,7 +65,7 @@ TEST_CASE("the full cache is never copied: what a question and its answer need i
     }
 }
 
-TEST_CASE("a cache that has room is not copied to get it, and a copy has what it is asked for at once") {
+TEST_CASE("a cache that has room is not copied to get it, and a copy has what it is asked for at once", "[processor]") {
     const auto& model = tiny_model().transformer();
     constexpr int64_t n = 300, room = 20;
     const auto ids = some_ids(tiny_model(), n);
@@ -137,7 +138,7 @@ uint64_t in_memory() {
 }  // namespace
 
 TEST_CASE("a longer prompt takes as much more of the process's memory as the records of its caches say",
-          "[alone][arithmetic]") {
+          "[alone][arithmetic][default_model]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer keeps memory that was freed");
     const auto& model = default_model_f32();
     const auto shape = model.transformer().shape();

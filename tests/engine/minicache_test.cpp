@@ -38,7 +38,7 @@ class Waits : public policies::throwaway::KeepFirst {
 }  // namespace
 
 TEST_CASE("what MiniCache does to the output equals the reference, and its bytes are those of what it stores",
-          "[minicache][arithmetic]") {
+          "[minicache][arithmetic][default_model]") {
     check_reference_runs(
         "engine/minicache_runs.json", [](const nlohmann::json& one) { return plan(one["policy"], "100%"); },
         [](const trace::RunRecord& record, const nlohmann::json& one) {
@@ -59,7 +59,8 @@ TEST_CASE("MiniCache answers alike in shared and isolated mode, whatever runs be
         check_company(name, {"minicache", "minicache:retained=0.3,t=0.5"}, "0.85");
 }
 
-TEST_CASE("a run that decides layers later keeps what one does that decides at once, and fails alone", "[minicache]") {
+TEST_CASE("a run that decides layers later keeps what one does that decides at once, and fails alone",
+          "[minicache][default_model]") {
     static const auto definition = policies::throwaway::definition<Waits>(
         "waits", {policies::choice_parameter("fault", {"none", "order", "observe", "select"}, "none", "What fails.")});
     static const auto at_once = policies::throwaway::definition<AtOnce>("at-once");

@@ -14,7 +14,7 @@ using namespace kvscope;
 using namespace kvscope::engine::testing;
 using Catch::Matchers::Contains;
 
-TEST_CASE("a needle prompt has its length, its depth and its answer once", "[needle]") {
+TEST_CASE("a needle prompt has its length, its depth and its answer once", "[needle][default_model]") {
     const auto& tokenizer = default_model_f32().tokenizer();
     for (const int64_t length : {100, 500, 2000}) {
         for (const double depth : {0.0, 0.25, 1.0}) {
@@ -44,7 +44,7 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
 }
 
 TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval heads are few",
-          "[needle][model][arithmetic]") {
+          "[needle][model][arithmetic][default_model]") {
     engine::HeadProfileOptions options;
     options.lengths = {200};
     options.depths = {0.3, 0.7};
@@ -76,7 +76,7 @@ TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval h
     }
 }
 
-TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[needle][model]") {
+TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[needle][model][default_model]") {
     const auto& model = default_model_f32();
     engine::NeedleTask task;
     task.lengths = {150};
@@ -121,7 +121,7 @@ TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[n
     }
 }
 
-TEST_CASE("more samples are further ones beside those that there are", "[needle][model]") {
+TEST_CASE("more samples are further ones beside those that there are", "[needle][model][default_model]") {
     engine::NeedleTask task;
     task.lengths = {100, 150};
     task.depths = {0.2, 0.8};

@@ -93,7 +93,7 @@ at::Tensor logits_of(const engine::Transformer& model, const std::vector<engine:
 
 }  // namespace
 
-TEST_CASE("the differentiable operations compute what the kernels compute", "[operations]") {
+TEST_CASE("the differentiable operations compute what the kernels compute", "[operations][default_model]") {
     for (const auto model : {kernels::DType::f32, kernels::DType::bf16}) {
         CAPTURE(kernels::name_of(model));
         const at::ScalarType type = with_kernels.activations(model);
@@ -143,7 +143,7 @@ TEST_CASE("the differentiable operations compute what the kernels compute", "[op
 }
 
 TEST_CASE("the differentiable operations and their derivatives are the same bits whatever the threads",
-          "[operations]") {
+          "[operations][default_model]") {
     const auto found = [](int threads, int64_t n) {
         const Threads these(threads);
         std::vector<std::vector<float>> all;
@@ -171,7 +171,7 @@ TEST_CASE("the differentiable operations and their derivatives are the same bits
     }
 }
 
-TEST_CASE("both kinds of attention count entries and see the same of them", "[operations]") {
+TEST_CASE("both kinds of attention count entries and see the same of them", "[operations][default_model]") {
     for (const auto model : {kernels::DType::f32, kernels::DType::bf16}) {
         const at::ScalarType type = with_kernels.activations(model);
         const double bound = model == kernels::DType::bf16 ? 5e-3 : 1e-6;
@@ -200,7 +200,7 @@ TEST_CASE("a chunk that reads a merged cache has the same logits with either kin
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16})
         for (const std::string& name : kFamilies) {
             const auto model = small_model(name, dtype);
-            const auto& transformer = model.transformer();
+            const auto& transformer = model.transformer().on_processor();
             CAPTURE(name, kernels::name_of(dtype));
             const auto ids = some_ids(model, 100);
             const std::vector<int32_t> past(ids.begin(), ids.begin() + 80), chunk(ids.begin() + 80, ids.end());
@@ -224,7 +224,7 @@ TEST_CASE("a chunk that reads a merged cache has the same logits with either kin
 TEST_CASE("gradients by the keys are those of finite differences, whatever the model and its cache", "[operations]") {
     for (const std::string& name : kFamilies) {
         const auto model = small_model(name, kernels::DType::f32);
-        const auto& transformer = model.transformer();
+        const auto& transformer = model.transformer().on_processor();
         CAPTURE(name);
         const auto ids = some_ids(model, 70);
         const std::vector<int32_t> past(ids.begin(), ids.begin() + 56), chunk(ids.begin() + 56, ids.end());

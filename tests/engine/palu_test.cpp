@@ -7,7 +7,7 @@ using namespace kvscope;
 using namespace kvscope::engine::testing;
 
 TEST_CASE("what Palu does to the output equals the reference, and its bytes are those of what it stores",
-          "[palu][arithmetic]") {
+          "[palu][arithmetic][default_model]") {
     check_reference_runs("engine/palu_runs.json", [](const nlohmann::json& one) {
         auto made = plan(one["policy"], "100%");
         made.budget.share = *made.spec.own_share();

@@ -196,12 +196,12 @@ class StopsAt final : public engine::Progress {
 
 // The default model in f32 against NumPy and transformers in f64: scripts/golden/pass_changes.py.
 TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the short prompt",
-          "[arithmetic]") {
+          "[arithmetic][default_model]") {
     compare_changed_passes("short");
 }
 
 TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the rewrite prompt",
-          "[arithmetic]") {
+          "[arithmetic][default_model]") {
     compare_changed_passes("rewrite");
 }
 

@@ -71,6 +71,10 @@ void compare_kept_sets(const std::string& name) {
 }  // namespace
 
 // Kept sets on the default model in f32 against NumPy in f64: scripts/golden/kept_sets.py.
-TEST_CASE("kept sets on the short prompt equal the reference's", "[arithmetic]") { compare_kept_sets("short"); }
+TEST_CASE("kept sets on the short prompt equal the reference's", "[arithmetic][default_model]") {
+    compare_kept_sets("short");
+}
 
-TEST_CASE("kept sets on the demo prompt equal the reference's", "[arithmetic]") { compare_kept_sets("demo"); }
+TEST_CASE("kept sets on the demo prompt equal the reference's", "[arithmetic][default_model]") {
+    compare_kept_sets("demo");
+}

@@ -37,7 +37,8 @@ double cosine(const double* a, const double* b, int64_t d) {
 }
 
 /// (n, (H + 2G) d) x W of the first layer, without biases and norms.
-std::vector<double> projected(const engine::Transformer& model, const std::vector<int32_t>& ids) {
+std::vector<double> projected(const engine::Transformer& given, const std::vector<int32_t>& ids) {
+    const engine::Transformer& model = given.on_processor();
     const auto& w = model.weights().layers[0];
     const at::Tensor x = model.operations()
                              .norm(model.embed(ids), w.input_norm, model.config().rms_norm_eps, model.dtype())
@@ -115,7 +116,7 @@ TEST_CASE("similarities are those of keys and values as the cache has them, at e
     const auto shape = transformer.shape();
     const auto ids = some_ids(model, 300);
     const auto record = measures_of(model, ids);
-    const at::Tensor first = transformer.project(0, transformer.embed(ids)).contiguous();
+    const at::Tensor first = transformer.project(0, transformer.embed(ids)).cpu().contiguous();
     const int64_t d = shape.head_dim, h = shape.n_heads, g = shape.n_kv_heads, width = first.size(1);
     const auto tokens = engine::evenly_spaced_tokens(300, engine::similarity_tokens);
     REQUIRE(tokens.size() == 256);

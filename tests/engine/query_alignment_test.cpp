@@ -101,7 +101,7 @@ TEST_CASE("what pseudo tokens are and where they stand") {
 }
 
 // scripts/golden/query_alignment.py: transformers in f64.
-TEST_CASE("the default model's query similarities equal the reference's") {
+TEST_CASE("the default model's query similarities equal the reference's", "[default_model]") {
     engine::SilentProgress progress;
     const auto golden_file = golden("engine/query_alignment.json");
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();

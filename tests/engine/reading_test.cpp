@@ -46,8 +46,9 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
     engine::SilentProgress progress;
     engine::PrefillRequest request;
     request.ids = ids;
+    request.needs.entries = kind.store;
     const auto result = engine::prefill(model, request, nullptr, progress);
-    engine::RunCache cache(model, kind.granularity, kind.positions, kind.acts);
+    engine::RunCache cache(kind.store ? model.on_processor() : model, kind.granularity, kind.positions, kind.acts);
     for (int layer = 0; layer < cache.n_layers(); ++layer) {
         const auto& dense = result.cache[static_cast<size_t>(layer)];
         if (kind.whole) {
@@ -84,8 +85,8 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
 }
 
 std::vector<float> row_of(const at::Tensor& rows, int64_t i) {
-    const float* data = rows.const_data_ptr<float>() + i * rows.size(1);
-    return {data, data + rows.size(1)};
+    const at::Tensor row = rows.select(0, i).cpu();
+    return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
 }
 
 /// Reads the same question into a cache of each of these kinds as one batch; the last residual of each.

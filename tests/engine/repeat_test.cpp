@@ -71,7 +71,8 @@ TEST_CASE("the context of a trace's prompt is what its text was made of") {
     }
 }
 
-TEST_CASE("runs of a trace are made again from its tokens, and their caches answer as the first ones do") {
+TEST_CASE("runs of a trace are made again from its tokens, and their caches answer as the first ones do",
+          "[default_model]") {
     const TemporaryFolder folder;
     const bool templated = GENERATE(true, false);
     const bool query_aware = GENERATE(true, false);

@@ -42,7 +42,7 @@ void check_layers(const std::vector<float>& found, const nlohmann::json& expecte
 // Brute force by transformers and NumPy in f64: scripts/golden/runs.py. None of these runs has a score near its
 // cut-off, so f32 keeps the very same entries, and no step is let off: the shares of one layer dealt out otherwise move
 // a single step_kl by 6 % (docs/evidence.md).
-TEST_CASE("what compression does to the output equals the reference", "[arithmetic]") {
+TEST_CASE("what compression does to the output equals the reference", "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/runs.json")["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
@@ -74,7 +74,7 @@ TEST_CASE("what compression does to the output equals the reference", "[arithmet
     }
 }
 
-TEST_CASE("a budget of the whole prompt decodes exactly as the full cache") {
+TEST_CASE("a budget of the whole prompt decodes exactly as the full cache", "[processor]") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))},
@@ -93,7 +93,7 @@ TEST_CASE("a budget of the whole prompt decodes exactly as the full cache") {
     }
 }
 
-TEST_CASE("shared and isolated mode keep the same entries and give the same answers", "[arithmetic]") {
+TEST_CASE("shared and isolated mode keep the same entries and give the same answers", "[arithmetic][default_model]") {
     const TemporaryFolder folder;
     const auto check = [&](const engine::Model& model, const engine::Prompt& prompt, const std::string& budget,
                            const std::string& name) {

@@ -49,7 +49,8 @@ void change(const std::string& policy, const policies::StoredEntries& entries, i
 
 engine::DenseLayer stands_for(const std::string& policy, const engine::DenseLayer& dense, kernels::DType dtype,
                               const policies::StoredLayer& stored, policies::Selection& selection) {
-    engine::DenseLayer changed{dense.keys.clone(), dense.values.clone()};
+    const engine::DenseLayer here = dense.on_processor();
+    engine::DenseLayer changed{here.keys.clone(), here.values.clone()};
     const int64_t d = dense.keys.size(2);
     for (size_t row = 0; row < stored.rows.size(); ++row) {
         const int64_t first = static_cast<int64_t>(row) * dense.capacity() * d;
@@ -78,13 +79,15 @@ Caches caches_of(const engine::Model& model, const Case& of) {
     context.budget = of.budget;
     policy->begin(context);
     const auto empty = [&] {
-        return engine::RunCache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false);
+        return engine::RunCache(transformer.on_processor(), policies::Granularity::kv_head, policies::Positions::prompt,
+                                false);
     };
     Caches caches{empty(), empty()};
     engine::SilentProgress progress;
     engine::PrefillRequest request;
     request.ids = ids;
     request.needs = policy->needs();
+    request.needs.entries = true;
     const auto compress = [&](engine::PrefillLayer& layer) {
         auto selection = policy->select(layer.prompt);
         REQUIRE(selection.stored);
@@ -100,8 +103,8 @@ Caches caches_of(const engine::Model& model, const Case& of) {
 }
 
 std::vector<float> last_row(const at::Tensor& rows) {
-    const float* data = rows.const_data_ptr<float>() + (rows.size(0) - 1) * rows.size(1);
-    return {data, data + rows.size(1)};
+    const at::Tensor row = rows.select(0, rows.size(0) - 1).cpu();
+    return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
 }
 
 /// A question read behind the compression, then tokens one by one: the last residual.
@@ -189,7 +192,7 @@ TEST_CASE("what a cache holds in parts is what its description says it takes") {
 
 TEST_CASE("a cache that renumbers its entries refuses those that are stored in parts") {
     const auto& model = tiny_model().transformer();
-    engine::RunCache cache(model, policies::Granularity::kv_head, policies::Positions::cache, false);
+    engine::RunCache cache(model.on_processor(), policies::Granularity::kv_head, policies::Positions::cache, false);
     const auto dense = engine::DenseLayer::allocate(model.shape(), 4, model.scalar_type());
     policies::Selection selection;
     policies::StoredLayer& stored = selection.stored.emplace();
@@ -272,9 +275,11 @@ TEST_CASE("parts of every kind add up, for KV heads and for query heads") {
                 engine::PrefillRequest request;
                 const auto ids = some_ids(model, n_prompt);
                 request.ids = ids;
+                request.needs.entries = true;
                 const auto result = engine::prefill(transformer, request, nullptr, progress);
-                engine::RunCache stored(transformer, granularity, policies::Positions::prompt, false);
-                engine::RunCache plain(transformer, granularity, policies::Positions::prompt, false);
+                const auto& processor = transformer.on_processor();
+                engine::RunCache stored(processor, granularity, policies::Positions::prompt, false);
+                engine::RunCache plain(processor, granularity, policies::Positions::prompt, false);
                 for (int layer = 0; layer < shape.n_layers; ++layer) {
                     const auto& dense = result.cache[static_cast<size_t>(layer)];
                     policies::Selection selection;
@@ -399,7 +404,7 @@ TEST_CASE("each question finds a cache that is stored in parts as it was") {
 
 // Brute force by transformers and NumPy in f64: scripts/golden/stored_runs.py.
 TEST_CASE("what ThinK does to the output equals the reference, and its bytes are those of fewer channels",
-          "[arithmetic]") {
+          "[arithmetic][default_model]") {
     const auto shape = default_model_f32().transformer().shape();
     const auto d = static_cast<size_t>(shape.head_dim);
     const auto plan_of = [](const nlohmann::json& one) {

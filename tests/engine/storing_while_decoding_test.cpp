@@ -140,11 +140,12 @@ engine::RunCache read_prompt(const engine::Model& model, Policy& policy, int n) 
     context.shape = transformer.shape();
     context.n_tokens = context.budget = n;
     policy.begin(context);
-    engine::RunCache cache(transformer, Granularity::kv_head, Positions::prompt, false);
+    engine::RunCache cache(transformer.on_processor(), Granularity::kv_head, Positions::prompt, false);
     engine::PrefillRequest request;
     const auto ids = some_ids(model, n);
     request.ids = ids;
     request.needs = policy.needs();
+    request.needs.entries = true;
     engine::SilentProgress progress;
     engine::prefill(
         transformer, request,
@@ -246,7 +247,7 @@ TEST_CASE("a copy of a cache that stores tokens while it decodes goes on by itse
             std::vector<float> last;
             for (const int32_t& token : tokens) {
                 const std::span<const int32_t> one(&token, 1);
-                const at::Tensor residual = engine::feed(transformer, {&sequence, 1}, {&one, 1});
+                const at::Tensor residual = engine::feed(transformer, {&sequence, 1}, {&one, 1}).cpu();
                 REQUIRE(sequence.error.empty());
                 last.assign(residual.const_data_ptr<float>(), residual.const_data_ptr<float>() + residual.numel());
             }

@@ -57,7 +57,7 @@ TEST_CASE("results appear as soon as they are known: the prompt, what is kept, e
     }
 }
 
-TEST_CASE("a run that ends early is compared and on disk while others are still decoded") {
+TEST_CASE("a run that ends early is compared and on disk while others are still decoded", "[default_model]") {
     const auto& model = default_model_f32();
     const TemporaryFolder folder;
     const auto prompt =
@@ -83,7 +83,7 @@ TEST_CASE("a run that ends early is compared and on disk while others are still 
     CHECK(ends[longest->first] == n_tokens);
 }
 
-TEST_CASE("generation can go on behind the end of the text") {
+TEST_CASE("generation can go on behind the end of the text", "[default_model]") {
     const auto& model = default_model_f32();
     const TemporaryFolder folder;
     const auto prompt =

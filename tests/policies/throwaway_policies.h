@@ -39,7 +39,11 @@ inline std::vector<uint32_t> best_of(const std::vector<float>& scores, int64_t c
 /// The first n entries of every row, n = B: what the others compress.
 class KeepFirst : public Policy {
  public:
-    Needs needs() const override { return {}; }
+    Needs needs() const override {
+        Needs needs;
+        needs.entries = true;
+        return needs;
+    }
     void begin(const RunContext& context) override { context_ = context; }
     Selection select(LayerObservations& observations) override {
         Selection selection;
@@ -120,7 +124,7 @@ class FiltersPrompt : public KeepFirst {
     explicit FiltersPrompt(const ParameterValues& values) : layer_(static_cast<int>(values.integer("layer"))) {}
 
     Needs needs() const override {
-        Needs needs;
+        Needs needs = KeepFirst::needs();
         needs.window_queries = 1;
         return needs;
     }
@@ -264,7 +268,7 @@ class StoresShared : public StoresKept {
     explicit StoresShared(const ParameterValues&) {}
 
     Needs needs() const override {
-        Needs needs;
+        Needs needs = StoresKept::needs();
         needs.keys_before_rope = true;
         return needs;
     }
