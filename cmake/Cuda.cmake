@@ -33,5 +33,6 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nv
 endif()
 add_library(kvscope_cuda SHARED ${cuda_sources})
 target_include_directories(kvscope_cuda PRIVATE ${CMAKE_BINARY_DIR}/include/kernels)
-target_compile_options(kvscope_cuda PRIVATE --Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror)
+# What is constexpr (kernels/bf16.h) runs on the device, too.
+target_compile_options(kvscope_cuda PRIVATE --expt-relaxed-constexpr --Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror)
 set_target_properties(kvscope_cuda PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)

@@ -1,0 +1,101 @@
+#include "kernels/cuda/abi.h"
+#include "kernels/cuda/decode_plan.h"
+#include "kernels/cuda/launch.h"
+
+namespace kvscope::kernels::cuda {
+
+namespace {
+
+constexpr const char* kName = "attention_decode";
+using Block = DeviceBlock<kDecodeThreads>;
+
+template <class T, int Q>
+__global__ __launch_bounds__(kDecodeThreads) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
+                                                                int64_t n_passes) {
+    __shared__ DecodeShared<T, Q> shared;
+    Block block;
+    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x)];
+    DecodePiece<Block, T, Q>(arrays, pass, blockIdx.x).attend(block, shared);
+}
+
+template <class T>
+__global__ __launch_bounds__(kDecodeThreads) void combine_pieces(DecodeArrays arrays, const DecodeChain* chains,
+                                                                 int64_t n_chains) {
+    __shared__ DecodeCombineShared shared;
+    Block block;
+    const DecodeChain& chain = chains[item_of_block(chains, n_chains, blockIdx.x)];
+    combine_decode<T>(block, arrays, chain, static_cast<int>(blockIdx.x - chain.first_block), shared);
+}
+
+__global__ __launch_bounds__(kDecodeThreads) void scale_weights(DecodeArrays arrays, const DecodePass* passes,
+                                                                int64_t n_passes, int most_queries) {
+    Block block;
+    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x)];
+    scale_decode_weights(block, arrays, pass, blockIdx.x, most_queries);
+}
+
+template <class T, int Q>
+void launch_pieces(const DecodePlan::Passes& all, const DecodePass* passes, const DecodeArrays& arrays,
+                   cudaStream_t stream) {
+    if (all.n_blocks == 0) return;
+    attend_pieces<T, Q>
+        <<<grid(all.n_blocks), kDecodeThreads, 0, stream>>>(arrays, passes, static_cast<int64_t>(all.passes.size()));
+}
+
+template <class T>
+bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Call& call) {
+    std::string refused;
+    const DecodePlan plan = DecodePlan::make<T>(rows, head_dim, refused);
+    if (!refused.empty()) return call.refuse(kName, refused.c_str());
+    if (plan.chains.empty()) return true;
+    Workspace workspace(call.workspace);
+    const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
+    if (!call.upload(kName, workspace)) return false;
+    const cudaStream_t stream = call.queue();
+    launch_pieces<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, stream);
+    launch_pieces<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, stream);
+    launch_pieces<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, stream);
+    launch_pieces<T, 8>(plan.of_queries[3], placed.passes[3], placed.arrays, stream);
+    combine_pieces<T><<<grid(plan.n_chain_blocks), kDecodeThreads, 0, stream>>>(
+        placed.arrays, placed.chains, static_cast<int64_t>(plan.chains.size()));
+    for (size_t i = 0; plan.wants_attention && i < plan.of_queries.size(); ++i) {
+        const DecodePlan::Passes& all = plan.of_queries[i];
+        if (all.n_blocks == 0) continue;
+        scale_weights<<<grid(all.n_blocks), kDecodeThreads, 0, stream>>>(
+            placed.arrays, placed.passes[i], static_cast<int64_t>(all.passes.size()), DecodePlan::kQueries[i]);
+    }
+    return call.launched(kName);
+}
+
+template <class T>
+size_t bytes_for(std::span<const DecodeRow> rows, int head_dim) {
+    std::string refused;
+    Workspace workspace;
+    DecodePlan::make<T>(rows, head_dim, refused).place(workspace, head_dim, 1.0f);
+    return workspace.bytes();
+}
+
+}  // namespace
+
+}  // namespace kvscope::kernels::cuda
+
+KVSCOPE_CUDA_EXPORT size_t kvscope_cuda_attention_decode_workspace(const kvscope::kernels::DecodeRow* rows,
+                                                                   size_t n_rows, int head_dim,
+                                                                   kvscope::kernels::DType dtype) {
+    using namespace kvscope::kernels;
+    return dtype == DType::f32 ? cuda::bytes_for<float>({rows, n_rows}, head_dim)
+                               : cuda::bytes_for<bf16>({rows, n_rows}, head_dim);
+}
+
+KVSCOPE_CUDA_EXPORT bool kvscope_cuda_attention_decode(const kvscope::kernels::DecodeRow* rows, size_t n_rows,
+                                                       int head_dim, kvscope::kernels::DType dtype, float scale,
+                                                       void* workspace, size_t workspace_bytes, void* stream,
+                                                       char* error, size_t error_size) {
+    using namespace kvscope::kernels;
+    const cuda::Call call{workspace, workspace_bytes, stream, error, error_size};
+    return call.guarded(cuda::kName, [&] {
+        if (dtype == DType::f32) return cuda::decode<float>({rows, n_rows}, head_dim, scale, call);
+        if (dtype == DType::bf16) return cuda::decode<bf16>({rows, n_rows}, head_dim, scale, call);
+        return call.refuse(cuda::kName, "the type is neither f32 nor bf16");
+    });
+}

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/decode_tile.h"
+#include "kernels/cuda/workspace.h"
+
+namespace kvscope::kernels::cuda {
+
+/// Which blocks work on which rows: made on the host, read by the kernels.
+struct DecodePlan {
+    static constexpr std::array<int, 4> kQueries = {1, 2, 4, 8};  ///< of the kinds of passes
+
+    struct Passes {
+        std::vector<DecodePass> passes;
+        int64_t n_blocks = 0;
+    };
+
+    std::vector<DecodePart> parts;
+    std::array<Passes, 4> of_queries;
+    std::vector<DecodeChain> chains;
+    int64_t n_chain_blocks = 0, n_states = 0;
+    bool wants_attention = false;
+
+    /// @param refused takes why the rows cannot be worked on; empty where they can
+    template <class T>
+    static DecodePlan make(std::span<const DecodeRow> rows, int head_dim, std::string& refused) {
+        DecodePlan plan;
+        for (size_t i = 0; i < rows.size(); ++i) {
+            refused = reason_against(rows, i, head_dim);
+            if (!refused.empty()) return {};
+            plan.add<T>(rows[i], head_dim);
+        }
+        return plan;
+    }
+
+    struct Placed {
+        DecodeArrays arrays;
+        std::array<const DecodePass*, 4> passes;
+        const DecodeChain* chains;
+    };
+
+    Placed place(Workspace& workspace, int head_dim, float scale) const {
+        Placed placed;
+        const auto n = static_cast<size_t>(n_states);
+        placed.arrays.parts = workspace.place(std::span<const DecodePart>(parts));
+        for (size_t i = 0; i < of_queries.size(); ++i)
+            placed.passes[i] = workspace.place(std::span<const DecodePass>(of_queries[i].passes));
+        placed.chains = workspace.place(std::span<const DecodeChain>(chains));
+        placed.arrays.head_dim = head_dim;
+        placed.arrays.scale = scale;
+        placed.arrays.largest = workspace.place<float>(n);
+        placed.arrays.total = workspace.place<float>(n);
+        placed.arrays.values = workspace.place<float>(n * static_cast<size_t>(head_dim));
+        return placed;
+    }
+
+ private:
+    static std::string reason_against(std::span<const DecodeRow> rows, size_t i, int head_dim) {
+        const DecodeRow& row = rows[i];
+        const int key_dim = row.key_dim ? row.key_dim : head_dim;
+        if (row.entries) return "entries that are worked out when they are read cannot be read on the device";
+        if (head_dim < 1 || head_dim > kDecodeMostDim || key_dim < 1 || key_dim > kDecodeMostDim)
+            return "the size of a head is not within 1 ... " + std::to_string(kDecodeMostDim);
+        if (!row.q || !row.k || !row.v || (!row.continues && !row.out)) return "an array of a row is null";
+        if (row.n_queries < 1 || row.n_entries < 1) return "a row has no queries or no entries";
+        if (row.continues && (i == 0 || rows[i - 1].n_queries != row.n_queries))
+            return "a row goes on from none, or from one with another number of queries";
+        return {};
+    }
+
+    template <class T>
+    void add(const DecodeRow& row, int head_dim) {
+        DecodePart part{row, pieces_of(row.n_entries, kDecodePiece), n_states, false, false};
+        if (part.row.key_dim == 0) part.row.key_dim = head_dim;
+        if (part.row.attention_stride == 0) part.row.attention_stride = row.n_entries;
+        part.aligned_keys = is_aligned<T>(row.k, row.k_stride, part.row.key_dim);
+        part.aligned_values = is_aligned<T>(row.v, row.v_stride, head_dim);
+        wants_attention = wants_attention || row.attention;
+        for (int first = 0; first < row.n_queries; first += kDecodeMostQueries) {
+            size_t kind = 0;
+            while (kind + 1 < kQueries.size() && kQueries[kind] < row.n_queries - first) ++kind;
+            Passes& all = of_queries[kind];
+            all.passes.push_back({static_cast<int64_t>(parts.size()), first, all.n_blocks});
+            all.n_blocks += part.n_pieces;
+        }
+        if (!row.continues) {
+            chains.push_back({n_states, 0, row.n_queries, row.out, row.out_stride, n_chain_blocks});
+            n_chain_blocks += row.n_queries;
+        }
+        chains.back().n_pieces += part.n_pieces;
+        n_states += part.n_pieces * row.n_queries;
+        parts.push_back(part);
+    }
+};
+
+}  // namespace kvscope::kernels::cuda

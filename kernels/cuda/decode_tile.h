@@ -1,0 +1,348 @@
+#pragma once
+
+#include "kernels/attention_decode.h"
+#include "kernels/cuda/tile.h"
+
+/// Decode attention as blocks work on it: a row is split along its entries into pieces, whose number depends on the
+/// row's length alone; each leaves a softmax sum and a sum of values, and these are joined in the order of the pieces.
+namespace kvscope::kernels::cuda {
+
+inline constexpr int kDecodeThreads = 128;
+inline constexpr int kDecodePiece = 256;      ///< entries at most
+inline constexpr int kDecodeMostDim = 256;    ///< channels of keys and of values
+inline constexpr int kDecodeMostQueries = 8;  ///< that a block works on at once
+
+/// A row, its strides filled in.
+struct DecodePart {
+    DecodeRow row;
+    int64_t n_pieces;
+    int64_t state;  ///< the first of its (n_pieces, n_queries) states
+    bool aligned_keys, aligned_values;
+};
+
+/// Some queries of a row: a block for each piece.
+struct DecodePass {
+    int64_t part;
+    int first_query;
+    int64_t first_block;
+};
+
+/// A row and those that continue it: a block for each query.
+struct DecodeChain {
+    int64_t state, n_pieces;
+    int n_queries;
+    void* out;
+    int64_t out_stride;
+    int64_t first_block;
+};
+
+struct DecodeArrays {
+    const DecodePart* parts;
+    int head_dim;
+    float scale;
+    float* largest;  ///< (states); behind combine_decode the factor of the piece's weights
+    float* total;    ///< (states)
+    float* values;   ///< (states, d)
+};
+
+/// @tparam T of q, k, v  @tparam Q queries
+template <class T, int Q>
+struct DecodeShared {
+    float queries[Q][kDecodeMostDim];
+    float weights[kDecodePiece * Q];  ///< (entry, query)
+    float reduced[kDecodeThreads / 2 * Q * kPerLoad<T>];
+};
+
+/// One piece of a row and up to Q of its queries.
+template <class Block, class T, int Q>
+struct DecodePiece {
+    static constexpr int kLanes = 4;    ///< threads that share an entry's key
+    static constexpr int kEntries = 4;  ///< that a thread works on at once
+    static constexpr int kApart = Block::kThreads / kLanes;
+    static constexpr int kPer = kPerLoad<T>;
+    using Shared = DecodeShared<T, Q>;
+
+    const DecodeArrays& arrays;
+    const DecodePart& part;
+    int first_query, n_queries, count;
+    int64_t begin, state;
+
+    KVSCOPE_DEVICE DecodePiece(const DecodeArrays& all, const DecodePass& pass, int64_t block)
+        : arrays(all), part(all.parts[pass.part]), first_query(pass.first_query) {
+        const int64_t piece = block - pass.first_block;
+        const Range range = piece_of(part.row.n_entries, part.n_pieces, piece);
+        begin = range.begin;
+        count = static_cast<int>(range.end - range.begin);
+        n_queries = least(Q, part.row.n_queries - first_query);
+        state = part.state + piece * part.row.n_queries + first_query;
+    }
+
+    KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
+        read_queries(block, shared);
+        if (part.aligned_keys)
+            logits<true>(block, shared);
+        else
+            logits<false>(block, shared);
+        weigh(block, shared);
+        if (part.aligned_values)
+            sum_values<true>(block, shared);
+        else
+            sum_values<false>(block, shared);
+    }
+
+    /// Zeros behind their channels, and in place of queries that are not there.
+    KVSCOPE_DEVICE void read_queries(Block& block, Shared& shared) const {
+        const T* q = static_cast<const T*>(part.row.q) + first_query * part.row.q_stride;
+        const int width = static_cast<int>(pieces_of(part.row.key_dim, kPer)) * kPer;
+        block.threads([&](int t) {
+            for (int i = 0; i < Q; ++i)
+                for (int c = t; c < width; c += Block::kThreads) {
+                    const bool exists = i < n_queries && c < part.row.key_dim;
+                    shared.queries[i][c] = exists ? to_float(q[i * part.row.q_stride + c]) : 0.0f;
+                }
+        });
+    }
+
+    template <bool aligned>
+    KVSCOPE_DEVICE void logits(Block& block, Shared& shared) const {
+        const float scale = arrays.scale * kLog2E;
+        Own<Block, Numbers<float, kEntries * Q>> sums;
+        for (int first = 0; first < count; first += kEntries * kApart) {
+            block.registers([&](int t) { multiply_keys<aligned>(shared, first + t / kLanes, t % kLanes, sums[t]); });
+            KVSCOPE_UNROLL
+            for (int step = kLanes / 2; step > 0; step /= 2) block.join_lanes(sums, step, Add{});
+            block.registers([&](int t) {
+                KVSCOPE_UNROLL
+                for (int i = 0; i < kEntries * Q; ++i) {
+                    const int entry = first + t / kLanes + i / Q * kApart;
+                    // One thread alone where there are few: ptxas would index the others' choice in local memory.
+                    const int writer = Q == 1 ? 0 : i % kLanes;
+                    if (t % kLanes == writer && entry < count) shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
+                }
+            });
+        }
+        block.threads([](int) {});
+    }
+
+    /// Of entries `first`, first + kApart, ... the products of every kLanes-th load.
+    template <bool aligned>
+    KVSCOPE_DEVICE void multiply_keys(const Shared& shared, int first, int lane,
+                                      Numbers<float, kEntries * Q>& sums) const {
+        const DecodeRow& row = part.row;
+        const T* k = static_cast<const T*>(row.k) + begin * row.k_stride;
+        KVSCOPE_UNROLL
+        for (int i = 0; i < kEntries * Q; ++i) sums[i] = 0;
+        for (int c = lane * kPer; c < row.key_dim; c += kLanes * kPer) {
+            Numbers<Loaded<T>, kEntries> keys;
+            KVSCOPE_UNROLL
+            for (int e = 0; e < kEntries; ++e) {
+                const int entry = least(first + e * kApart, count - 1);  // a repeated last one is not written
+                keys[e] = load<aligned>(k + entry * row.k_stride + c, row.key_dim - c);
+            }
+            KVSCOPE_UNROLL
+            for (int i = 0; i < Q; ++i) {
+                KVSCOPE_UNROLL
+                for (int j = 0; j < kPer; ++j) {
+                    const float query = shared.queries[i][c + j];
+                    KVSCOPE_UNROLL
+                    for (int e = 0; e < kEntries; ++e)
+                        sums[e * Q + i] = multiply_add(query, keys[e][j], sums[e * Q + i]);
+                }
+            }
+        }
+    }
+
+    /// Logits to 2^(logit - largest), a warp for each query.
+    KVSCOPE_DEVICE void weigh(Block& block, Shared& shared) const {
+        constexpr int kWarps = Block::kThreads / 32;
+        Own<Block, float> largest, total;
+        for (int first = 0; first < n_queries; first += kWarps) {
+            block.registers([&](int t) {
+                largest[t] = kLowest;
+                const int query = first + t / 32;
+                if (query >= n_queries) return;
+                for (int j = t % 32; j < count; j += 32) largest[t] = most(largest[t], shared.weights[j * Q + query]);
+            });
+            KVSCOPE_UNROLL
+            for (int step = 16; step > 0; step /= 2) block.join_lanes(largest, step, Most{});
+            block.registers([&](int t) {
+                const int query = first + t / 32;
+                total[t] = query < n_queries ? weigh_query(shared, query, t % 32, largest[t]) : 0.0f;
+            });
+            KVSCOPE_UNROLL
+            for (int step = 16; step > 0; step /= 2) block.join_lanes(total, step, Add{});
+            block.registers([&](int t) {
+                const int query = first + t / 32;
+                if (t % 32 != 0 || query >= n_queries) return;
+                arrays.largest[state + query] = largest[t];
+                arrays.total[state + query] = total[t];
+            });
+        }
+        block.threads([](int) {});
+    }
+
+    /// Every 32nd entry; returns the sum of their weights.
+    KVSCOPE_DEVICE float weigh_query(Shared& shared, int query, int lane, float largest) const {
+        const DecodeRow& row = part.row;
+        const float* n = row.cardinality ? row.cardinality + begin : nullptr;
+        float* attention =
+            row.attention ? row.attention + (first_query + query) * row.attention_stride + begin : nullptr;
+        float total = 0;
+        for (int j = lane; j < count; j += 32) {
+            float& weight = shared.weights[j * Q + query];
+            weight = power_of_two(weight - largest);
+            const float counted = n ? product_of(weight, n[j]) : weight;
+            if (attention) attention[j] = counted;
+            total += counted;
+        }
+        return total;
+    }
+
+    /// Each thread a few columns of some entries; then these sums are added up.
+    template <bool aligned>
+    KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
+        const int d = arrays.head_dim, chunks = static_cast<int>(pieces_of(d, kPer));
+        const int groups = Block::kThreads / chunks;
+        Own<Block, Numbers<float, Q * kPer>> sums;
+        block.registers([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < Q * kPer; ++i) sums[t][i] = 0;
+            if (t / chunks < groups) add_values<aligned>(shared, t / chunks, groups, t % chunks * kPer, sums[t]);
+        });
+        KVSCOPE_KEEP_ROLLED
+        for (int n = groups, half = 0; n > 1; n = half) {
+            half = (n + 1) / 2;
+            block.threads([&](int t) {
+                const int slot = t - half * chunks;
+                if (slot < 0 || t >= n * chunks) return;
+                KVSCOPE_UNROLL
+                for (int i = 0; i < Q * kPer; ++i) shared.reduced[i * (Block::kThreads / 2) + slot] = sums[t][i];
+            });
+            block.threads([&](int t) {
+                if (t >= (n - half) * chunks) return;
+                KVSCOPE_UNROLL
+                for (int i = 0; i < Q * kPer; ++i) sums[t][i] += shared.reduced[i * (Block::kThreads / 2) + t];
+            });
+        }
+        block.registers([&](int t) {
+            if (t >= chunks) return;
+            KVSCOPE_UNROLL
+            for (int i = 0; i < Q; ++i) {
+                KVSCOPE_UNROLL
+                for (int j = 0; j < kPer; ++j)
+                    if (i < n_queries && t * kPer + j < d)
+                        arrays.values[(state + i) * d + t * kPer + j] = sums[t][i * kPer + j];
+            }
+        });
+    }
+
+    /// Columns [column, column + kPer) of entries `first`, first + apart, ...
+    template <bool aligned>
+    KVSCOPE_DEVICE void add_values(const Shared& shared, int first, int apart, int column,
+                                   Numbers<float, Q * kPer>& sums) const {
+        const DecodeRow& row = part.row;
+        const T* v = static_cast<const T*>(row.v) + begin * row.v_stride + column;
+        const int left = arrays.head_dim - column;
+        constexpr int kAtOnce = 4;  // loads under way
+        for (int j = first; j < count; j += kAtOnce * apart) {
+            Numbers<Loaded<T>, kAtOnce> values;
+            KVSCOPE_UNROLL
+            for (int e = 0; e < kAtOnce; ++e)
+                values[e] = load<aligned>(v + least(j + e * apart, count - 1) * row.v_stride, left);
+            KVSCOPE_UNROLL
+            for (int e = 0; e < kAtOnce; ++e) {
+                if (j + e * apart >= count) continue;
+                KVSCOPE_UNROLL
+                for (int i = 0; i < Q; ++i) {
+                    const float weight = shared.weights[(j + e * apart) * Q + i];
+                    KVSCOPE_UNROLL
+                    for (int c = 0; c < kPer; ++c)
+                        sums[i * kPer + c] = multiply_add(weight, values[e][c], sums[i * kPer + c]);
+                }
+            }
+        }
+    }
+};
+
+struct DecodeCombineShared {
+    float reduced[kDecodeThreads];
+    float factors[kDecodeThreads];
+};
+
+/// Joins the pieces of one query of a chain. Leaves each piece's factor in place of its largest logit.
+template <class T, class Block>
+KVSCOPE_DEVICE void combine_decode(Block& block, const DecodeArrays& arrays, const DecodeChain& chain, int query,
+                                   DecodeCombineShared& shared) {
+    constexpr int kColumns = kDecodeMostDim / Block::kThreads;
+    const int64_t n = chain.n_pieces;
+    const auto at = [&](int64_t piece) { return chain.state + piece * chain.n_queries + query; };
+    Own<Block, float> whole, inverse;
+    block.threads([&](int t) {
+        float x = kLowest;
+        for (int64_t s = t; s < n; s += Block::kThreads) x = most(x, arrays.largest[at(s)]);
+        shared.reduced[t] = x;
+    });
+    join_threads(block, shared.reduced, Most{});
+    block.threads([&](int t) { whole[t] = shared.reduced[0]; });
+    block.threads([&](int t) {
+        float x = 0;
+        for (int64_t s = t; s < n; s += Block::kThreads)
+            x += arrays.total[at(s)] * power_of_two(arrays.largest[at(s)] - whole[t]);
+        shared.reduced[t] = x;
+    });
+    join_threads(block, shared.reduced, Add{});
+    Own<Block, Numbers<float, kColumns>> sums;
+    block.registers([&](int t) {
+        inverse[t] = 1.0f / shared.reduced[0];
+        KVSCOPE_UNROLL
+        for (int i = 0; i < kColumns; ++i) sums[t][i] = 0;
+    });
+    KVSCOPE_KEEP_ROLLED
+    for (int64_t first = 0; first < n; first += Block::kThreads) {
+        block.threads([&](int t) {
+            if (first + t >= n) return;
+            shared.factors[t] = power_of_two(arrays.largest[at(first + t)] - whole[t]) * inverse[t];
+            arrays.largest[at(first + t)] = shared.factors[t];
+        });
+        block.threads([&](int t) {
+            const int64_t end = least<int64_t>(n - first, Block::kThreads);
+            for (int64_t s = 0; s < end; ++s) {
+                const float* values = arrays.values + at(first + s) * arrays.head_dim;
+                KVSCOPE_UNROLL
+                for (int i = 0; i < kColumns; ++i) {
+                    const int c = i * Block::kThreads + t;
+                    if (c < arrays.head_dim) sums[t][i] = multiply_add(values[c], shared.factors[s], sums[t][i]);
+                }
+            }
+        });
+    }
+    block.registers([&](int t) {
+        T* out = static_cast<T*>(chain.out) + query * chain.out_stride;
+        KVSCOPE_UNROLL
+        for (int i = 0; i < kColumns; ++i) {
+            const int c = i * Block::kThreads + t;
+            if (c < arrays.head_dim) out[c] = from_float<T>(sums[t][i]);
+        }
+    });
+}
+
+/// The weights that a piece left, times what they are of the whole.
+template <class Block>
+KVSCOPE_DEVICE void scale_decode_weights(Block& block, const DecodeArrays& arrays, const DecodePass& pass,
+                                         int64_t block_index, int most_queries) {
+    const DecodePart& part = arrays.parts[pass.part];
+    const DecodeRow& row = part.row;
+    if (!row.attention) return;
+    const int64_t piece = block_index - pass.first_block;
+    const Range range = piece_of(row.n_entries, part.n_pieces, piece);
+    const int end = least(row.n_queries, pass.first_query + most_queries);
+    block.registers([&](int t) {
+        for (int query = pass.first_query; query < end; ++query) {
+            const float factor = arrays.largest[part.state + piece * row.n_queries + query];
+            float* weights = row.attention + query * row.attention_stride;
+            for (int64_t j = range.begin + t; j < range.end; j += Block::kThreads) weights[j] *= factor;
+        }
+    });
+}
+
+}  // namespace kvscope::kernels::cuda

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <exception>
+
+#include "kernels/cuda/export.h"
+#include "kernels/cuda/workspace.h"
+
+namespace kvscope::kernels::cuda {
+
+/// What a function of the ABI is given beside its problem.
+struct Call {
+    void* workspace;
+    size_t workspace_bytes;
+    void* stream;
+    char* error;
+    size_t error_size;
+
+    cudaStream_t queue() const { return static_cast<cudaStream_t>(stream); }
+
+    bool refuse(const char* kernel, const char* why) const {
+        std::snprintf(error, error_size, "%s: %s", kernel, why);
+        return false;
+    }
+
+    /// Whether the workspace is enough; copies what the host wrote into it.
+    bool upload(const char* kernel, const Workspace& layout) const {
+        if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
+        if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
+            return refuse(kernel, "the workspace is not aligned to 256 bytes");
+        if (layout.host().empty()) return true;
+        return succeeded(
+            cudaMemcpyAsync(workspace, layout.host().data(), layout.host().size(), cudaMemcpyHostToDevice, queue()),
+            kernel, error, error_size);
+    }
+
+    bool launched(const char* kernel) const { return succeeded(cudaGetLastError(), kernel, error, error_size); }
+
+    /// Runs `body`, and tells what it throws (there is no memory, as a rule) as an error.
+    template <class Body>
+    bool guarded(const char* kernel, const Body& body) const {
+        try {
+            return body();
+        } catch (const std::exception& thrown) {
+            return refuse(kernel, thrown.what());
+        }
+    }
+};
+
+inline constexpr int64_t kMostBlocks = 0x7fffffff;
+
+inline unsigned grid(int64_t n_blocks) { return static_cast<unsigned>(n_blocks); }
+
+}  // namespace kvscope::kernels::cuda

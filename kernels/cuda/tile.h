@@ -1,0 +1,219 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/block.h"
+
+/// The arithmetic that the kernels share.
+namespace kvscope::kernels::cuda {
+
+/// Logit, in powers of two, of an entry that a query does not see, and the largest one before the first entry: apart
+/// enough for the former's weight to be 0, and finite, so that no difference is a NaN.
+inline constexpr float kMasked = -1e30f;
+inline constexpr float kLowest = -1e20f;
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+KVSCOPE_HOST_DEVICE float bits_to_float(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(bits);
+#else
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+#endif
+}
+
+KVSCOPE_HOST_DEVICE uint32_t float_to_bits(float x) {
+#ifdef __CUDA_ARCH__
+    return __float_as_uint(x);
+#else
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+#endif
+}
+
+KVSCOPE_HOST_DEVICE float power_of_two(float x) {
+#ifdef __CUDA_ARCH__
+    return exp2f(x);
+#else
+    return std::exp2(x);
+#endif
+}
+
+KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
+#ifdef __CUDA_ARCH__
+    return fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/// Products and sums that are rounded each on its own, where numbers have to be those of another implementation.
+KVSCOPE_HOST_DEVICE float product_of(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
+KVSCOPE_HOST_DEVICE float sum_of(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fadd_rn(a, b);
+#else
+    return a + b;
+#endif
+}
+
+template <class T>
+KVSCOPE_HOST_DEVICE T least(T a, T b) {
+    return b < a ? b : a;
+}
+
+template <class T>
+KVSCOPE_HOST_DEVICE T most(T a, T b) {
+    return a < b ? b : a;
+}
+
+KVSCOPE_HOST_DEVICE int64_t pieces_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+struct Add {
+    template <class T>
+    KVSCOPE_HOST_DEVICE T operator()(T a, T b) const {
+        return a + b;
+    }
+    template <class T, int n>
+    KVSCOPE_HOST_DEVICE Numbers<T, n> operator()(Numbers<T, n> a, const Numbers<T, n>& b) const {
+        KVSCOPE_UNROLL
+        for (int i = 0; i < n; ++i) a[i] += b[i];
+        return a;
+    }
+};
+
+struct Most {
+    KVSCOPE_HOST_DEVICE float operator()(float a, float b) const { return most(a, b); }
+    template <int n>
+    KVSCOPE_HOST_DEVICE Numbers<float, n> operator()(Numbers<float, n> a, const Numbers<float, n>& b) const {
+        KVSCOPE_UNROLL
+        for (int i = 0; i < n; ++i) a[i] = most(a[i], b[i]);
+        return a;
+    }
+};
+
+/// A softmax's sum over some entries: total of 2^(logit - largest), logits in powers of two.
+struct Softmax {
+    float largest = kLowest;
+    float total = 0;
+};
+
+#ifdef __CUDACC__
+KVSCOPE_DEVICE Softmax exchanged(const Softmax& x, int step) {
+    return {exchanged(x.largest, step), exchanged(x.total, step)};
+}
+#endif
+
+/// Of two sets of entries, either of which may be empty.
+struct Join {
+    KVSCOPE_HOST_DEVICE Softmax operator()(const Softmax& a, const Softmax& b) const {
+        const float largest = most(a.largest, b.largest);
+        return {largest, a.total * power_of_two(a.largest - largest) + b.total * power_of_two(b.largest - largest)};
+    }
+};
+
+/// 1 / total; 0 where no entry was seen.
+KVSCOPE_HOST_DEVICE float inverse_of(float total) { return total == 0 ? 0.0f : 1.0f / total; }
+
+/// Entries [begin, end).
+struct Range {
+    int64_t begin, end;
+};
+
+/// Piece `index` of n things split into `pieces` that differ in length by one at most.
+KVSCOPE_HOST_DEVICE Range piece_of(int64_t n, int64_t pieces, int64_t index) {
+    return {n * index / pieces, n * (index + 1) / pieces};
+}
+
+/// The last of n items whose first block is not above `block`; those without blocks are passed over.
+template <class Item>
+KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block) {
+    int64_t low = 0, high = n;
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        if (items[middle].first_block <= block)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/// As many elements as a load of 16 bytes brings.
+template <class T>
+inline constexpr int kPerLoad = 16 / static_cast<int>(sizeof(T));
+
+/// The 16 bytes of a load, and the numbers in them.
+template <class T>
+struct Loaded {
+    Four words;
+    KVSCOPE_DEVICE float operator[](int i) const {
+        if constexpr (sizeof(T) == 4)
+            return bits_to_float(words[i]);
+        else
+            return bits_to_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u);
+    }
+};
+
+/// kPerLoad elements at p, which the caller knows to be there and aligned.
+template <class T>
+KVSCOPE_DEVICE Loaded<T> load_aligned(const T* p) {
+#ifdef __CUDACC__
+    const uint4 x = *reinterpret_cast<const uint4*>(p);
+    return {{x.x, x.y, x.z, x.w}};
+#else
+    Loaded<T> x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+#endif
+}
+
+/// The same, wherever they lie, with zeros behind the `left` that there are.
+template <class T>
+KVSCOPE_DEVICE Loaded<T> load_some(const T* p, int left) {
+    Loaded<T> x;
+    KVSCOPE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (sizeof(T) == 4) {
+            x.words[i] = i < left ? float_to_bits(p[i]) : 0u;
+        } else {
+            const uint32_t low = 2 * i < left ? p[2 * i].bits : 0u, high = 2 * i + 1 < left ? p[2 * i + 1].bits : 0u;
+            x.words[i] = low | high << 16;
+        }
+    }
+    return x;
+}
+
+template <bool aligned, class T>
+KVSCOPE_DEVICE Loaded<T> load(const T* p, int left) {
+    if constexpr (aligned)
+        return load_aligned(p);
+    else
+        return load_some(p, left);
+}
+
+template <class T>
+KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
+#ifdef __CUDACC__
+    *reinterpret_cast<uint4*>(p) = make_uint4(x.words[0], x.words[1], x.words[2], x.words[3]);
+#else
+    std::memcpy(p, &x, sizeof x);
+#endif
+}
+
+/// Whether vectors of `width` elements, `stride` apart, can be read 16 bytes at a time.
+template <class T>
+inline bool is_aligned(const void* data, int64_t stride, int64_t width) {
+    return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % kPerLoad<T> == 0 && width % kPerLoad<T> == 0;
+}
+
+}  // namespace kvscope::kernels::cuda

@@ -1,0 +1,192 @@
+// The kernel of decode attention, thread by thread on the processor.
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "kernels/cuda/decode_plan.h"
+#include "tests/kernels/kernel_case.h"
+
+using namespace kvscope::kernels;
+using namespace kvscope::kernels::testing;
+
+namespace {
+
+using Block = cuda::HostBlock<cuda::kDecodeThreads>;
+
+template <class T, int Q>
+void run_passes(const cuda::DecodePlan::Passes& all, const cuda::DecodePass* passes, const cuda::DecodeArrays& arrays,
+                bool backwards) {
+    Block block(backwards);
+    const auto shared = std::make_unique<cuda::DecodeShared<T, Q>>();
+    const auto n = static_cast<int64_t>(all.passes.size());
+    for (int64_t i = 0; i < all.n_blocks; ++i) {
+        const cuda::DecodePass& pass = passes[cuda::item_of_block(passes, n, i)];
+        cuda::DecodePiece<Block, T, Q>(arrays, pass, i).attend(block, *shared);
+    }
+}
+
+template <class T>
+void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale, bool backwards = false) {
+    std::string refused;
+    const cuda::DecodePlan plan = cuda::DecodePlan::make<T>(rows, head_dim, refused);
+    REQUIRE(refused == "");
+    cuda::Workspace size;
+    plan.place(size, head_dim, scale);
+    std::vector<char> memory(size.bytes() + 1, 'x');
+    cuda::Workspace workspace(memory.data());
+    const auto placed = plan.place(workspace, head_dim, scale);
+    std::memcpy(memory.data(), workspace.host().data(), workspace.host().size());
+    run_passes<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, backwards);
+    run_passes<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, backwards);
+    run_passes<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, backwards);
+    run_passes<T, 8>(plan.of_queries[3], placed.passes[3], placed.arrays, backwards);
+    Block block(backwards);
+    cuda::DecodeCombineShared shared;
+    const auto n = static_cast<int64_t>(plan.chains.size());
+    for (int64_t i = 0; i < plan.n_chain_blocks; ++i) {
+        const cuda::DecodeChain& chain = placed.chains[cuda::item_of_block(placed.chains, n, i)];
+        cuda::combine_decode<T>(block, placed.arrays, chain, static_cast<int>(i - chain.first_block), shared);
+    }
+    for (size_t kind = 0; kind < 4; ++kind)
+        for (int64_t i = 0; i < plan.of_queries[kind].n_blocks; ++i) {
+            const auto n_passes = static_cast<int64_t>(plan.of_queries[kind].passes.size());
+            const cuda::DecodePass& pass = placed.passes[kind][cuda::item_of_block(placed.passes[kind], n_passes, i)];
+            cuda::scale_decode_weights(block, placed.arrays, pass, i, cuda::DecodePlan::kQueries[kind]);
+        }
+    CHECK(memory.back() == 'x');
+}
+
+/// A row in one or two parts, the first with some of the keys' channels alone.
+template <class T>
+struct Row {
+    int d, key_dim, n_queries;
+    int64_t n, n_first, stride;
+    bool wants_attention;
+    std::vector<T> q, k, v, out;
+    std::vector<float> cardinality, attention;
+
+    Row(int head_dim, int queries, int64_t entries, unsigned seed)
+        : d(head_dim),
+          key_dim(seed % 5 == 4 ? head_dim - 3 : head_dim),
+          n_queries(queries),
+          n(entries),
+          n_first(seed % 3 == 1 ? entries / 3 : 0),
+          stride(head_dim + (seed % 4 == 1   ? 3
+                             : seed % 4 == 2 ? head_dim
+                                             : 0)),
+          wants_attention(seed % 2 == 0),
+          q(random_values<T>(static_cast<size_t>(queries * head_dim), seed)),
+          k(random_values<T>(static_cast<size_t>(entries * stride), seed + 1)),
+          v(random_values<T>(static_cast<size_t>(entries * stride), seed + 2)),
+          out(q.size() + 1),
+          attention(static_cast<size_t>(queries * entries) + 1, -1.0f) {
+        if (seed % 4 == 3)
+            for (int64_t j = 0; j < n; ++j) cardinality.push_back(static_cast<float>(1 + (j * 7) % 5));
+    }
+
+    void add_to(std::vector<DecodeRow>& rows) {
+        for (const cuda::Range part : {cuda::Range{0, n_first}, cuda::Range{n_first, n}}) {
+            if (part.begin == part.end) continue;
+            DecodeRow row;
+            row.q = q.data();
+            row.q_stride = d;
+            row.n_queries = n_queries;
+            row.key_dim = part.end == n ? 0 : key_dim;
+            row.k = k.data() + part.begin * stride;
+            row.v = v.data() + part.begin * stride;
+            row.k_stride = row.v_stride = stride;
+            row.n_entries = part.end - part.begin;
+            row.cardinality = cardinality.empty() ? nullptr : cardinality.data() + part.begin;
+            row.continues = part.begin > 0;
+            row.out = row.continues ? nullptr : out.data();
+            row.out_stride = d;
+            row.attention = wants_attention ? attention.data() + part.begin : nullptr;
+            row.attention_stride = n;
+            rows.push_back(row);
+        }
+    }
+};
+
+template <class T>
+std::vector<Row<T>> ragged_rows(int d) {
+    std::vector<Row<T>> rows;
+    const int queries[] = {1, 3, 4, 8, 2, 9, 17, 5};
+    const int64_t lengths[] = {1, 2, 31, 128, 129, 255, 256, 257, 511, 700, 1030, 3001};
+    unsigned seed = 0;
+    for (const int64_t length : lengths) {
+        rows.emplace_back(d, queries[seed % 8], length, seed);
+        ++seed;
+    }
+    return rows;
+}
+
+template <class T>
+std::vector<DecodeRow> views(std::vector<Row<T>>& rows) {
+    std::vector<DecodeRow> all;
+    for (Row<T>& row : rows) row.add_to(all);
+    return all;
+}
+
+template <class T>
+double furthest(const std::vector<T>& a, const std::vector<T>& b) {
+    double worst = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        const double x = static_cast<double>(to_float(a[i])), y = static_cast<double>(to_float(b[i]));
+        const double error = std::abs(x - y) / std::max(1.0 / 64, std::abs(y));
+        worst = std::isnan(error) ? 1e9 : std::max(worst, error);
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("decode attention as the card's threads compute it is that of the CPU", "[cuda]", float, bf16) {
+    for (const int d : {64, 80, 128, 256, 20}) {
+        INFO("d=" << d);
+        auto expected = ragged_rows<TestType>(d), found = ragged_rows<TestType>(d), turned = ragged_rows<TestType>(d);
+        const float scale = 1.0f / std::sqrt(static_cast<float>(d));
+        attention_decode(views(expected), d, dtype_of<TestType>, scale);
+        decode_emulated<TestType>(views(found), d, scale);
+        decode_emulated<TestType>(views(turned), d, scale, true);
+        for (size_t i = 0; i < found.size(); ++i) {
+            INFO(found[i].n_queries << " queries, " << found[i].n << " entries");
+            CHECK(furthest(found[i].out, expected[i].out) <= (sizeof(TestType) == 4 ? 2e-5 : 0x1p-7));
+            CHECK(furthest(found[i].attention, expected[i].attention) <= 1e-5);
+            CHECK(same_bits(found[i].out, turned[i].out));
+            CHECK(found[i].attention == turned[i].attention);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("decode attention on a card does not depend on the other rows of the call", "[cuda]", float, bf16) {
+    auto together = ragged_rows<TestType>(64), alone = ragged_rows<TestType>(64);
+    decode_emulated<TestType>(views(together), 64, 0.125f);
+    for (size_t i = 0; i < alone.size(); ++i) {
+        std::vector<DecodeRow> rows;
+        alone[i].add_to(rows);
+        decode_emulated<TestType>(rows, 64, 0.125f);
+        CHECK(same_bits(alone[i].out, together[i].out));
+        CHECK(alone[i].attention == together[i].attention);
+    }
+}
+
+TEST_CASE("decode attention on a card refuses what it cannot read", "[cuda]") {
+    Row<float> row(64, 2, 10, 0);
+    const auto reason = [&](auto change, int d = 64) {
+        std::vector<DecodeRow> rows;
+        row.add_to(rows);
+        change(rows[0]);
+        std::string refused;
+        cuda::DecodePlan::make<float>(rows, d, refused);
+        return refused;
+    };
+    CHECK(reason([](DecodeRow&) {}) == "");
+    CHECK(reason([](DecodeRow& it) { it.entries = reinterpret_cast<const DecodeEntries*>(&it); }) ==
+          "entries that are worked out when they are read cannot be read on the device");
+    CHECK(reason([](DecodeRow& it) { it.n_entries = 0; }) != "");
+    CHECK(reason([](DecodeRow& it) { it.continues = true; }) != "");
+    CHECK(reason([](DecodeRow& it) { it.k = nullptr; }) != "");
+    CHECK(reason([](DecodeRow&) {}, 257) != "");
+}
