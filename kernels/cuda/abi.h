@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/attention_decode.h"
+#include "kernels/attention_prefill.h"
 #include "kernels/window_attention.h"
 
 /// What libkvscope_cuda.so exports. Functions return true on success and otherwise write the reason, a terminated
@@ -73,6 +74,15 @@ using AttentionDecode = bool(const DecodeRow* rows, size_t n_rows, int head_dim,
 using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype);
 inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_decode";
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
+
+/// Problems of one type and head size, which has to be a multiple of 8 up to 256; arrays and strides aligned to 16
+/// bytes, out_token_stride even. The problems and their first_keys lie in host memory, all else on the device.
+/// column_sums of different problems must not overlap.
+using AttentionPrefill = bool(const PrefillAttention* problems, size_t n_problems, void* workspace,
+                              size_t workspace_bytes, void* stream, char* error, size_t error_size);
+using AttentionPrefillWorkspace = size_t(const PrefillAttention* problems, size_t n_problems);
+inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
+inline constexpr const char* kAttentionPrefillWorkspaceSymbol = "kvscope_cuda_attention_prefill_workspace";
 
 /// `problem` with scale and strides filled in.
 using RunWindowAttention = bool(const WindowAttention& problem, char* error, size_t error_size);

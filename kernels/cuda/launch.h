@@ -10,6 +10,9 @@
 
 namespace kvscope::kernels::cuda {
 
+/// Bytes of shared memory that a block can have on each card that we compile for: sm_86 and sm_89 have the fewest.
+inline constexpr size_t kMostShared = 99 << 10;
+
 /// What a function of the ABI is given beside its problem.
 struct Call {
     void* workspace;
@@ -34,6 +37,15 @@ struct Call {
         return succeeded(
             cudaMemcpyAsync(workspace, layout.host().data(), layout.host().size(), cudaMemcpyHostToDevice, queue()),
             kernel, error, error_size);
+    }
+
+    /// Lets a kernel take a Shared of dynamic shared memory, above what every kernel may.
+    template <class Shared, class Kernel>
+    bool opted_in(const char* name, Kernel* kernel) const {
+        static_assert(sizeof(Shared) <= kMostShared);
+        return succeeded(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize, int{sizeof(Shared)}),
+                         name, error, error_size);
     }
 
     bool launched(const char* kernel) const { return succeeded(cudaGetLastError(), kernel, error, error_size); }

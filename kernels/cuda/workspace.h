@@ -33,6 +33,15 @@ class Workspace {
         return at;
     }
 
+    /// What comes behind n of them that are placed next.
+    template <class T>
+    Workspace behind(size_t n) const {
+        Workspace ahead(device_);
+        ahead.bytes_ = bytes_;
+        ahead.place<T>(n);
+        return ahead;
+    }
+
     size_t bytes() const { return bytes_; }
     std::span<const char> host() const { return host_; }
 

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/prefill_tile.h"
+#include "kernels/cuda/workspace.h"
+
+namespace kvscope::kernels::cuda {
+
+/// Which blocks work on which problems: made on the host, read by the kernels. All problems are of one kind, (dtype,
+/// padded head size): see PrefillPlan::padded.
+struct PrefillPlan {
+    std::vector<PrefillItem> items;
+    std::vector<ColumnItem> columns;
+    std::vector<int64_t> first_keys;
+    int64_t n_blocks = 0, n_column_blocks = 0;
+    size_t n_sums = 0;
+
+    /// The head size that the kernels are compiled for.
+    static int padded(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : 256; }
+
+    /// Why the problem cannot be worked on; empty where it can.
+    static std::string reason_against(const PrefillAttention& p) {
+        if (p.dtype != DType::f32 && p.dtype != DType::bf16) return "the type is neither f32 nor bf16";
+        if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0) return "heads that do not fit together";
+        if (p.head_dim < 8 || p.head_dim % 8 != 0 || p.head_dim > kPrefillMostDim)
+            return "the head size is " + std::to_string(p.head_dim) + ", expected a multiple of 8 up to 256";
+        if (p.n_queries < 0 || p.q_begin < 0 || p.q_begin + p.n_queries > 0x7fff0000) return "too many keys";
+        if (p.n_queries == 0) return {};
+        if (!p.q || !p.k || !p.v || !p.out) return "an array is null";
+        const bool aligned = p.dtype == DType::f32 ? is_aligned<float>(p.q, p.q_token_stride, p.head_dim) &&
+                                                         is_aligned<float>(p.k, p.kv_head_stride, p.head_dim)
+                                                   : is_aligned<bf16>(p.q, p.q_token_stride, p.head_dim) &&
+                                                         is_aligned<bf16>(p.k, p.kv_head_stride, p.head_dim);
+        const auto in_fours = [](const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; };
+        if (!aligned || !in_fours(p.v) || !in_fours(p.out) || p.out_token_stride % 2 != 0)
+            return "an array or a stride is not aligned to 16 bytes";
+        return {};
+    }
+
+    template <class T, int D>
+    void add(const PrefillAttention& problem) {
+        using Shape = PrefillShape<T, D>;
+        if (problem.n_queries == 0) return;
+        PrefillItem item{problem, 0, n_blocks, nullptr};
+        item.n_tiles = pieces_of(problem.n_queries * (problem.n_heads / problem.n_kv_heads), Shape::kRows);
+        n_blocks += item.n_tiles * problem.n_kv_heads;
+        if (problem.first_keys)
+            first_keys.insert(first_keys.end(), problem.first_keys, problem.first_keys + problem.n_queries);
+        if (problem.column_sums) {
+            const int64_t n_tiles = pieces_of(problem.q_begin + problem.n_queries, Shape::kKeys);
+            columns.push_back({static_cast<int64_t>(items.size()), n_tiles, n_column_blocks});
+            n_column_blocks += n_tiles * problem.n_heads;
+            n_sums += static_cast<size_t>(problem.n_heads * problem.n_queries);
+        }
+        items.push_back(item);
+    }
+
+    struct Placed {
+        const PrefillItem* items;
+        const ColumnItem* columns;
+    };
+
+    /// Lets the items point into the workspace.
+    Placed place(Workspace& workspace) {
+        const int64_t* placed_keys = workspace.place(std::span<const int64_t>(first_keys));
+        Placed placed;
+        placed.columns = workspace.place(std::span<const ColumnItem>(columns));
+        // The sums lie behind the items, which point to them.
+        Workspace ahead = workspace.behind<PrefillItem>(items.size());
+        Softmax* sums = ahead.place<Softmax>(n_sums);
+        for (PrefillItem& item : items) {
+            if (item.problem.first_keys) {
+                item.problem.first_keys = placed_keys;
+                placed_keys += item.problem.n_queries;
+            }
+            if (item.problem.column_sums) {
+                item.sums = sums;
+                sums += item.problem.n_heads * item.problem.n_queries;
+            }
+        }
+        placed.items = workspace.place(std::span<const PrefillItem>(items));
+        workspace.place<Softmax>(n_sums);
+        return placed;
+    }
+};
+
+}  // namespace kvscope::kernels::cuda
