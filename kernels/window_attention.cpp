@@ -32,11 +32,22 @@ void check(const WindowAttention& problem) {
             "the stride between KV heads is smaller than their keys");
 }
 
+template <class Function>
+Function* function(const char* name) {
+    return reinterpret_cast<Function*>(cuda::symbol(name));
+}
+
 void on_cuda(const WindowAttention& problem) {
-    const auto run = reinterpret_cast<cuda::abi::RunWindowAttention*>(cuda::symbol(cuda::abi::kWindowAttentionSymbol));
+    using namespace cuda;
+    const auto bytes_for = function<abi::RunWindowAttentionWorkspace>(abi::kWindowAttentionWorkspaceSymbol);
+    const auto run = function<abi::RunWindowAttention>(abi::kWindowAttentionSymbol);
+    const auto wait = function<abi::Synchronize>(abi::kSynchronizeSymbol);
+    const size_t bytes = bytes_for(&problem);
+    const DeviceMemory workspace(bytes);
     std::array<char, 512> message{};
-    if (!run(problem, message.data(), message.size()))
-        throw cuda::Failed(std::string("window_attention on the GPU: ") + message.data());
+    if (!run(&problem, workspace.data(), bytes, nullptr, message.data(), message.size()) ||
+        !wait(nullptr, message.data(), message.size()))
+        throw Failed(std::string("window_attention on the GPU: ") + message.data());
 }
 
 }  // namespace

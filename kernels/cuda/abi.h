@@ -84,8 +84,14 @@ using AttentionPrefillWorkspace = size_t(const PrefillAttention* problems, size_
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
 inline constexpr const char* kAttentionPrefillWorkspaceSymbol = "kvscope_cuda_attention_prefill_workspace";
 
-/// `problem` with scale and strides filled in.
-using RunWindowAttention = bool(const WindowAttention& problem, char* error, size_t error_size);
+/// The problem, in host memory, with scale and query_head_stride filled in. Keys of each KV head lie packed.
+using RunWindowAttention = bool(const WindowAttention* problem, void* workspace, size_t workspace_bytes, void* stream,
+                                char* error, size_t error_size);
+using RunWindowAttentionWorkspace = size_t(const WindowAttention* problem);
 inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_attention";
+inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
+
+/// window_peak of the same kind of problem, in as large a workspace.
+inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 
 }  // namespace kvscope::kernels::cuda::abi

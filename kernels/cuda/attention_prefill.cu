@@ -10,7 +10,7 @@ constexpr const char* kName = "attention_prefill";
 
 template <class T, int D>
 __global__ __launch_bounds__(PrefillShape<T, D>::kThreads, 1) void attend_tiles(const PrefillItem* items,
-                                                                            int64_t n_items) {
+                                                                                int64_t n_items) {
     using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
     extern __shared__ uint4 memory[];
     Block block;
@@ -20,14 +20,13 @@ __global__ __launch_bounds__(PrefillShape<T, D>::kThreads, 1) void attend_tiles(
 
 template <class T, int D>
 __global__ __launch_bounds__(PrefillShape<T, D>::kThreads, 1) void add_columns(const PrefillItem* items,
-                                                                           const ColumnItem* columns,
-                                                                           int64_t n_columns) {
+                                                                               const ColumnItem* columns,
+                                                                               int64_t n_columns) {
     using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
     extern __shared__ uint4 memory[];
     Block block;
     const ColumnItem& of = columns[item_of_block(columns, n_columns, blockIdx.x)];
-    ColumnTile<Block, T, D>(items[of.item], of, blockIdx.x)
-        .add(block, *reinterpret_cast<ColumnShared<T, D>*>(memory));
+    ColumnTile<Block, T, D>(items[of.item], of, blockIdx.x).add(block, *reinterpret_cast<ColumnShared<T, D>*>(memory));
 }
 
 template <class T, int D>

@@ -4,8 +4,8 @@
 #include "kernels/cuda/tile.h"
 
 /// Prefill attention as blocks work on it. A block's rows are (query, head of the KV head's group), queries slowest; it
-/// goes through the keys in tiles that begin at multiples of their size, whatever the chunk. A thread holds of each 16 x
-/// 8 piece of a product the rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next: mma.m16n8k16's layout,
+/// goes through the keys in tiles that begin at multiples of their size, whatever the chunk. A thread holds of each 16
+/// x 8 piece of a product the rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next: mma.m16n8k16's layout,
 /// kept for f32, too.
 namespace kvscope::kernels::cuda {
 
@@ -102,11 +102,11 @@ struct PrefillProduct {
         for (int c = 0; c < D; c += 32) {
             KVSCOPE_UNROLL
             for (int half = 0; half < 2; ++half)
-                block.template load_matrices<false>(
-                    [&](int t) -> Four& { return a[t][half]; },
-                    [&](int t) {
-                        return queries + (t / 32 * 16 + t % 16) * kStride + c + half * 16 + t % 32 / 16 * 8;
-                    });
+                block.template load_matrices<false>([&](int t) -> Four& { return a[t][half]; },
+                                                    [&](int t) {
+                                                        return queries + (t / 32 * 16 + t % 16) * kStride + c +
+                                                               half * 16 + t % 32 / 16 * 8;
+                                                    });
             KVSCOPE_UNROLL
             for (int n = 0; n < kKeys / 8; ++n) {
                 block.template load_matrices<false>(
@@ -171,9 +171,7 @@ struct PrefillTile {
     }
 
     KVSCOPE_DEVICE int64_t query_of(int row) const { return (first_row + row) / group; }
-    KVSCOPE_DEVICE int head_of(int row) const {
-        return kv_head * group + static_cast<int>((first_row + row) % group);
-    }
+    KVSCOPE_DEVICE int head_of(int row) const { return kv_head * group + static_cast<int>((first_row + row) % group); }
     KVSCOPE_DEVICE static int row_of(int t, int i) { return t / 32 * 16 + t % 32 / 4 + 8 * i; }
 
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
@@ -403,8 +401,8 @@ struct ColumnTile {
 
     KVSCOPE_DEVICE void add(Block& block, Shared& shared) const {
         const int kv_head = head / (problem.n_heads / problem.n_kv_heads);
-        const T* rows = static_cast<const T*>(problem.k) + kv_head * problem.kv_head_stride +
-                        int64_t{first_key} * problem.head_dim;
+        const T* rows =
+            static_cast<const T*>(problem.k) + kv_head * problem.kv_head_stride + int64_t{first_key} * problem.head_dim;
         Own<Block, Thread> threads;
         Sums sums;
         block.threads([&](int t) {

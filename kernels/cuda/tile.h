@@ -80,11 +80,11 @@ KVSCOPE_HOST_DEVICE int64_t pieces_of(int64_t n, int64_t size) { return (n + siz
 
 struct Add {
     template <class T>
-    KVSCOPE_HOST_DEVICE T operator()(T a, T b) const {
+    KVSCOPE_DEVICE T operator()(T a, T b) const {
         return a + b;
     }
     template <class T, int n>
-    KVSCOPE_HOST_DEVICE Numbers<T, n> operator()(Numbers<T, n> a, const Numbers<T, n>& b) const {
+    KVSCOPE_DEVICE Numbers<T, n> operator()(Numbers<T, n> a, const Numbers<T, n>& b) const {
         KVSCOPE_UNROLL
         for (int i = 0; i < n; ++i) a[i] += b[i];
         return a;
@@ -92,9 +92,9 @@ struct Add {
 };
 
 struct Most {
-    KVSCOPE_HOST_DEVICE float operator()(float a, float b) const { return most(a, b); }
+    KVSCOPE_DEVICE float operator()(float a, float b) const { return most(a, b); }
     template <int n>
-    KVSCOPE_HOST_DEVICE Numbers<float, n> operator()(Numbers<float, n> a, const Numbers<float, n>& b) const {
+    KVSCOPE_DEVICE Numbers<float, n> operator()(Numbers<float, n> a, const Numbers<float, n>& b) const {
         KVSCOPE_UNROLL
         for (int i = 0; i < n; ++i) a[i] = most(a[i], b[i]);
         return a;

@@ -135,7 +135,9 @@ double furthest(const std::vector<T>& a, const std::vector<T>& b) {
     double worst = 0;
     for (size_t i = 0; i < a.size(); ++i) {
         const double error = std::abs(value(a, static_cast<int64_t>(i)) - value(b, static_cast<int64_t>(i)));
-        worst = std::isnan(error) ? 1e9 : std::max(worst, error / std::max(0.25, std::abs(value(b, static_cast<int64_t>(i)))));
+        worst = std::isnan(error)
+                    ? 1e9
+                    : std::max(worst, error / std::max(0.25, std::abs(value(b, static_cast<int64_t>(i)))));
     }
     return worst;
 }

@@ -1,0 +1,168 @@
+#pragma once
+
+#include "kernels/cuda/tile.h"
+#include "kernels/window_attention.h"
+
+/// The observation window's attention as blocks work on it: a thread has a key, and the queries go by in sixteens.
+namespace kvscope::kernels::cuda {
+
+inline constexpr int kWindowKeys = 128;    ///< keys of a tile, and threads of a block
+inline constexpr int kWindowQueries = 16;  ///< worked on at once
+inline constexpr int kWindowDims = 32;     ///< elements of the head held in shared memory at once
+
+struct WindowShared {
+    float keys[kWindowKeys][kWindowDims + 1];
+    float queries[kWindowQueries][kWindowDims];
+    Softmax warps[kWindowQueries][kWindowKeys / 32];
+};
+
+template <class Block, class T>
+struct WindowTile {
+    using Logits = Numbers<float, kWindowQueries>;
+
+    const WindowAttention& p;
+    int64_t n_keys, first_key;  ///< of all, and of the tile
+
+    /// Logits of the thread's key for queries [first, first + kWindowQueries) of a head, in powers of two; kMasked
+    /// where a query does not see it.
+    KVSCOPE_DEVICE void logits(Block& block, int head, int first, WindowShared& shared, Own<Block, Logits>& out) const {
+        block.registers([&](int t) { out[t] = {}; });
+        for (int c = 0; c < p.head_dim; c += kWindowDims) {
+            block.threads([&](int t) { read(t, head, first, c, shared); });
+            block.threads([&](int t) {
+                KVSCOPE_UNROLL
+                for (int e = 0; e < kWindowDims; ++e) {
+                    const float key = shared.keys[t][e];
+                    KVSCOPE_UNROLL
+                    for (int i = 0; i < kWindowQueries; ++i)
+                        out[t][i] = multiply_add(shared.queries[i][e], key, out[t][i]);
+                }
+            });
+        }
+        const float scale = p.scale * kLog2E;
+        block.registers([&](int t) {
+            const int64_t key = first_key + t;
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kWindowQueries; ++i) {
+                const int64_t position = p.n_tokens - p.window + first + i;
+                const bool seen = first + i < p.window && key < n_keys && key <= position &&
+                                  (p.sliding_window == 0 || key > position - p.sliding_window);
+                out[t][i] = seen ? out[t][i] * scale : kMasked;
+            }
+        });
+    }
+
+    KVSCOPE_DEVICE void read(int t, int head, int first, int c, WindowShared& shared) const {
+        const int kv_head = head / (p.n_heads / p.n_kv_heads);
+        const T* keys = static_cast<const T*>(p.keys) + kv_head * p.key_head_stride + first_key * p.head_dim + c;
+        const float* queries = p.queries + head * p.query_head_stride + int64_t{first} * p.head_dim + c;
+        for (int i = t; i < kWindowKeys * kWindowDims; i += Block::kThreads) {
+            const int row = i / kWindowDims, e = i % kWindowDims;
+            const bool exists = first_key + row < n_keys && c + e < p.head_dim;
+            shared.keys[row][e] = exists ? to_float(keys[int64_t{row} * p.head_dim + e]) : 0.0f;
+        }
+        for (int i = t; i < kWindowQueries * kWindowDims; i += Block::kThreads) {
+            const int row = i / kWindowDims, e = i % kWindowDims;
+            const bool exists = first + row < p.window && c + e < p.head_dim;
+            shared.queries[row][e] = exists ? queries[int64_t{row} * p.head_dim + e] : 0.0f;
+        }
+    }
+
+    /// Softmax sums of this tile's keys: sums[query * apart].
+    KVSCOPE_DEVICE void sum(Block& block, int head, int first, WindowShared& shared, Softmax* sums,
+                            int64_t apart) const {
+        Own<Block, Logits> x;
+        logits(block, head, first, shared, x);
+        Own<Block, Softmax> own;
+        KVSCOPE_UNROLL  // so that x stays in registers
+            for (int i = 0; i < kWindowQueries; ++i) {
+            block.registers([&](int t) { own[t] = x[t][i] < kLowest ? Softmax{} : Softmax{x[t][i], 1.0f}; });
+            KVSCOPE_UNROLL
+            for (int step = 16; step > 0; step /= 2) block.join_lanes(own, step, Join{});
+            block.registers([&](int t) {
+                if (t % 32 == 0) shared.warps[i][t / 32] = own[t];
+            });
+        }
+        block.threads([](int) {});
+        block.registers([&](int t) {
+            if (t >= kWindowQueries || first + t >= p.window) return;
+            Softmax all = shared.warps[t][0];
+            for (int warp = 1; warp < kWindowKeys / 32; ++warp) all = Join{}(all, shared.warps[t][warp]);
+            sums[(first + t) * apart] = all;
+        });
+    }
+
+    /// The weight of a thread's key for one query. @param of_query window_total
+    KVSCOPE_DEVICE static float weight(float logit, const Softmax& of_query) {
+        return power_of_two(logit - of_query.largest) * of_query.total;
+    }
+
+    /// Mean weight of the tile's keys over the window's queries. @param totals (w) of the head
+    KVSCOPE_DEVICE void mean(Block& block, int head, const Softmax* totals, WindowShared& shared) const {
+        Own<Block, float> sum;
+        Own<Block, Logits> x;
+        block.registers([&](int t) { sum[t] = 0; });
+        KVSCOPE_KEEP_ROLLED
+        for (int first = 0; first < p.window; first += kWindowQueries) {
+            logits(block, head, first, shared, x);
+            block.registers([&](int t) {
+                KVSCOPE_UNROLL
+                for (int i = 0; i < kWindowQueries; ++i)
+                    if (first + i < p.window) sum[t] += weight(x[t][i], totals[first + i]);
+            });
+        }
+        block.registers([&](int t) {
+            if (first_key + t < n_keys) p.mean[head * n_keys + first_key + t] = sum[t] / static_cast<float>(p.window);
+        });
+    }
+
+    /// Mean over the queries of the largest weight of a KV head, which is the mean over its query heads.
+    /// @param totals (H, w)
+    KVSCOPE_DEVICE void peak(Block& block, const Softmax* totals, WindowShared& shared) const {
+        struct Thread {
+            float sum;
+            Logits of_head, most;
+        };
+        Own<Block, Thread> own;
+        Own<Block, Logits> x;
+        const int group = p.n_heads / p.n_kv_heads;
+        block.registers([&](int t) { own[t].sum = 0; });
+        KVSCOPE_KEEP_ROLLED
+        for (int first = 0; first < p.window; first += kWindowQueries) {
+            block.registers([&](int t) { own[t].most = own[t].of_head = {}; });
+            KVSCOPE_KEEP_ROLLED
+            for (int head = 0; head < p.n_heads; ++head) {
+                logits(block, head, first, shared, x);
+                block.registers([&](int t) {
+                    KVSCOPE_UNROLL
+                    for (int i = 0; i < kWindowQueries; ++i) {
+                        if (first + i < p.window)
+                            own[t].of_head[i] +=
+                                weight(x[t][i], totals[head * p.window + first + i]) / static_cast<float>(group);
+                        if ((head + 1) % group != 0) continue;
+                        own[t].most[i] = larger_or_nan(own[t].most[i], own[t].of_head[i]);
+                        own[t].of_head[i] = 0;
+                    }
+                });
+            }
+            block.registers([&](int t) {
+                KVSCOPE_UNROLL
+                for (int i = 0; i < kWindowQueries; ++i) own[t].sum += own[t].most[i] / static_cast<float>(p.window);
+            });
+        }
+        block.registers([&](int t) {
+            if (first_key + t < n_keys) p.mean[first_key + t] = own[t].sum;
+        });
+    }
+
+    KVSCOPE_DEVICE static float larger_or_nan(float a, float b) { return !(a >= b) && a == a ? b : a; }
+};
+
+/// Of tiles' sums (queries, tiles) those of one query, in the tiles' order: the largest logit and 1 / total.
+KVSCOPE_DEVICE Softmax window_total(const Softmax* sums, int64_t n_tiles, int64_t query) {
+    Softmax total;
+    for (int64_t tile = 0; tile < n_tiles; ++tile) total = Join{}(total, sums[query * n_tiles + tile]);
+    return {total.largest, inverse_of(total.total)};
+}
+
+}  // namespace kvscope::kernels::cuda
