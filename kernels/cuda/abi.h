@@ -5,6 +5,13 @@
 
 #include "kernels/attention_decode.h"
 #include "kernels/attention_prefill.h"
+#include "kernels/copy_rows.h"
+#include "kernels/linear.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "kernels/row_errors.h"
+#include "kernels/swiglu.h"
+#include "kernels/weight_format.h"
 #include "kernels/window_attention.h"
 
 /// What libkvscope_cuda.so exports. Functions return true on success and otherwise write the reason, a terminated
@@ -68,7 +75,22 @@ inline constexpr const char* kSynchronizeSymbol = "kvscope_cuda_synchronize";
 
 // ---- kernels -------------------------------------------------------------------------------------------------------
 
-/// The rows lie in host memory. Rows with `entries` are refused, and heads or key_dim above 256.
+/// A kernel for one problem, which lies in host memory, and how much workspace it takes.
+template <class Problem>
+using Kernel = bool(const Problem* problem, void* workspace, size_t workspace_bytes, void* stream, char* error,
+                    size_t error_size);
+template <class Problem>
+using KernelWorkspace = size_t(const Problem* problem);
+
+/// A kernel for several problems at once.
+template <class Problem>
+using Kernels = bool(const Problem* problems, size_t n_problems, void* workspace, size_t workspace_bytes, void* stream,
+                     char* error, size_t error_size);
+template <class Problem>
+using KernelsWorkspace = size_t(const Problem* problems, size_t n_problems);
+
+/// The rows lie in host memory. Rows with `entries` are refused, and heads or key_dim above 256. Arrays may lie anyhow;
+/// those of rows that are aligned to 16 bytes are read in such pieces.
 using AttentionDecode = bool(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype, float scale,
                              void* workspace, size_t workspace_bytes, void* stream, char* error, size_t error_size);
 using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype);
@@ -76,22 +98,66 @@ inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_de
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
 
 /// Problems of one type and head size, which has to be a multiple of 8 up to 256; arrays and strides aligned to 16
-/// bytes, out_token_stride even. The problems and their first_keys lie in host memory, all else on the device.
-/// column_sums of different problems must not overlap.
-using AttentionPrefill = bool(const PrefillAttention* problems, size_t n_problems, void* workspace,
-                              size_t workspace_bytes, void* stream, char* error, size_t error_size);
-using AttentionPrefillWorkspace = size_t(const PrefillAttention* problems, size_t n_problems);
+/// bytes, out_token_stride even. first_keys lie in host memory, all else on the device. column_sums of different
+/// problems must not overlap.
+using AttentionPrefill = Kernels<PrefillAttention>;
+using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
 inline constexpr const char* kAttentionPrefillWorkspaceSymbol = "kvscope_cuda_attention_prefill_workspace";
 
-/// The problem, in host memory, with scale and query_head_stride filled in. Keys of each KV head lie packed.
-using RunWindowAttention = bool(const WindowAttention* problem, void* workspace, size_t workspace_bytes, void* stream,
-                                char* error, size_t error_size);
-using RunWindowAttentionWorkspace = size_t(const WindowAttention* problem);
+/// Scale and query_head_stride have to be filled in. window_peak takes as large a workspace.
+using RunWindowAttention = Kernel<WindowAttention>;
+using RunWindowAttentionWorkspace = KernelWorkspace<WindowAttention>;
 inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_attention";
+inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
 
-/// window_peak of the same kind of problem, in as large a workspace.
-inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
+/// `in` a multiple of 8; x, x_stride and the weight aligned to 16 bytes. The weight is read once for up to 16 rows
+/// (f32: 8): for many more a library's product is the better one. Takes no workspace.
+using RunLinear = Kernel<Linear>;
+inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
+
+/// `in` a multiple of 8; the rows aligned to 16 bytes. Takes no workspace.
+using RunExpandWeights = Kernel<ExpandWeights>;
+inline constexpr const char* kExpandWeightsSymbol = "kvscope_cuda_expand_weights";
+
+/// Rows of a stored table as f32: tokens to a residual stream. `rows` lie in host memory and are checked; `width` a
+/// multiple of 8, the table aligned to 16 bytes.
+struct RowLookup {
+    WeightFormat format = WeightFormat::f32;
+    const void* table = nullptr;  ///< (n_table_rows, width)
+    int64_t n_table_rows = 0;
+    int64_t width = 0;
+    const int32_t* rows = nullptr;  ///< (n_rows)
+    int64_t n_rows = 0;
+    float* out = nullptr;  ///< (n_rows, width)
+};
+using LookUpRows = Kernel<RowLookup>;
+using LookUpRowsWorkspace = KernelWorkspace<RowLookup>;
+inline constexpr const char* kLookUpRowsSymbol = "kvscope_cuda_look_up_rows";
+inline constexpr const char* kLookUpRowsWorkspaceSymbol = "kvscope_cuda_look_up_rows_workspace";
+
+/// residual += delta.
+struct AddElements {
+    int64_t n = 0;
+    float* residual = nullptr;    ///< (n)
+    const void* delta = nullptr;  ///< (n)
+    DType delta_dtype = DType::f32;
+};
+
+/// None of these takes any workspace. row_errors writes to `errors` on the device.
+inline constexpr const char* kRmsNormSymbol = "kvscope_cuda_rms_norm";         ///< Kernel<RmsNorm>
+inline constexpr const char* kAddRmsNormSymbol = "kvscope_cuda_add_rms_norm";  ///< Kernel<AddRmsNorm>
+inline constexpr const char* kAddSymbol = "kvscope_cuda_add";                  ///< Kernel<AddElements>
+inline constexpr const char* kSwiGluSymbol = "kvscope_cuda_swiglu";            ///< Kernel<SwiGlu>
+inline constexpr const char* kRopeSymbol = "kvscope_cuda_rope";                ///< Kernel<Rope>
+inline constexpr const char* kRowErrorsSymbol = "kvscope_cuda_row_errors";     ///< Kernel<RowErrors>
+
+/// No copy may write what another one reads or writes; one may move entries up within an array, by way of the
+/// workspace.
+using CopyRows = Kernels<RowCopy>;
+using CopyRowsWorkspace = KernelsWorkspace<RowCopy>;
+inline constexpr const char* kCopyRowsSymbol = "kvscope_cuda_copy_rows";
+inline constexpr const char* kCopyRowsWorkspaceSymbol = "kvscope_cuda_copy_rows_workspace";
 
 }  // namespace kvscope::kernels::cuda::abi

@@ -9,14 +9,20 @@
 #ifdef __CUDACC__
 #define KVSCOPE_DEVICE __device__ __forceinline__
 #define KVSCOPE_HOST_DEVICE __host__ __device__ inline
-#define KVSCOPE_UNROLL _Pragma("unroll")
-#define KVSCOPE_KEEP_ROLLED _Pragma("unroll 1")
 #else
 #include <vector>
 #define KVSCOPE_DEVICE inline
 #define KVSCOPE_HOST_DEVICE inline
+#endif
+
+/// Of the loop that follows: unrolled throughout, or by so many.
+#ifdef __CUDA_ARCH__
+#define KVSCOPE_PRAGMA(x) _Pragma(#x)
+#define KVSCOPE_UNROLL KVSCOPE_PRAGMA(unroll)
+#define KVSCOPE_UNROLL_BY(n) KVSCOPE_PRAGMA(unroll n)
+#else
 #define KVSCOPE_UNROLL
-#define KVSCOPE_KEEP_ROLLED
+#define KVSCOPE_UNROLL_BY(n)
 #endif
 
 /// What a kernel is written against, so that the very same code runs as a block of threads on a card and, in tests, one

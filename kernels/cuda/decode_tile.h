@@ -209,7 +209,7 @@ struct DecodePiece {
             for (int i = 0; i < Q * kPer; ++i) sums[t][i] = 0;
             if (t / chunks < groups) add_values<aligned>(shared, t / chunks, groups, t % chunks * kPer, sums[t]);
         });
-        KVSCOPE_KEEP_ROLLED
+        KVSCOPE_UNROLL_BY(1)
         for (int n = groups, half = 0; n > 1; n = half) {
             half = (n + 1) / 2;
             block.threads([&](int t) {
@@ -297,7 +297,7 @@ KVSCOPE_DEVICE void combine_decode(Block& block, const DecodeArrays& arrays, con
         KVSCOPE_UNROLL
         for (int i = 0; i < kColumns; ++i) sums[t][i] = 0;
     });
-    KVSCOPE_KEEP_ROLLED
+    KVSCOPE_UNROLL_BY(1)
     for (int64_t first = 0; first < n; first += Block::kThreads) {
         block.threads([&](int t) {
             if (first + t >= n) return;

@@ -34,9 +34,9 @@ struct Call {
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
             return refuse(kernel, "the workspace is not aligned to 256 bytes");
         if (layout.host().empty()) return true;
-        return succeeded(
-            cudaMemcpyAsync(workspace, layout.host().data(), layout.host().size(), cudaMemcpyHostToDevice, queue()),
-            kernel, error, error_size);
+        return succeeded(cudaMemcpyAsync(layout.host_place(), layout.host().data(), layout.host().size(),
+                                         cudaMemcpyHostToDevice, queue()),
+                         kernel, error, error_size);
     }
 
     /// Lets a kernel take a Shared of dynamic shared memory, above what every kernel may.

@@ -65,12 +65,8 @@ struct PrefillPlan {
 
     /// Lets the items point into the workspace.
     Placed place(Workspace& workspace) {
+        Softmax* sums = workspace.place<Softmax>(n_sums);
         const int64_t* placed_keys = workspace.place(std::span<const int64_t>(first_keys));
-        Placed placed;
-        placed.columns = workspace.place(std::span<const ColumnItem>(columns));
-        // The sums lie behind the items, which point to them.
-        Workspace ahead = workspace.behind<PrefillItem>(items.size());
-        Softmax* sums = ahead.place<Softmax>(n_sums);
         for (PrefillItem& item : items) {
             if (item.problem.first_keys) {
                 item.problem.first_keys = placed_keys;
@@ -81,9 +77,8 @@ struct PrefillPlan {
                 sums += item.problem.n_heads * item.problem.n_queries;
             }
         }
-        placed.items = workspace.place(std::span<const PrefillItem>(items));
-        workspace.place<Softmax>(n_sums);
-        return placed;
+        return {workspace.place(std::span<const PrefillItem>(items)),
+                workspace.place(std::span<const ColumnItem>(columns))};
     }
 };
 

@@ -124,7 +124,7 @@ struct PrefillProduct {
     KVSCOPE_DEVICE static void multiply_keys_f32(int t, const T* queries, const T* keys, Scores& scores) {
         const int lane = t % 32;
         const T* rows = queries + (t / 32 * 16 + lane / 4) * kStride;
-        KVSCOPE_KEEP_ROLLED
+        KVSCOPE_UNROLL_BY(1)
         for (int c = 0; c < D; c += 4) {
             const Loaded<T> upper = load_aligned(rows + c), lower = load_aligned(rows + 8 * kStride + c);
             KVSCOPE_UNROLL
@@ -319,7 +319,7 @@ struct PrefillTile {
 
     KVSCOPE_DEVICE static void add_values_f32(int t, Thread& own, const Shared& shared) {
         const float* weights = shared.weights + row_of(t, 0) * (kKeys + 4);
-        KVSCOPE_KEEP_ROLLED
+        KVSCOPE_UNROLL_BY(1)
         for (int k = 0; k < kKeys; ++k) {
             const float upper = weights[k], lower = weights[8 * (kKeys + 4) + k];
             const T* row = shared.values + k * kStride + 2 * (t % 4);

@@ -102,7 +102,7 @@ struct WindowTile {
         Own<Block, float> sum;
         Own<Block, Logits> x;
         block.registers([&](int t) { sum[t] = 0; });
-        KVSCOPE_KEEP_ROLLED
+        KVSCOPE_UNROLL_BY(1)
         for (int first = 0; first < p.window; first += kWindowQueries) {
             logits(block, head, first, shared, x);
             block.registers([&](int t) {
@@ -127,10 +127,10 @@ struct WindowTile {
         Own<Block, Logits> x;
         const int group = p.n_heads / p.n_kv_heads;
         block.registers([&](int t) { own[t].sum = 0; });
-        KVSCOPE_KEEP_ROLLED
+        KVSCOPE_UNROLL_BY(1)
         for (int first = 0; first < p.window; first += kWindowQueries) {
             block.registers([&](int t) { own[t].most = own[t].of_head = {}; });
-            KVSCOPE_KEEP_ROLLED
+            KVSCOPE_UNROLL_BY(1)
             for (int head = 0; head < p.n_heads; ++head) {
                 logits(block, head, first, shared, x);
                 block.registers([&](int t) {

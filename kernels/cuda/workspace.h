@@ -5,8 +5,9 @@
 #include <span>
 #include <vector>
 
-/// How a call divides the workspace that it is given: first what the host writes, copied to the device as one, then
-/// arrays of the kernels' own. A layout without memory tells how much it takes.
+/// How a call divides the workspace that it is given: arrays of the kernels' own, and what the host writes, which is
+/// copied to the device as one; arrays placed between such contents are copied along. A layout without memory tells how
+/// much it takes.
 namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
@@ -16,7 +17,6 @@ class Workspace {
     Workspace() = default;
     explicit Workspace(void* device) : device_(static_cast<char*>(device)) {}
 
-    /// Room for n of them; before anything else those with contents.
     template <class T>
     T* place(size_t n) {
         T* at = reinterpret_cast<T*>(device_ + bytes_);
@@ -26,28 +26,23 @@ class Workspace {
 
     template <class T>
     const T* place(std::span<const T> contents) {
-        const size_t begin = bytes_;
+        if (host_.empty()) host_begin_ = bytes_;
+        const size_t begin = bytes_ - host_begin_;
         const T* at = place<T>(contents.size());
-        host_.resize(bytes_);
+        host_.resize(bytes_ - host_begin_);
         if (!contents.empty()) std::memcpy(host_.data() + begin, contents.data(), contents.size_bytes());
         return at;
     }
 
-    /// What comes behind n of them that are placed next.
-    template <class T>
-    Workspace behind(size_t n) const {
-        Workspace ahead(device_);
-        ahead.bytes_ = bytes_;
-        ahead.place<T>(n);
-        return ahead;
-    }
-
     size_t bytes() const { return bytes_; }
+
+    /// What the host writes, and where it comes to lie.
     std::span<const char> host() const { return host_; }
+    char* host_place() const { return device_ + host_begin_; }
 
  private:
     char* device_ = nullptr;
-    size_t bytes_ = 0;
+    size_t bytes_ = 0, host_begin_ = 0;
     std::vector<char> host_;
 };
 

@@ -7,6 +7,8 @@
 
 #include "kernels/cuda/decode_plan.h"
 #include "tests/kernels/kernel_case.h"
+#include "tests/kernels/on_device.h"
+#include "tests/skip.h"
 
 using namespace kvscope::kernels;
 using namespace kvscope::kernels::testing;
@@ -37,7 +39,7 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     std::vector<char> memory(size.bytes() + 1, 'x');
     cuda::Workspace workspace(memory.data());
     const auto placed = plan.place(workspace, head_dim, scale);
-    std::memcpy(memory.data(), workspace.host().data(), workspace.host().size());
+    std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
     run_passes<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, backwards);
     run_passes<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, backwards);
     run_passes<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, backwards);
@@ -189,4 +191,38 @@ TEST_CASE("decode attention on a card refuses what it cannot read", "[cuda]") {
     CHECK(reason([](DecodeRow& it) { it.continues = true; }) != "");
     CHECK(reason([](DecodeRow& it) { it.k = nullptr; }) != "");
     CHECK(reason([](DecodeRow&) {}, 257) != "");
+}
+
+TEMPLATE_TEST_CASE("decode attention on CUDA is that of the CPU", "", float, bf16) {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    const auto bytes_for =
+        device_function<cuda::abi::AttentionDecodeWorkspace>(cuda::abi::kAttentionDecodeWorkspaceSymbol);
+    const auto decode = device_function<cuda::abi::AttentionDecode>(cuda::abi::kAttentionDecodeSymbol);
+    for (const int d : {64, 80, 128, 256, 20}) {
+        INFO("d=" << d);
+        auto expected = ragged_rows<TestType>(d), found = ragged_rows<TestType>(d);
+        const float scale = 1.0f / std::sqrt(static_cast<float>(d));
+        attention_decode(views(expected), d, dtype_of<TestType>, scale);
+        Mirror mirror;
+        for (Row<TestType>& row : found) {
+            mirror.add(row.q), mirror.add(row.k), mirror.add(row.v), mirror.add(row.out);
+            mirror.add(row.cardinality), mirror.add(row.attention);
+        }
+        std::vector<DecodeRow> rows = views(found);
+        for (DecodeRow& row : rows) {
+            row.q = mirror(row.q), row.k = mirror(row.k), row.v = mirror(row.v), row.out = mirror(row.out);
+            row.cardinality = mirror(row.cardinality), row.attention = mirror(row.attention);
+        }
+        on_device(bytes_for(rows.data(), rows.size(), d, dtype_of<TestType>),
+                  [&](void* workspace, size_t bytes, void* stream, char* error, size_t size) {
+                      return decode(rows.data(), rows.size(), d, dtype_of<TestType>, scale, workspace, bytes, stream,
+                                    error, size);
+                  });
+        mirror.fetch();
+        for (size_t i = 0; i < found.size(); ++i) {
+            INFO(found[i].n_queries << " queries, " << found[i].n << " entries");
+            CHECK(furthest(found[i].out, expected[i].out) <= (sizeof(TestType) == 4 ? 2e-5 : 0x1p-7));
+            CHECK(furthest(found[i].attention, expected[i].attention) <= 1e-5);
+        }
+    }
 }

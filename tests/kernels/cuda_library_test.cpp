@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "kernels/cuda/abi.h"
 #include "kernels/window_attention.h"
+#include "tests/skip.h"
 
 using namespace kvscope::kernels;
 
@@ -28,4 +30,19 @@ TEST_CASE("where CUDA cannot be used the reason is said, and asking for it is an
     problem.keys = keys;
     problem.mean = mean;
     CHECK_THROWS_WITH(window_attention(Device::cuda, problem), Catch::Contains(reason));
+}
+
+TEST_CASE("a GPU tells its name and memory", "") {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    using namespace cuda::abi;
+    const auto describe = reinterpret_cast<DescribeDevice*>(cuda::symbol(kDescribeDeviceSymbol));
+    DeviceProperties properties{};
+    char error[200];
+    REQUIRE(describe(0, &properties, error, sizeof error));
+    CHECK(properties.name[0] != 0);
+    CHECK(properties.total_bytes > 0);
+    CHECK(properties.free_bytes <= properties.total_bytes);
+    CHECK(properties.major >= 8);
+    CHECK_FALSE(describe(999, &properties, error, sizeof error));
+    CHECK(std::string(error) != "");
 }

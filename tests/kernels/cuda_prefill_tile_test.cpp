@@ -7,6 +7,8 @@
 
 #include "kernels/cuda/prefill_plan.h"
 #include "tests/kernels/kernel_case.h"
+#include "tests/kernels/on_device.h"
+#include "tests/skip.h"
 
 using namespace kvscope::kernels;
 using namespace kvscope::kernels::testing;
@@ -27,7 +29,7 @@ void prefill_emulated(std::span<const PrefillAttention> problems, bool backwards
     std::vector<char> memory(size.bytes() + 1, 'x');
     cuda::Workspace workspace(memory.data());
     const auto placed = plan.place(workspace);
-    std::memcpy(memory.data(), workspace.host().data(), workspace.host().size());
+    std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
 
     Block block(backwards);
     const auto shared = std::make_unique<cuda::PrefillShared<T, D>>();
@@ -210,4 +212,28 @@ TEST_CASE("prefill attention on a card refuses what its loads cannot read", "[cu
     CHECK(reason([](PrefillAttention& p) { p.q_token_stride += 4; }) != "");
     CHECK(reason([](PrefillAttention& p) { p.k = static_cast<const bf16*>(p.k) + 1; }) != "");
     CHECK(reason([](PrefillAttention& p) { p.v = nullptr; }) != "");
+}
+
+TEMPLATE_TEST_CASE("prefill attention on CUDA is that of the CPU", "", float, bf16) {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    using namespace cuda::abi;
+    const auto bytes_for = device_function<AttentionPrefillWorkspace>(kAttentionPrefillWorkspaceSymbol);
+    const auto attend = device_function<AttentionPrefill>(kAttentionPrefillSymbol);
+    for (const Sizes& sizes : kSizes) {
+        INFO(sizes);
+        Case<TestType> expected(sizes), found(sizes);
+        attention_prefill(expected.problem());
+        Mirror mirror;
+        mirror.add(found.q), mirror.add(found.k), mirror.add(found.v), mirror.add(found.out);
+        mirror.add(found.cardinality), mirror.add(found.sums);
+        PrefillAttention p = found.problem();
+        p.q = mirror(p.q), p.k = mirror(p.k), p.v = mirror(p.v), p.out = mirror(p.out);
+        p.cardinality = mirror(p.cardinality), p.column_sums = mirror(p.column_sums);
+        on_device(bytes_for(&p, 1), [&](void* workspace, size_t bytes, void* stream, char* error, size_t size) {
+            return attend(&p, 1, workspace, bytes, stream, error, size);
+        });
+        mirror.fetch();
+        CHECK(furthest(found.out, expected.out) <= (sizeof(TestType) == 4 ? 1e-5 : 0x1.8p-7));
+        CHECK(furthest_sum(found.sums, expected.sums) <= 5e-6);
+    }
 }

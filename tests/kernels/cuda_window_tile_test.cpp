@@ -7,6 +7,8 @@
 #include "kernels/cuda/window_tile.h"
 #include "kernels/window_peak.h"
 #include "tests/kernels/kernel_case.h"
+#include "tests/kernels/on_device.h"
+#include "tests/skip.h"
 
 using namespace kvscope::kernels;
 using namespace kvscope::kernels::testing;
@@ -117,5 +119,24 @@ TEMPLATE_TEST_CASE("window_peak as the card's threads compute it is that of the 
         window_emulated<TestType>(turned.p, true, true);
         compare(found.mean, expected.mean);
         CHECK(found.mean == turned.mean);
+    }
+}
+
+TEMPLATE_TEST_CASE("window_peak on CUDA is that of the CPU", "", float, bf16) {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    using namespace cuda::abi;
+    const auto bytes_for = device_function<RunWindowAttentionWorkspace>(kWindowAttentionWorkspaceSymbol);
+    for (const Sizes& sizes : kSizes) {
+        if (sizes.prefix_only) continue;
+        INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
+        Case<TestType> expected(sizes, true), found(sizes, true);
+        window_peak(expected.p);
+        Mirror mirror;
+        mirror.add(found.queries), mirror.add(found.keys), mirror.add(found.mean);
+        WindowAttention p = found.p;
+        p.queries = mirror(p.queries), p.keys = mirror(p.keys), p.mean = mirror(p.mean);
+        on_device(kWindowPeakSymbol, p, bytes_for(&p));
+        mirror.fetch();
+        compare(found.mean, expected.mean);
     }
 }

@@ -1,0 +1,120 @@
+#include "kernels/cuda/abi.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/linear_launch.h"
+
+namespace kvscope::kernels::cuda {
+
+namespace {
+
+constexpr const char* kLinear = "linear";
+constexpr const char* kExpand = "expand_weights";
+constexpr const char* kLookup = "look_up_rows";
+using Block = DeviceBlock<kLinearThreads>;
+
+template <WeightFormat format, class T>
+__global__ __launch_bounds__(kLinearThreads) void expand_rows(ExpandProblem p) {
+    Block block;
+    expand<format, T>(block, blockIdx.x, p);
+}
+
+const char* reason_against(const Linear& p, WeightFormat format) {
+    if (p.dtype == DType::f16 || p.y_dtype == DType::f16) return "expected f32 or bf16, found f16";
+    if (p.n_rows < 0 || p.in <= 0 || p.out <= 0) return "sizes must be positive";
+    if (p.n_rows > 0 && (!p.x || !p.weight || !p.y)) return "an array is missing";
+    if (p.in % block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
+        return "a row of the weight is not made of whole blocks, or of eights";
+    const bool aligned =
+        p.dtype == DType::f32 ? is_aligned<float>(p.x, p.x_stride, p.in) : is_aligned<bf16>(p.x, p.x_stride, p.in);
+    if (!aligned || reinterpret_cast<uintptr_t>(p.weight) % 16 != 0)
+        return "x, its stride or the weight is not aligned to 16 bytes";
+    if (pieces_of(p.n_rows, 8) > 65535) return "too many rows";
+    return nullptr;
+}
+
+bool run_linear(const Linear& p, const Call& call) {
+    const WeightFormat format = p.format.value_or(format_of(p.dtype));
+    if (const char* reason = reason_against(p, format)) return call.refuse(kLinear, reason);
+    if (p.n_rows == 0) return true;
+    const LinearProblem problem{p.n_rows,
+                                p.in,
+                                p.out,
+                                p.x,
+                                p.x_stride ? p.x_stride : p.in,
+                                static_cast<const uint8_t*>(p.weight),
+                                row_bytes(format, p.in),
+                                p.bias,
+                                p.y,
+                                p.y_dtype,
+                                p.y_stride ? p.y_stride : p.out};
+    if (p.dtype == DType::f32)
+        launch_linear_f32(format, problem, call.queue());
+    else
+        launch_linear_bf16(format, problem, call.queue());
+    return call.launched(kLinear);
+}
+
+bool run_expand(const char* name, WeightFormat format, DType dtype, const ExpandProblem& p, const Call& call) {
+    if (dtype == DType::f16) return call.refuse(name, "f16 as the result's type");
+    if (p.in <= 0 || p.in % block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
+        return call.refuse(name, "a row is not made of whole blocks, or of eights");
+    if (p.n_rows == 0) return true;
+    if (!p.table || !p.out || reinterpret_cast<uintptr_t>(p.table) % 16 != 0)
+        return call.refuse(name, "an array is null, or the table is not aligned to 16 bytes");
+    const int64_t n_blocks = pieces_of(p.n_rows * (p.in / kWeightsAtOnce), kLinearThreads);
+    if (n_blocks > kMostBlocks) return call.refuse(name, "too many rows");
+    with_format(format, [&]<WeightFormat f>() {
+        if (dtype == DType::f32)
+            expand_rows<f, float><<<grid(n_blocks), kLinearThreads, 0, call.queue()>>>(p);
+        else
+            expand_rows<f, bf16><<<grid(n_blocks), kLinearThreads, 0, call.queue()>>>(p);
+    });
+    return call.launched(name);
+}
+
+bool run_lookup(const abi::RowLookup& p, const Call& call) {
+    for (int64_t i = 0; i < p.n_rows; ++i)
+        if (p.rows[i] < 0 || p.rows[i] >= p.n_table_rows) return call.refuse(kLookup, "the table has no such row");
+    Workspace workspace(call.workspace);
+    const int32_t* rows = workspace.place(std::span<const int32_t>(p.rows, static_cast<size_t>(p.n_rows)));
+    if (!call.upload(kLookup, workspace)) return false;
+    return run_expand(
+        kLookup, p.format, DType::f32,
+        {p.n_rows, p.width, static_cast<const uint8_t*>(p.table), row_bytes(p.format, p.width), rows, p.out}, call);
+}
+
+}  // namespace
+
+}  // namespace kvscope::kernels::cuda
+
+using namespace kvscope::kernels;
+
+KVSCOPE_CUDA_EXPORT bool kvscope_cuda_linear(const Linear* problem, void* workspace, size_t workspace_bytes,
+                                             void* stream, char* error, size_t error_size) {
+    const cuda::Call call{workspace, workspace_bytes, stream, error, error_size};
+    return call.guarded(cuda::kLinear, [&] { return cuda::run_linear(*problem, call); });
+}
+
+KVSCOPE_CUDA_EXPORT bool kvscope_cuda_expand_weights(const ExpandWeights* problem, void* workspace,
+                                                     size_t workspace_bytes, void* stream, char* error,
+                                                     size_t error_size) {
+    const cuda::Call call{workspace, workspace_bytes, stream, error, error_size};
+    const ExpandWeights& p = *problem;
+    return call.guarded(cuda::kExpand, [&] {
+        return cuda::run_expand(
+            cuda::kExpand, p.format, p.dtype,
+            {p.n_rows, p.in, static_cast<const uint8_t*>(p.rows), row_bytes(p.format, p.in), nullptr, p.out}, call);
+    });
+}
+
+KVSCOPE_CUDA_EXPORT size_t kvscope_cuda_look_up_rows_workspace(const cuda::abi::RowLookup* problem) {
+    cuda::Workspace workspace;
+    workspace.place<int32_t>(static_cast<size_t>(problem->n_rows));
+    return workspace.bytes();
+}
+
+KVSCOPE_CUDA_EXPORT bool kvscope_cuda_look_up_rows(const cuda::abi::RowLookup* problem, void* workspace,
+                                                   size_t workspace_bytes, void* stream, char* error,
+                                                   size_t error_size) {
+    const cuda::Call call{workspace, workspace_bytes, stream, error, error_size};
+    return call.guarded(cuda::kLookup, [&] { return cuda::run_lookup(*problem, call); });
+}

@@ -1,0 +1,122 @@
+#pragma once
+
+#include "kernels/cuda/weight_blocks.h"
+#include "kernels/linear.h"
+
+/// Products with few rows as blocks work on them: a warp has two outputs, its lanes go through `in` eight weights at a
+/// time, and their sums are added up in a fixed order. Each (row, output) has a sum of its own, so that neither the
+/// other rows nor their number touch it.
+namespace kvscope::kernels::cuda {
+
+inline constexpr int kLinearThreads = 128;
+inline constexpr int kLinearOutputs = 2;  ///< of a warp
+template <class T>
+inline constexpr int kLinearMostRows = sizeof(T) == 4 ? 8 : 16;  ///< whose sums and elements fit into registers
+
+/// A Linear with strides filled in, as kernels take it.
+struct LinearProblem {
+    int64_t n_rows, in, out;
+    const void* x;
+    int64_t x_stride;
+    const uint8_t* weight;
+    size_t row_bytes;
+    const float* bias;
+    void* y;
+    DType y_dtype;
+    int64_t y_stride;
+};
+
+/// @tparam T of x, and what weights are rounded to  @tparam M rows of x
+template <class Block, class T, WeightFormat format, int M>
+struct LinearTile {
+    static constexpr int R = kLinearOutputs;
+    static constexpr int kStep = 32 * kWeightsAtOnce;
+    static constexpr int kAtOnce = M == 1 ? 2 : 1;  ///< eights of weights under way
+    using Sums = Numbers<float, M * R>;
+
+    const LinearProblem& p;
+    int64_t first_row, first_output;  ///< the latter of the block
+
+    KVSCOPE_DEVICE int64_t output_of(int t) const { return first_output + t / 32 * R; }
+    static constexpr int kOutputsOfBlock = Block::kThreads / 32 * R;
+
+    KVSCOPE_DEVICE void multiply(Block& block) const {
+        Own<Block, Sums> sums;
+        block.registers([&](int t) {
+            sums[t] = {};
+            if (output_of(t) >= p.out) return;
+            KVSCOPE_UNROLL_BY(kAtOnce)
+            for (int64_t at = t % 32 * kWeightsAtOnce; at < p.in; at += kStep) add(output_of(t), at, sums[t]);
+        });
+        KVSCOPE_UNROLL
+        for (int step = 16; step > 0; step /= 2) block.join_lanes(sums, step, Add{});
+        block.registers([&](int t) {
+            if (t % 32 == 0) write(output_of(t), sums[t]);
+        });
+    }
+
+    KVSCOPE_DEVICE void add(int64_t output, int64_t at, Sums& sums) const {
+        Numbers<Weights, R> weights;
+        KVSCOPE_UNROLL
+        for (int r = 0; r < R; ++r)  // a repeated last one is not written
+            weights[r] =
+                weights_as<format, T>(p.weight + static_cast<size_t>(least(output + r, p.out - 1)) * p.row_bytes, at);
+        KVSCOPE_UNROLL
+        for (int m = 0; m < M; ++m) {
+            const T* x = static_cast<const T*>(p.x) + least(first_row + m, p.n_rows - 1) * p.x_stride + at;
+            KVSCOPE_UNROLL
+            for (int c = 0; c < kWeightsAtOnce; c += kPerLoad<T>) {
+                const Loaded<T> values = load_aligned(x + c);
+                KVSCOPE_UNROLL
+                for (int i = 0; i < kPerLoad<T>; ++i) {
+                    KVSCOPE_UNROLL
+                    for (int r = 0; r < R; ++r)
+                        sums[m * R + r] = multiply_add(values[i], weights[r][c + i], sums[m * R + r]);
+                }
+            }
+        }
+    }
+
+    KVSCOPE_DEVICE void write(int64_t output, const Sums& sums) const {
+        KVSCOPE_UNROLL
+        for (int m = 0; m < M; ++m) {
+            KVSCOPE_UNROLL
+            for (int r = 0; r < R; ++r) {
+                if (first_row + m >= p.n_rows || output + r >= p.out) continue;
+                const float sum = sums[m * R + r] + (p.bias ? p.bias[output + r] : 0.0f);
+                const int64_t at = (first_row + m) * p.y_stride + output + r;
+                if (p.y_dtype == DType::f32)
+                    static_cast<float*>(p.y)[at] = sum;
+                else
+                    static_cast<bf16*>(p.y)[at] = bf16_from_float(sum);
+            }
+        }
+    }
+};
+
+/// Rows of a stored table as numbers.
+struct ExpandProblem {
+    int64_t n_rows, in;
+    const uint8_t* table;
+    size_t row_bytes;
+    const int32_t* rows;  ///< (n_rows) which of the table; nullptr: all from the first on
+    void* out;            ///< (n_rows, in)
+};
+
+/// Eight weights a thread.
+template <WeightFormat format, class T, class Block>
+KVSCOPE_DEVICE void expand(Block& block, int64_t block_index, const ExpandProblem& p) {
+    const int64_t of_row = p.in / kWeightsAtOnce;
+    block.registers([&](int t) {
+        const int64_t i = block_index * Block::kThreads + t;
+        if (i >= p.n_rows * of_row) return;
+        const int64_t row = i / of_row, at = i % of_row * kWeightsAtOnce;
+        const int64_t source = p.rows ? p.rows[row] : row;
+        const Weights x = weights_at<format>(p.table + static_cast<size_t>(source) * p.row_bytes, at);
+        T* out = static_cast<T*>(p.out) + row * p.in + at;
+        KVSCOPE_UNROLL
+        for (int c = 0; c < kWeightsAtOnce; ++c) out[c] = from_float<T>(x[c]);
+    });
+}
+
+}  // namespace kvscope::kernels::cuda

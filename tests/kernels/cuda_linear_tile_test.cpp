@@ -1,0 +1,243 @@
+// The kernels that multiply and expand stored weights, thread by thread on the processor.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/cuda/linear_tile.h"
+#include "tests/kernels/kernel_case.h"
+#include "tests/kernels/on_device.h"
+#include "tests/skip.h"
+
+using namespace kvscope::kernels;
+using namespace kvscope::kernels::testing;
+
+namespace {
+
+constexpr WeightFormat kFormats[] = {WeightFormat::f32,  WeightFormat::bf16, WeightFormat::f16,  WeightFormat::q4_0,
+                                     WeightFormat::q4_1, WeightFormat::q5_0, WeightFormat::q5_1, WeightFormat::q8_0,
+                                     WeightFormat::q2_k, WeightFormat::q3_k, WeightFormat::q4_k, WeightFormat::q5_k,
+                                     WeightFormat::q6_k};
+using Block = cuda::HostBlock<cuda::kLinearThreads>;
+
+/// Any bytes are weights. @param small without numbers that are huge or none
+std::vector<uint8_t> random_table(WeightFormat format, int64_t rows, int64_t in, bool small) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(format, in));
+    std::mt19937 random(static_cast<unsigned>(format) + 7);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    if (!small) return bytes;
+    const auto n = static_cast<size_t>(rows * in);
+    if (format == WeightFormat::f32) std::memcpy(bytes.data(), random_values<float>(n, 5).data(), n * 4);
+    if (format == WeightFormat::bf16) std::memcpy(bytes.data(), random_values<bf16>(n, 5).data(), n * 2);
+    // Halves of a factor and of an offset: exponents of numbers below 1.
+    for (size_t i = 1; i < bytes.size(); i += format == WeightFormat::f16 ? 2 : bytes.size()) bytes[i] &= 0xbb;
+    const WeightBlock block = block_of(format);
+    const auto tame = [&](size_t at) {
+        for (size_t i = at + 1; i < bytes.size(); i += block.bytes) bytes[i] = (bytes[i] & 0x83) | 0x20;
+    };
+    if (block.n == 32) tame(0);
+    if (format == WeightFormat::q4_1 || format == WeightFormat::q5_1) tame(2);
+    if (format == WeightFormat::q2_k) tame(80), tame(82);
+    if (format == WeightFormat::q3_k) tame(108);
+    if (format == WeightFormat::q4_k || format == WeightFormat::q5_k) tame(0), tame(2);
+    if (format == WeightFormat::q6_k) tame(208);
+    return bytes;
+}
+
+template <class T>
+bool same_numbers(const std::vector<T>& a, const std::vector<T>& b) {
+    for (size_t i = 0; i < a.size(); ++i) {
+        const float x = to_float(a[i]), y = to_float(b[i]);
+        if (std::memcmp(&x, &y, sizeof x) != 0 && !(std::isnan(x) && std::isnan(y))) return false;
+    }
+    return a.size() == b.size();
+}
+
+template <class T>
+std::vector<T> expanded(WeightFormat format, const std::vector<uint8_t>& table, int64_t rows, int64_t in,
+                        const std::vector<int32_t>& which = {}) {
+    std::vector<T> out(static_cast<size_t>(rows * in));
+    const cuda::ExpandProblem p{
+        rows, in, table.data(), row_bytes(format, in), which.empty() ? nullptr : which.data(), out.data()};
+    Block block;
+    for (int64_t i = 0; i < cuda::pieces_of(rows * in / 8, Block::kThreads); ++i)
+        cuda::with_format(format, [&]<WeightFormat f>() { cuda::expand<f, T>(block, i, p); });
+    return out;
+}
+
+template <class T, int M>
+void linear_emulated(const Linear& problem) {
+    const WeightFormat format = *problem.format;
+    const cuda::LinearProblem p{problem.n_rows,
+                                problem.in,
+                                problem.out,
+                                problem.x,
+                                problem.x_stride,
+                                static_cast<const uint8_t*>(problem.weight),
+                                row_bytes(format, problem.in),
+                                problem.bias,
+                                problem.y,
+                                problem.y_dtype,
+                                problem.y_stride};
+    Block block;
+    cuda::with_format(format, [&]<WeightFormat f>() {
+        using Tile = cuda::LinearTile<Block, T, f, M>;
+        for (int64_t row = 0; row < p.n_rows; row += M)
+            for (int64_t output = 0; output < p.out; output += Tile::kOutputsOfBlock)
+                Tile{p, row, output}.multiply(block);
+    });
+}
+
+template <class T>
+double furthest(const std::vector<T>& a, const std::vector<T>& b, double size) {
+    double worst = 0;
+    for (int64_t i = 0; i < static_cast<int64_t>(a.size()); ++i) {
+        const double error = std::abs(value(a, i) - value(b, i)) / (size + std::abs(value(b, i)));
+        worst = std::isnan(error) ? 1e9 : std::max(worst, error);
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("stored weights become the same numbers on a card as on the CPU, bit by bit", "[cuda]", float,
+                   bf16) {
+    for (const WeightFormat format : kFormats) {
+        INFO("format " << static_cast<int>(format));
+        const int64_t rows = 40, in = 512;
+        const auto table = random_table(format, rows, in, false);
+        std::vector<TestType> expected(static_cast<size_t>(rows * in));
+        expand_weights({format, rows, in, table.data(), dtype_of<TestType>, expected.data()});
+        CHECK(same_numbers(expanded<TestType>(format, table, rows, in), expected));
+
+        const std::vector<int32_t> which = {39, 0, 7, 7};
+        const auto some = expanded<TestType>(format, table, 4, in, which);
+        for (size_t i = 0; i < which.size(); ++i) {
+            const auto begin = expected.begin() + which[i] * in;
+            CHECK(same_numbers(std::vector<TestType>(some.begin() + static_cast<int64_t>(i) * in,
+                                                     some.begin() + static_cast<int64_t>(i + 1) * in),
+                               std::vector<TestType>(begin, begin + in)));
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them are those of the CPU", "[cuda]", float,
+                   bf16) {
+    for (const WeightFormat format : kFormats) {
+        INFO("format " << static_cast<int>(format));
+        const int64_t rows = 5, in = 768, out = 37, stride = in + 8;
+        const auto table = random_table(format, out, in, true);
+        const auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
+        const auto bias = random_values<float>(static_cast<size_t>(out), 4);
+        std::vector<float> expected(static_cast<size_t>(rows * out)), found(expected), single(expected);
+        Linear problem{.dtype = dtype_of<TestType>,
+                       .n_rows = rows,
+                       .in = in,
+                       .out = out,
+                       .x = x.data(),
+                       .x_stride = stride,
+                       .weight = table.data(),
+                       .format = format,
+                       .bias = bias.data(),
+                       .y = expected.data(),
+                       .y_dtype = DType::f32,
+                       .y_stride = out};
+        linear(problem);
+        double size = 0;
+        for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
+        REQUIRE(std::isfinite(size));
+        problem.y = found.data();
+        linear_emulated<TestType, 16>(problem);
+        CHECK(furthest(found, expected, size) <= 1e-5);
+        problem.y = single.data();
+        linear_emulated<TestType, 1>(problem);
+        CHECK(same_bits(found, single));
+
+        std::vector<bf16> narrow(expected.size());
+        problem.y = narrow.data();
+        problem.y_dtype = DType::bf16;
+        linear_emulated<TestType, 4>(problem);
+        for (size_t i = 0; i < narrow.size(); ++i) REQUIRE(narrow[i].bits == bf16_from_float(found[i]).bits);
+    }
+}
+
+TEMPLATE_TEST_CASE("stored weights become the same numbers on CUDA, bit by bit", "", float, bf16) {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    using namespace cuda::abi;
+    for (const WeightFormat format : kFormats) {
+        INFO("format " << static_cast<int>(format));
+        const int64_t rows = 40, in = 512;
+        auto table = random_table(format, rows, in, false);
+        std::vector<TestType> expected(static_cast<size_t>(rows * in)), found(expected);
+        expand_weights({format, rows, in, table.data(), dtype_of<TestType>, expected.data()});
+        Mirror mirror;
+        mirror.add(table), mirror.add(found);
+        on_device(kExpandWeightsSymbol,
+                  ExpandWeights{format, rows, in, mirror(table.data()), dtype_of<TestType>, mirror(found.data())});
+        mirror.fetch();
+        CHECK(same_numbers(found, expected));
+    }
+}
+
+TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are refused", "") {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    using namespace cuda::abi;
+    auto table = random_table(WeightFormat::q6_k, 40, 512, true);
+    std::vector<float> all(40 * 512), found(3 * 512);
+    expand_weights({WeightFormat::q6_k, 40, 512, table.data(), DType::f32, all.data()});
+    std::vector<int32_t> rows = {39, 0, 39};
+    Mirror mirror;
+    mirror.add(table), mirror.add(found);
+    const RowLookup p{WeightFormat::q6_k, mirror(table.data()), 40, 512, rows.data(), 3, mirror(found.data())};
+    const size_t bytes = device_function<LookUpRowsWorkspace>(kLookUpRowsWorkspaceSymbol)(&p);
+    on_device(kLookUpRowsSymbol, p, bytes);
+    mirror.fetch();
+    for (size_t i = 0; i < rows.size(); ++i)
+        CHECK(std::equal(found.begin() + static_cast<int64_t>(i) * 512,
+                         found.begin() + static_cast<int64_t>(i + 1) * 512, all.begin() + rows[i] * 512));
+    rows[1] = 40;
+    std::array<char, 200> message{};
+    CHECK_FALSE(
+        device_function<LookUpRows>(kLookUpRowsSymbol)(&p, nullptr, 0, nullptr, message.data(), message.size()));
+    CHECK(std::string(message.data()) == "look_up_rows: the table has no such row");
+}
+
+TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whatever the number of rows", "", float,
+                   bf16) {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    for (const WeightFormat format : kFormats) {
+        INFO("format " << static_cast<int>(format));
+        const int64_t rows = 19, in = 768, out = 37, stride = in + 8;
+        auto table = random_table(format, out, in, true);
+        auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
+        auto bias = random_values<float>(static_cast<size_t>(out), 4);
+        std::vector<float> expected(static_cast<size_t>(rows * out)), found(expected), one_by_one(expected);
+        Linear p{.dtype = dtype_of<TestType>,
+                 .n_rows = rows,
+                 .in = in,
+                 .out = out,
+                 .x = x.data(),
+                 .x_stride = stride,
+                 .weight = table.data(),
+                 .format = format,
+                 .bias = bias.data(),
+                 .y = expected.data(),
+                 .y_dtype = DType::f32,
+                 .y_stride = out};
+        linear(p);
+        double size = 0;
+        for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
+        Mirror mirror;
+        mirror.add(table), mirror.add(x), mirror.add(bias), mirror.add(found), mirror.add(one_by_one);
+        p.x = mirror(p.x), p.weight = mirror(p.weight), p.bias = mirror(p.bias), p.y = mirror(found.data());
+        on_device(cuda::abi::kLinearSymbol, p);
+        p.n_rows = 1;
+        for (int64_t row = 0; row < rows; ++row) {
+            p.x = mirror(x.data() + row * stride), p.y = mirror(one_by_one.data() + row * out);
+            on_device(cuda::abi::kLinearSymbol, p);
+        }
+        mirror.fetch();
+        CHECK(furthest(found, expected, size) <= 1e-5);
+        CHECK(same_bits(found, one_by_one));
+    }
+}

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda/abi.h"
+#include "kernels/cuda_library.h"
+
+/// What tests need to run a kernel of libkvscope_cuda.so on arrays of their own.
+namespace kvscope::kernels::testing {
+
+/// Copies of arrays on the device.
+class Mirror {
+ public:
+    template <class T>
+    void add(std::vector<T>& host) {
+        if (host.empty()) return;
+        const size_t bytes = host.size() * sizeof(T);
+        copies_.push_back({reinterpret_cast<char*>(host.data()), bytes, std::make_unique<cuda::DeviceMemory>(bytes)});
+        copies_.back().memory->copy_from(host.data(), bytes);
+    }
+
+    /// Where on the device lies what a pointer into one of the arrays points to.
+    template <class T>
+    T* operator()(T* host) const {
+        const auto* at = reinterpret_cast<const char*>(host);
+        for (const Copy& copy : copies_)
+            if (at >= copy.host && at < copy.host + copy.bytes)
+                return reinterpret_cast<T*>(static_cast<char*>(copy.memory->data()) + (at - copy.host));
+        REQUIRE(host == nullptr);
+        return nullptr;
+    }
+    const void* operator()(const void* host) const { return (*this)(static_cast<const char*>(host)); }
+    void* operator()(void* host) const { return (*this)(static_cast<char*>(host)); }
+
+    void fetch() const {
+        for (const Copy& copy : copies_) copy.memory->copy_to(copy.host, copy.bytes);
+    }
+
+ private:
+    struct Copy {
+        char* host;
+        size_t bytes;
+        std::unique_ptr<cuda::DeviceMemory> memory;
+    };
+    std::vector<Copy> copies_;
+};
+
+template <class Function>
+Function* device_function(const char* symbol) {
+    return reinterpret_cast<Function*>(cuda::symbol(symbol));
+}
+
+/// Gives `run` a workspace and waits for what it put on the default stream.
+inline void on_device(size_t workspace_bytes, const std::function<bool(void*, size_t, void*, char*, size_t)>& run) {
+    const cuda::DeviceMemory workspace(workspace_bytes);
+    std::array<char, 512> message{};
+    const bool started = run(workspace.data(), workspace_bytes, nullptr, message.data(), message.size());
+    INFO(message.data());
+    REQUIRE(started);
+    const auto wait = device_function<cuda::abi::Synchronize>(cuda::abi::kSynchronizeSymbol);
+    const bool finished = wait(nullptr, message.data(), message.size());
+    REQUIRE(finished);
+}
+
+/// A kernel for one problem that takes no workspace.
+template <class Problem>
+void on_device(const char* symbol, const Problem& problem, size_t workspace_bytes = 0) {
+    const auto kernel = device_function<cuda::abi::Kernel<Problem>>(symbol);
+    on_device(workspace_bytes, [&](void* workspace, size_t bytes, void* stream, char* error, size_t size) {
+        return kernel(&problem, workspace, bytes, stream, error, size);
+    });
+}
+
+}  // namespace kvscope::kernels::testing
