@@ -48,6 +48,8 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
     const DecodePlan plan = DecodePlan::make<T>(rows, head_dim, refused);
     if (!refused.empty()) return call.refuse(kName, refused.c_str());
     if (plan.chains.empty()) return true;
+    for (const DecodePlan::Passes& all : plan.of_queries)
+        if (all.n_blocks > kMostBlocks) return call.refuse(kName, "too many entries");
     Workspace workspace(call.workspace);
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
     if (!call.upload(kName, workspace)) return false;

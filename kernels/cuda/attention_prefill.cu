@@ -40,6 +40,8 @@ template <class T, int D>
 bool attend(std::span<const PrefillAttention> problems, const Call& call) {
     PrefillPlan plan = plan_of<T, D>(problems);
     if (plan.items.empty()) return true;
+    if (plan.n_blocks > kMostBlocks || plan.n_column_blocks > kMostBlocks)
+        return call.refuse(kName, "too many queries");
     Workspace workspace(call.workspace);
     const PrefillPlan::Placed placed = plan.place(workspace);
     if (!call.upload(kName, workspace)) return false;

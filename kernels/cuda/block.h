@@ -10,6 +10,7 @@
 #define KVSCOPE_DEVICE __device__ __forceinline__
 #define KVSCOPE_HOST_DEVICE __host__ __device__ inline
 #else
+#include <type_traits>
 #include <vector>
 #define KVSCOPE_DEVICE inline
 #define KVSCOPE_HOST_DEVICE inline
@@ -130,7 +131,11 @@ class HostBlock {
     template <class T>
     class Own {
      public:
-        Own() : values_(n_threads) {}
+        /// Nothing that a thread could count on, as on a card.
+        Own() : values_(n_threads) {
+            static_assert(std::is_trivially_copyable_v<T>);
+            std::memset(static_cast<void*>(values_.data()), 0xff, values_.size() * sizeof(T));
+        }
         T& operator[](int t) { return values_[static_cast<size_t>(t)]; }
 
      private:

@@ -25,7 +25,7 @@ void run_passes(const cuda::DecodePlan::Passes& all, const cuda::DecodePass* pas
     const auto n = static_cast<int64_t>(all.passes.size());
     for (int64_t i = 0; i < all.n_blocks; ++i) {
         const cuda::DecodePass& pass = passes[cuda::item_of_block(passes, n, i)];
-        cuda::DecodePiece<Block, T, Q>(arrays, pass, i).attend(block, *shared);
+        cuda::DecodePiece<Block, T, Q>(arrays, pass, i).attend(block, spoiled(*shared));
     }
 }
 
@@ -49,7 +49,7 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     const auto n = static_cast<int64_t>(plan.chains.size());
     for (int64_t i = 0; i < plan.n_chain_blocks; ++i) {
         const cuda::DecodeChain& chain = placed.chains[cuda::item_of_block(placed.chains, n, i)];
-        cuda::combine_decode<T>(block, placed.arrays, chain, static_cast<int>(i - chain.first_block), shared);
+        cuda::combine_decode<T>(block, placed.arrays, chain, static_cast<int>(i - chain.first_block), spoiled(shared));
     }
     for (size_t kind = 0; kind < 4; ++kind)
         for (int64_t i = 0; i < plan.of_queries[kind].n_blocks; ++i) {

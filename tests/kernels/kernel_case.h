@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -41,6 +42,13 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     for (size_t i = 0; i < a.size(); ++i)
         if (to_float(a[i]) != to_float(b[i])) return false;
     return true;
+}
+
+/// Leaves in a block's shared memory nothing that it could count on.
+template <class Shared>
+Shared& spoiled(Shared& shared) {
+    std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
+    return shared;
 }
 
 /// Largest error of one rounding to the type, relative.
