@@ -34,8 +34,10 @@ struct PrefillPlan {
                                                          is_aligned<float>(p.k, p.kv_head_stride, p.head_dim)
                                                    : is_aligned<bf16>(p.q, p.q_token_stride, p.head_dim) &&
                                                          is_aligned<bf16>(p.k, p.kv_head_stride, p.head_dim);
-        const auto in_fours = [](const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; };
-        if (!aligned || !in_fours(p.v) || !in_fours(p.out) || p.out_token_stride % 2 != 0)
+        const auto divides = [](uintptr_t bytes, const void* data) {
+            return reinterpret_cast<uintptr_t>(data) % bytes == 0;
+        };
+        if (!aligned || !divides(16, p.v) || !divides(4, p.out) || p.out_token_stride % 2 != 0)
             return "an array or a stride is not aligned to 16 bytes";
         return {};
     }

@@ -68,16 +68,15 @@ struct PrefillProduct {
     static constexpr int kPer = kPerLoad<T>;
     using Scores = Numbers<Numbers<float, 4>, kKeys / 8>;
 
-    /// Rows of d elements into shared memory, zeros beside them. from(row): where it begins, nullptr for zeros.
+    /// Begins to copy rows of d elements into shared memory, zeros beside them. from(row): where one begins, nullptr
+    /// for zeros.
     template <class From>
-    KVSCOPE_DEVICE static void read_rows(int t, int n_rows, int d, T* to, const From& from) {
+    KVSCOPE_DEVICE static void copy_rows(int t, int n_rows, int d, T* to, const From& from) {
         constexpr int kLoads = D / kPer;
         for (int i = t; i < n_rows * kLoads; i += Block::kThreads) {
             const int row = i / kLoads, c = i % kLoads * kPer;
             const T* source = from(row);
-            Loaded<T> x{};
-            if (source != nullptr && c < d) x = load_aligned(source + c);
-            store_aligned(to + row * kStride + c, x);
+            begin_copy(to + row * kStride + c, source != nullptr && c < d ? source + c : nullptr);
         }
     }
 
@@ -174,25 +173,33 @@ struct PrefillTile {
     KVSCOPE_DEVICE int head_of(int row) const { return kv_head * group + static_cast<int>((first_row + row) % group); }
     KVSCOPE_DEVICE static int row_of(int t, int i) { return t / 32 * 16 + t % 32 / 4 + 8 * i; }
 
+    /// A tile's keys are copied while the values before them are multiplied, and its values while its keys are.
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
         Threads threads;
-        begin(block, threads, shared);
         const int64_t last = least(problem.n_queries - 1, query_of(kRows - 1));
         const int64_t end = problem.q_begin + last + 1;
-        for (int64_t key = first_key_of(problem, query_of(0)) / kKeys * kKeys; key < end; key += kKeys) {
-            block.threads([&](int t) { read_keys(t, key, end, shared); });
+        int64_t key = first_key_of(problem, query_of(0)) / kKeys * kKeys;
+        begin(block, threads, shared);
+        block.registers([&](int t) { copy_keys(t, key, end, shared); });
+        block.registers([&](int t) { copy_values(t, key, end, shared); });
+        for (; key < end; key += kKeys) {
+            block.threads([](int) { wait_for_copies<1>(); });
             Product::multiply_keys(block, shared.queries, shared.keys,
                                    [&](int t) -> typename Product::Scores& { return threads[t].scores; });
+            block.threads([](int) {});
+            block.registers([&](int t) { copy_keys(t, key + kKeys, end, shared); });
             weigh(block, key, threads, shared);
+            block.threads([](int) { wait_for_copies<1>(); });
             add_values(block, threads, shared);
             block.threads([](int) {});
+            block.registers([&](int t) { copy_values(t, key + kKeys, end, shared); });
         }
         finish(block, threads);
     }
 
     KVSCOPE_DEVICE void begin(Block& block, Threads& threads, Shared& shared) const {
-        block.threads([&](int t) {
-            Product::read_rows(t, kRows, problem.head_dim, shared.queries, [&](int row) -> const T* {
+        block.registers([&](int t) {
+            Product::copy_rows(t, kRows, problem.head_dim, shared.queries, [&](int row) -> const T* {
                 if (query_of(row) >= problem.n_queries) return nullptr;
                 return static_cast<const T*>(problem.q) + query_of(row) * problem.q_token_stride +
                        int64_t{head_of(row)} * problem.head_dim;
@@ -212,17 +219,27 @@ struct PrefillTile {
         });
     }
 
-    KVSCOPE_DEVICE void read_keys(int t, int64_t key, int64_t end, Shared& shared) const {
-        const int64_t begin = kv_head * problem.kv_head_stride + key * problem.head_dim;
-        const int left = static_cast<int>(least<int64_t>(kKeys, end - key));
-        const auto rows_of = [&](const void* data) {
-            const T* rows = static_cast<const T*>(data) + begin;
-            return [=, d = problem.head_dim](int row) { return row < left ? rows + row * d : nullptr; };
-        };
-        Product::read_rows(t, kKeys, problem.head_dim, shared.keys, rows_of(problem.k));
-        Product::read_rows(t, kKeys, problem.head_dim, shared.values, rows_of(problem.v));
-        for (int j = t; j < kKeys; j += Block::kThreads)
-            shared.counts[j] = problem.cardinality && j < left ? problem.cardinality[key + j] : 1.0f;
+    /// Where on from `key` the rows of k or v begin; nullptr from `end` on.
+    KVSCOPE_DEVICE auto rows_of(const void* data, int64_t key, int64_t end) const {
+        const T* rows = static_cast<const T*>(data) + kv_head * problem.kv_head_stride + key * problem.head_dim;
+        const auto left = static_cast<int>(least<int64_t>(kKeys, end - key));
+        return [=, d = problem.head_dim](int row) { return row < left ? rows + row * d : nullptr; };
+    }
+
+    /// Behind the last key a copy of nothing, so that as many are under way as ever.
+    KVSCOPE_DEVICE void copy_keys(int t, int64_t key, int64_t end, Shared& shared) const {
+        if (key < end) Product::copy_rows(t, kKeys, problem.head_dim, shared.keys, rows_of(problem.k, key, end));
+        commit_copies();
+    }
+
+    /// And how often each key counts.
+    KVSCOPE_DEVICE void copy_values(int t, int64_t key, int64_t end, Shared& shared) const {
+        if (key < end) {
+            Product::copy_rows(t, kKeys, problem.head_dim, shared.values, rows_of(problem.v, key, end));
+            for (int j = t; j < kKeys; j += Block::kThreads)
+                shared.counts[j] = problem.cardinality && key + j < end ? problem.cardinality[key + j] : 1.0f;
+        }
+        commit_copies();
     }
 
     /// Scores to weights 2^(score - largest), and what was summed before to the same scale.
@@ -247,7 +264,6 @@ struct PrefillTile {
         block.join_lanes(largest, 1, Most{});
         block.join_lanes(largest, 2, Most{});
         block.registers([&](int t) { rescale(t, largest[t], threads[t], shared); });
-        if constexpr (!Shape::kIsBf16) block.threads([](int) {});
     }
 
     KVSCOPE_DEVICE static void rescale(int t, const Numbers<float, 2>& largest, Thread& own, Shared& shared) {
@@ -366,7 +382,11 @@ struct PrefillTile {
     }
     KVSCOPE_DEVICE static void store_pair(bf16* to, float low, float high) {
         const uint32_t pair = pair_of(low, high);
-        memcpy(to, &pair, sizeof pair);
+#ifdef __CUDACC__
+        *reinterpret_cast<uint32_t*>(to) = pair;
+#else
+        std::memcpy(static_cast<void*>(to), &pair, sizeof pair);
+#endif
     }
 };
 
@@ -405,17 +425,22 @@ struct ColumnTile {
             static_cast<const T*>(problem.k) + kv_head * problem.kv_head_stride + int64_t{first_key} * problem.head_dim;
         Own<Block, Thread> threads;
         Sums sums;
-        block.threads([&](int t) {
-            Product::read_rows(t, kKeys, problem.head_dim, shared.keys, [&](int row) -> const T* {
+        block.registers([&](int t) {
+            Product::copy_rows(t, kKeys, problem.head_dim, shared.keys, [&](int row) -> const T* {
                 return row < n_keys ? rows + int64_t{row} * problem.head_dim : nullptr;
             });
+            commit_copies();
             sums[t] = {};
             threads[t].few = {};
         });
         int waiting = 0;
         for (int64_t query = most<int64_t>(0, first_key - problem.q_begin) / kRows * kRows;
              query < problem.n_queries && first_key_of(problem, query) < first_key + n_keys; query += kRows) {
-            block.threads([&](int t) { read_queries(t, query, shared); });
+            block.threads([&](int t) {
+                copy_queries(t, query, shared);
+                commit_copies();
+                wait_for_copies<0>();
+            });
             Product::multiply_keys(block, shared.queries, shared.keys,
                                    [&](int t) -> typename Product::Scores& { return threads[t].scores; });
             block.threads([&](int t) { add_weights(t, query, threads[t]); });
@@ -424,12 +449,13 @@ struct ColumnTile {
                 waiting = 0;
             }
         }
+        block.registers([](int) { wait_for_copies<0>(); });  // of the keys, where no query sees any
         flush(block, threads, sums);
         write(block, sums, shared);
     }
 
-    KVSCOPE_DEVICE void read_queries(int t, int64_t first, Shared& shared) const {
-        Product::read_rows(t, kRows, problem.head_dim, shared.queries, [&](int row) -> const T* {
+    KVSCOPE_DEVICE void copy_queries(int t, int64_t first, Shared& shared) const {
+        Product::copy_rows(t, kRows, problem.head_dim, shared.queries, [&](int row) -> const T* {
             if (first + row >= problem.n_queries) return nullptr;
             return static_cast<const T*>(problem.q) + (first + row) * problem.q_token_stride +
                    int64_t{head} * problem.head_dim;

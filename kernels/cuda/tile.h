@@ -210,6 +210,38 @@ KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
 #endif
 }
 
+/// Begins a copy of the 16 bytes at `from` to shared memory; of nullptr: zeros. commit_copies closes what was begun
+/// since the last one, and wait_for_copies<n> waits until all but the last n of a thread's closed ones are there;
+/// others see them behind a barrier.
+template <class T>
+KVSCOPE_DEVICE void begin_copy(T* to, const T* from) {
+#ifdef __CUDACC__
+    const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+    const int bytes = from != nullptr ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
+                 "r"(bytes)
+                 : "memory");
+#else
+    if (from != nullptr)
+        std::memcpy(to, from, 16);
+    else
+        std::memset(static_cast<void*>(to), 0, 16);
+#endif
+}
+
+KVSCOPE_DEVICE void commit_copies() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int n>
+KVSCOPE_DEVICE void wait_for_copies() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
+#endif
+}
+
 /// Whether vectors of `width` elements, `stride` apart, can be read 16 bytes at a time.
 template <class T>
 inline bool is_aligned(const void* data, int64_t stride, int64_t width) {

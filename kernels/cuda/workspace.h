@@ -41,7 +41,7 @@ class Workspace {
     char* host_place() const { return device_ + host_begin_; }
 
  private:
-    char* device_ = nullptr;
+    char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  // no memory, and no null that offsets are added to
     size_t bytes_ = 0, host_begin_ = 0;
     std::vector<char> host_;
 };

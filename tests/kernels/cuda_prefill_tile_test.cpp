@@ -108,7 +108,8 @@ struct Case {
         p.q = q.data();
         p.k = k.data();
         p.v = v.data();
-        p.q_token_stride = p.out_token_stride = width(sizes);
+        p.q_token_stride = width(sizes);
+        p.out_token_stride = width(sizes) - 6;
         p.kv_head_stride = (n_keys() + 2) * sizes.head_dim;
         p.cardinality = cardinality.empty() ? nullptr : cardinality.data();
         p.out = out.data();
