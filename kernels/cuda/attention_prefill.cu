@@ -64,6 +64,7 @@ auto of_kind(const PrefillAttention& problem, const Body& body) {
     const int d = PrefillPlan::padded(problem.head_dim);
     const auto of_size = [&]<class T>(T) {
         if (d == 64) return body.template operator()<T, 64>();
+        if (d == 96) return body.template operator()<T, 96>();
         if (d == 128) return body.template operator()<T, 128>();
         return body.template operator()<T, 256>();
     };

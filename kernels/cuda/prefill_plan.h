@@ -19,7 +19,7 @@ struct PrefillPlan {
     size_t n_sums = 0;
 
     /// The head size that the kernels are compiled for.
-    static int padded(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : 256; }
+    static int padded(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 96 ? 96 : head_dim <= 128 ? 128 : 256; }
 
     /// Why the problem cannot be worked on; empty where it can.
     static std::string reason_against(const PrefillAttention& p) {

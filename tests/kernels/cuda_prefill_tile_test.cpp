@@ -51,6 +51,8 @@ void prefill_emulated(std::span<const PrefillAttention> problems, bool backwards
     switch (cuda::PrefillPlan::padded(problems.front().head_dim)) {
         case 64:
             return prefill_emulated<T, 64>(problems, backwards);
+        case 96:
+            return prefill_emulated<T, 96>(problems, backwards);
         case 128:
             return prefill_emulated<T, 128>(problems, backwards);
         default:
@@ -123,6 +125,7 @@ const std::vector<Sizes> kSizes = {
     {1, 1, 64, 0, 1},
     {3, 1, 64, 0, 70},
     {8, 2, 80, 5, 40},
+    {2, 1, 104, 70, 30},
     {4, 4, 128, 0, 65},
     {8, 1, 128, 130, 17},
     {2, 1, 256, 3, 50},
