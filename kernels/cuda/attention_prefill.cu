@@ -89,7 +89,7 @@ KVSCOPE_CUDA_EXPORT size_t kvscope_cuda_attention_prefill_workspace(const kvscop
                                                                     size_t n_problems) {
     using namespace kvscope::kernels;
     const std::span all(problems, n_problems);
-    if (all.empty()) return 0;
+    if (all.empty() || !cuda::reason_against(all).empty()) return 0;
     return cuda::of_kind(all.front(), [&]<class T, int D>() {
         cuda::Workspace workspace;
         cuda::plan_of<T, D>(all).place(workspace);

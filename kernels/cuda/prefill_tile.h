@@ -256,7 +256,7 @@ struct PrefillTile {
                 for (int e = 0; e < 4; ++e) {
                     const int at = first + n * 8 + 2 * (t % 4) + e % 2;
                     const bool seen = at >= own.low[e / 2] && at <= own.high[e / 2];
-                    own.scores[n][e] = seen ? own.scores[n][e] * scale : kMasked;
+                    own.scores[n][e] = seen ? product_of(own.scores[n][e], scale) : kMasked;
                     largest[t][e / 2] = most(largest[t][e / 2], own.scores[n][e]);
                 }
             }
@@ -462,6 +462,7 @@ struct ColumnTile {
         });
     }
 
+    /// Logits are rounded as PrefillTile rounds them: the sums fit the largest logit.
     KVSCOPE_DEVICE void add_weights(int t, int64_t first, Thread& own) const {
         const float scale = problem.scale * kLog2E;
         KVSCOPE_UNROLL
@@ -477,7 +478,7 @@ struct ColumnTile {
                 for (int e = 0; e < 2; ++e) {
                     const int key = first_key + n * 8 + 2 * (t % 4) + e;
                     const float weight =
-                        power_of_two(own.scores[n][2 * i + e] * scale - of_query.largest) * of_query.total;
+                        power_of_two(product_of(own.scores[n][2 * i + e], scale) - of_query.largest) * of_query.total;
                     if (key >= low && key <= high) own.few[2 * n + e] += weight;
                 }
             }

@@ -47,7 +47,7 @@ struct WindowTile {
                 const int64_t position = p.n_tokens - p.window + first + i;
                 const bool seen = first + i < p.window && key < n_keys && key <= position &&
                                   (p.sliding_window == 0 || key > position - p.sliding_window);
-                out[t][i] = seen ? out[t][i] * scale : kMasked;
+                out[t][i] = seen ? product_of(out[t][i], scale) : kMasked;
             }
         });
     }
