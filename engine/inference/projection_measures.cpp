@@ -10,8 +10,7 @@
 
 #include "engine/files/parallel.h"
 #include "kernels/bf16.h"
-#include "kernels/cosine.h"
-#include "kernels/linear.h"
+#include "kernels/neighbour_products.h"
 
 namespace kvscope::engine {
 namespace {
@@ -46,17 +45,6 @@ double dot_of(const float* a, const float* b, int64_t n) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// Adds to sums (d) what each coordinate of neighbouring rows of z (n, d) contributes to their cosine.
-void add_contributions(const float* rows, int64_t n, int64_t d, double* sums) {
-    double before = std::sqrt(dot_of(rows, rows, d));
-    for (int64_t t = 1; t < n; ++t) {
-        const float *a = rows + (t - 1) * d, *b = rows + t * d;
-        const double now = std::sqrt(dot_of(b, b, d)), scale = before * now > 0 ? 1 / (before * now) : 0;
-        for (int64_t i = 0; i < d; ++i) sums[i] += scale * double{a[i]} * double{b[i]};
-        before = now;
-    }
-}
-
 /// d numbers of a contiguous (n, width) of bf16 or f32, from the one at `first` on, as f32.
 void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
     if (rows.scalar_type() == at::kBFloat16) {
@@ -66,12 +54,6 @@ void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
         std::copy_n(rows.const_data_ptr<float>() + first, d, to);
     }
 }
-
-/// A head's rows, some at a time: as numbers, and in the coordinates of its modes.
-struct Rows {
-    std::vector<float> numbers, coordinates;
-};
-constexpr int64_t rows_at_once = 512;
 
 /// Into [-1, 1], out of which rounding leads.
 float as_cosine(double mean) { return static_cast<float>(std::isnan(mean) ? mean : std::clamp(mean, -1.0, 1.0)); }
@@ -108,8 +90,7 @@ void ProjectionMeasures::begin_layer(int layer) {
     layer_ = layer;
     n_seen_ = 0;
     previous_ = at::Tensor();
-    cosines_.fill(0.0);
-    contributions_.assign(static_cast<size_t>(n_heads_ * d), 0.0);
+    neighbours_.assign(static_cast<size_t>(n_heads_ * d * d), 0.0);
     modes_.assign(static_cast<size_t>(n_heads_), at::Tensor());
     const at::Tensor weight = model_.weights().layers[static_cast<size_t>(layer)].qkv.numbers();
     checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
@@ -120,50 +101,20 @@ void ProjectionMeasures::begin_layer(int layer) {
 }
 
 void ProjectionMeasures::add(const at::Tensor& residual, const at::Tensor& qkv) {
-    const at::Tensor projected = model_.is_projected_plainly(layer_) ? qkv : model_.project_plainly(layer_, residual);
-    const at::Tensor rows = previous_.defined() ? at::cat({previous_, projected}) : projected;
-    if (rows.size(0) > 1) {
-        const int64_t d = model_.shape().head_dim;
-        size_t part = 0;
-        for (const Projection& projection : projections()) {
-            const auto column = static_cast<size_t>(projection.first_head * d);
-            const double mean = kernels::adjacent_cosine(
-                {.data = static_cast<const char*>(rows.const_data_ptr()) + column * kernels::size_of(model_.dtype()),
-                 .dtype = model_.dtype(),
-                 .n_heads = projection.n_heads,
-                 .n = rows.size(0),
-                 .d = d,
-                 .head_stride = d,
-                 .row_stride = rows.size(1)});
-            cosines_[part++] += mean * static_cast<double>((rows.size(0) - 1) * projection.n_heads);
-        }
-        add_modes(rows);
-    }
-    previous_ = projected.narrow(0, projected.size(0) - 1, 1).clone();
+    const at::Tensor rows = model_.is_projected_plainly(layer_) ? qkv : model_.project_plainly(layer_, residual);
+    const int64_t d = model_.shape().head_dim, n = rows.size(0);
+    kernels::neighbour_products({.dtype = model_.dtype(),
+                                 .n_heads = n_heads_,
+                                 .n = n,
+                                 .d = d,
+                                 .head_stride = d,
+                                 .row_stride = rows.size(1),
+                                 .vectors = rows.const_data_ptr(),
+                                 .before = previous_.defined() ? previous_.const_data_ptr() : nullptr,
+                                 .sums = neighbours_.data()});
+    previous_ = rows.select(0, n - 1).clone();
     keep_sample(qkv);
     n_seen_ += qkv.size(0);
-}
-
-/// Neighbours in the coordinates of each head's modes. An orthogonal change of coordinates leaves cosines as they are.
-void ProjectionMeasures::add_modes(const at::Tensor& rows) {
-    const int64_t d = model_.shape().head_dim, n = rows.size(0), width = rows.size(1);
-    checkpoint::parallel_for<Rows>(n_heads_, [&](int64_t head, Rows& some) {
-        some.numbers.resize(static_cast<size_t>(rows_at_once * d));
-        some.coordinates.resize(static_cast<size_t>(rows_at_once * d));
-        for (int64_t first = 0; first + 1 < n; first += rows_at_once - 1) {  // each neighbour once
-            const int64_t count = std::min(rows_at_once, n - first);
-            for (int64_t row = 0; row < count; ++row)
-                copy_numbers(rows, (first + row) * width + head * d, d, some.numbers.data() + row * d);
-            kernels::linear({.dtype = kernels::DType::f32,
-                             .n_rows = count,
-                             .in = d,
-                             .out = d,
-                             .x = some.numbers.data(),
-                             .weight = modes_[static_cast<size_t>(head)].const_data_ptr<float>(),
-                             .y = some.coordinates.data()});
-            add_contributions(some.coordinates.data(), count, d, contributions_.data() + head * d);
-        }
-    });
 }
 
 /// Unit vectors of the chosen tokens' keys and values among these rows.
@@ -190,13 +141,23 @@ void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
 void ProjectionMeasures::finish_layer() {
     const int64_t d = model_.shape().head_dim;
     const auto pairs = static_cast<double>(std::max<int64_t>(n_tokens_ - 1, 1));
-    size_t part = 0;
+    std::vector<double> contributions(static_cast<size_t>(n_heads_ * d));
+    checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
+        // A head's modes are an orthogonal change of coordinates, which leaves cosines as they are.
+        kernels::quadratic_forms(neighbours_.data() + head * d * d,
+                                 modes_[static_cast<size_t>(head)].const_data_ptr<float>(), d, d,
+                                 contributions.data() + head * d);
+    });
     for (const Projection& projection : projections()) {
-        projection.adjacent->push_back(
-            static_cast<float>(cosines_[part++] / (pairs * static_cast<double>(projection.n_heads))));
-        const auto first = static_cast<size_t>(projection.first_head * d);
-        for (size_t i = 0; i < static_cast<size_t>(projection.n_heads * d); ++i)
-            projection.modes->push_back(static_cast<float>(contributions_[first + i] / pairs));
+        double cosines = 0;
+        for (int64_t head = projection.first_head; head < projection.first_head + projection.n_heads; ++head) {
+            for (int64_t i = 0; i < d; ++i) {
+                cosines += neighbours_[static_cast<size_t>((head * d + i) * d + i)];
+                projection.modes->push_back(
+                    static_cast<float>(contributions[static_cast<size_t>(head * d + i)] / pairs));
+            }
+        }
+        projection.adjacent->push_back(as_cosine(cosines / (pairs * static_cast<double>(projection.n_heads))));
     }
     compare_heads(samples_[0].back(), record_.head_similarity_k);
     compare_heads(samples_[1].back(), record_.head_similarity_v);

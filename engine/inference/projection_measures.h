@@ -49,7 +49,6 @@ class ProjectionMeasures {
     };
 
     std::array<Projection, 3> projections() const;
-    void add_modes(const at::Tensor& rows);
     void keep_sample(const at::Tensor& qkv);
     void compare_heads(const std::vector<float>& sample, std::vector<float>& similarities) const;
     void compare_layers(const std::vector<std::vector<float>>& samples, std::vector<float>& similarities) const;
@@ -61,10 +60,9 @@ class ProjectionMeasures {
     std::vector<int64_t> sampled_;
     int layer_ = 0;
     int64_t n_seen_ = 0;
-    at::Tensor previous_;                ///< (1, (H + 2G) d) of the last token that was seen
-    std::vector<at::Tensor> modes_;      ///< (H + 2G) of (d, d) f32: row i is v_i, by falling eigenvalue
-    std::vector<double> contributions_;  ///< (H + 2G, d)
-    std::array<double, 3> cosines_{};
+    at::Tensor previous_;             ///< ((H + 2G) d) of the last token that was seen
+    std::vector<at::Tensor> modes_;   ///< (H + 2G) of (d, d) f32: row i is v_i, by falling eigenvalue
+    std::vector<double> neighbours_;  ///< (H + 2G, d, d): `kernels::neighbour_products` of the layer's tokens
     std::array<std::vector<std::vector<float>>, 2> samples_;  ///< keys, values: (layers so far) of (G, tokens, d)
 };
 

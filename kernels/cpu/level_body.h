@@ -5,6 +5,7 @@
 #include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/linear_body.h"
+#include "kernels/cpu/neighbour_products_body.h"
 #include "kernels/cpu/stored_numbers_body.h"
 #include "kernels/cpu/weight_blocks_body.h"
 
@@ -22,6 +23,7 @@ constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;
     using Elementwise = ElementwiseBody<Simd>;
     using Stored = StoredNumbersBody<Simd>;
+    using Neighbours = NeighbourProductsBody<Simd>;
     return {
         {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
         AttentionDecodeBody<Simd>::segment,
@@ -33,6 +35,8 @@ constexpr LevelKernels kernels_of_level() {
         Elementwise::divergence_of_logs,
         Stored::add_mapped,
         Stored::add_weighted,
+        Neighbours::scratch_bytes,
+        Neighbours::head,
         linear_kernel<LinearBody<Simd, F32Factors<Simd>>>(),
         linear_kernel<LinearBody<Simd, WidenedFactors<Simd>>>(),
         WeightBlocksBody<Simd>::template decode<float>,

@@ -8,6 +8,7 @@
 #include "kernels/cpu/attention_block.h"
 #include "kernels/cpu/linear_task.h"
 #include "kernels/log_softmax.h"
+#include "kernels/neighbour_products.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/stored_numbers.h"
@@ -48,6 +49,8 @@ struct LevelKernels {
     void (*add_mapped)(const StoredNumbers& numbers, const float* map, int columns, float* out);
     void (*add_weighted)(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
                          float* sums);
+    size_t (*neighbour_scratch_bytes)(int64_t d);
+    void (*neighbour_products)(const NeighbourProducts& problem, int64_t head, void* scratch);
     LinearKernel linear_f32, linear_bf16;
     /// Weights [begin, begin + count) of a row, multiples of 32 where the format has blocks.
     void (*decode_f32)(WeightFormat format, const void* row, int64_t begin, int64_t count, float* out);

@@ -13,16 +13,6 @@ using namespace kvscope::kernels;
 
 namespace {
 
-double plain_cosine(const float* a, const float* b, int64_t d) {
-    double ab = 0, aa = 0, bb = 0;
-    for (int64_t c = 0; c < d; ++c) {
-        ab += static_cast<double>(a[c]) * b[c];
-        aa += static_cast<double>(a[c]) * a[c];
-        bb += static_cast<double>(b[c]) * b[c];
-    }
-    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0.0;
-}
-
 std::vector<float> normal(size_t n, std::mt19937& random) {
     std::vector<float> values(n);
     for (float& value : values) value = std::normal_distribution<float>()(random);
@@ -38,37 +28,6 @@ TEST_CASE("cosine matrix by hand", "[cosine]") {
     CHECK(out == std::vector<float>{1, 0.6f, 0, -1, 0.6f, 1, 0, -0.6f, 0, 0, 1, 0, -1, -0.6f, 0, 1});
     CHECK(mean_off_diagonal(out.data(), 4) == Approx(2 * (0.6 - 1 - 0.6) / 12).margin(1e-8));
     CHECK(mean_off_diagonal(out.data(), 1) == 0.0);
-}
-
-TEST_CASE("adjacent cosine equals the plain loop in both types, layouts and at every SIMD level", "[cosine]") {
-    std::mt19937 random(2);
-    const int64_t heads = 3, n = 600, d = 48;
-    // Tokens of all heads interleaved, as a projection leaves them.
-    std::vector<float> f32 = normal(static_cast<size_t>(n * heads * d), random);
-    for (int64_t c = 0; c < d; ++c) f32[5 * heads * d + c] = 0.0f;  // one zero vector
-    std::vector<bf16> half;
-    for (float& value : f32) {
-        half.push_back(bf16_from_float(value));
-        value = to_float(half.back());
-    }
-    double expected = 0.0;
-    for (int64_t h = 0; h < heads; ++h) {
-        for (int64_t i = 0; i + 1 < n; ++i) {
-            expected += plain_cosine(f32.data() + (i * heads + h) * d, f32.data() + ((i + 1) * heads + h) * d, d);
-        }
-    }
-    expected /= static_cast<double>(heads * (n - 1));
-    for (SimdLevel level : {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512}) {
-        if (level > supported_simd_level()) continue;
-        const ForcedSimdLevel forced(level);
-        HeadVectors vectors{f32.data(), DType::f32, heads, n, d, d, heads * d};
-        CHECK(adjacent_cosine(vectors) == Approx(expected).margin(1e-6));
-        vectors.data = half.data();
-        vectors.dtype = DType::bf16;
-        CHECK(adjacent_cosine(vectors) == Approx(expected).margin(1e-6));
-    }
-    CHECK(std::isnan(adjacent_cosine({f32.data(), DType::f32, 1, 1, d, d, d})));
-    CHECK_THROWS_AS(adjacent_cosine({f32.data(), DType::f16, 1, 2, d, d, d}), std::invalid_argument);
 }
 
 TEST_CASE("query diversification", "[diversify_queries]") {

@@ -1,0 +1,122 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu/level_kernels.h"
+
+namespace kvscope::kernels {
+
+/// Each pair of neighbours has exactly one vector of odd number, its centre, and a product may be transposed: the sum
+/// of the products is that of e_c (e_{c-1} + e_{c+1})^T over the centres c, half as many as pairs. Some centres at a
+/// time, so that what is multiplied stays in the first-level cache.
+template <class Simd>
+struct NeighbourProductsBody {
+    using vec = typename Simd::vec;
+    static constexpr int W = Simd::W;
+    static constexpr int64_t kCentres = 32;
+    static constexpr int kRows = 4;                ///< of a tile of sums in registers
+    static constexpr int kVecs = W == 16 ? 4 : 2;  ///< a tile's row
+
+    static size_t scratch_bytes(int64_t d) {
+        const int64_t width = padded(d);
+        return static_cast<size_t>((2 * kCentres + 1 + kCentres + width) * width) * sizeof(float);
+    }
+
+    static void head(const NeighbourProducts& problem, int64_t head, void* scratch) {
+        if (problem.dtype == DType::bf16)
+            add_head<bf16>(problem, head, static_cast<float*>(scratch));
+        else
+            add_head<float>(problem, head, static_cast<float*>(scratch));
+    }
+
+ private:
+    static int64_t padded(int64_t d) { return (d + W - 1) / W * W; }
+
+    template <class T>
+    static void add_head(const NeighbourProducts& problem, int64_t head, float* scratch) {
+        const int64_t d = problem.d, width = padded(d);
+        float* const units = scratch;
+        float* const beside = units + (2 * kCentres + 1) * width;
+        float* const sums = beside + kCentres * width;
+        for (int64_t i = 0; i < width * width; ++i) sums[i] = 0.0f;
+        const auto* const rows = static_cast<const T*>(problem.vectors) + head * problem.head_stride;
+        const int64_t behind = problem.before != nullptr ? 1 : 0, n = problem.n + behind;
+        const auto vector = [&](int64_t i) {
+            return i < behind ? static_cast<const T*>(problem.before) + head * problem.head_stride
+                              : rows + (i - behind) * problem.row_stride;
+        };
+        for (int64_t first = 0; first + 1 < n; first += 2 * kCentres) {
+            const int64_t count = n - first < 2 * kCentres + 1 ? n - first : 2 * kCentres + 1;
+            for (int64_t i = 0; i < count; ++i) unit(vector(first + i), d, width, units + i * width);
+            const int64_t n_centres = count / 2;
+            for (int64_t k = 0; k < n_centres; ++k) {
+                const float* left = units + 2 * k * width;
+                const float* right = 2 * k + 2 < count ? left + 2 * width : nullptr;
+                for (int64_t c = 0; c < width; c += W)
+                    Simd::store(beside + k * width + c,
+                                right ? Simd::add(Simd::load(left + c), Simd::load(right + c)) : Simd::load(left + c));
+            }
+            multiply(units + width, beside, n_centres, width, sums);
+        }
+        double* const out = problem.sums + head * d * d;
+        for (int64_t a = 0; a < d; ++a)
+            for (int64_t b = 0; b < d; ++b) out[a * d + b] += static_cast<double>(sums[a * width + b]);
+    }
+
+    static vec load(const float* p) { return Simd::load(p); }
+    static vec load(const bf16* p) { return Simd::load_bf16(p); }
+
+    /// A vector of length 1, zeros behind it; NaN stays NaN.
+    template <class T>
+    static void unit(const T* from, int64_t d, int64_t width, float* to) {
+        vec squares = Simd::zero();
+        int64_t c = 0;
+        for (; c + W <= d; c += W) {
+            const vec x = load(from + c);
+            Simd::store(to + c, x);
+            squares = Simd::fma(x, x, squares);
+        }
+        float square = Simd::sum(squares);
+        for (; c < d; ++c) {
+            to[c] = to_float(from[c]);
+            square += to[c] * to[c];
+        }
+        for (; c < width; ++c) to[c] = 0.0f;
+        const vec scale = Simd::set1(square == 0.0f ? 0.0f : 1.0f / std::sqrt(square));
+        for (c = 0; c < width; c += W) Simd::store(to + c, Simd::mul(Simd::load(to + c), scale));
+    }
+
+    /// sums (width, width) += the sum over centres of centre x beside^T; centres lie two rows apart.
+    static void multiply(const float* centres, const float* beside, int64_t n, int64_t width, float* sums) {
+        for (int64_t row = 0; row < width; row += kRows) {
+            int64_t column = 0;
+            for (; column + kVecs * W <= width; column += kVecs * W)
+                tile<kVecs>(centres + row, beside + column, n, width, sums + row * width + column);
+            for (; column < width; column += W)
+                tile<1>(centres + row, beside + column, n, width, sums + row * width + column);
+        }
+    }
+
+    template <int n_vecs>
+    static void tile(const float* centres, const float* beside, int64_t n, int64_t width, float* sums) {
+        vec tile[kRows][n_vecs];
+        for (int r = 0; r < kRows; ++r)
+            for (int v = 0; v < n_vecs; ++v) tile[r][v] = Simd::load(sums + r * width + v * W);
+        for (int64_t k = 0; k < n; ++k) {
+            vec b[n_vecs];
+            for (int v = 0; v < n_vecs; ++v) b[v] = Simd::load(beside + k * width + v * W);
+            for (int r = 0; r < kRows; ++r) {
+                const vec a = Simd::set1(centres[2 * k * width + r]);
+                for (int v = 0; v < n_vecs; ++v) tile[r][v] = Simd::fma(a, b[v], tile[r][v]);
+            }
+        }
+        for (int r = 0; r < kRows; ++r)
+            for (int v = 0; v < n_vecs; ++v) Simd::store(sums + r * width + v * W, tile[r][v]);
+    }
+};
+
+}  // namespace kvscope::kernels
