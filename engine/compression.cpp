@@ -11,6 +11,7 @@
 #include "engine/inference/look_ahead.h"
 #include "engine/inference/measures.h"
 #include "engine/inference/prefill.h"
+#include "engine/inference/projection_modes.h"
 
 namespace kvscope::engine {
 namespace {
@@ -161,7 +162,16 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     classify(prompt, runs);
     const Tails tails(runs);
     const int window = options_.window;
-    const PrefillRequest request = request_for(prompt, runs, tails, window, record, live_prefill != nullptr, room);
+    PrefillRequest request = request_for(prompt, runs, tails, window, record, live_prefill != nullptr, room);
+    double recording = 0;
+    std::shared_ptr<const std::vector<float>> modes;
+    if (record) {
+        const Stopwatch watch;
+        modes = model_.memo()->get<std::vector<float>>(
+            "projection modes", [&] { return projection_modes(transformer(), model_.fingerprint(), progress_); });
+        request.modes = *modes;
+        recording += watch.seconds();
+    }
     std::unique_ptr<LivePrefill> kept;
     if (live_prefill)
         kept = std::make_unique<LivePrefill>(transformer().shape(), model_.fingerprint(),
@@ -172,7 +182,6 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         return !run->failed() && (run->looks_ahead() || run->awaits_answer());
     });
 
-    double recording = 0;
     const auto on_layer = [&](PrefillLayer& layer) {
         if (record) {
             const Stopwatch watch;

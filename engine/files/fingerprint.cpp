@@ -1,13 +1,11 @@
 #include "engine/files/fingerprint.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 
+#include "engine/files/cache_entry.h"
 #include "engine/files/file.h"
 #include "engine/files/parallel.h"
 #include "engine/files/sha256.h"
@@ -38,16 +36,6 @@ std::string hash_file(const fs::path& path) {
     return sha.hex_digest();
 }
 
-fs::path cache_folder() {
-    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
-        return fs::path(cache) / "kvscope" / "fingerprints";
-    }
-    if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
-        return fs::path(home) / ".cache" / "kvscope" / "fingerprints";
-    }
-    return {};
-}
-
 /// What must stay the same for a cached hash to hold. The time of the last status change is part of it because, unlike
 /// the modification time, no program can set it back.
 std::string file_identity(const fs::path& path) {
@@ -73,56 +61,22 @@ bool is_hex_digest(const std::string& text) {
     return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-class Cache {
- public:
-    explicit Cache(const std::string& identity) : identity_(std::string(scheme) + identity) {
-        const fs::path folder = cache_folder();
-        if (identity.empty() || folder.empty()) return;
-        Sha256 sha;
-        sha.update(identity_);
-        entry_ = folder / sha.hex_digest();
-    }
-
-    std::string find() const {
-        if (entry_.empty()) return {};
-        std::ifstream in(entry_, std::ios::binary);
-        std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-        if (content.size() != identity_.size() + 64 || content.compare(0, identity_.size(), identity_) != 0) return {};
-        const std::string digest = content.substr(identity_.size());
-        return is_hex_digest(digest) ? digest : std::string();
-    }
-
-    void store(const std::string& digest) const {
-        if (entry_.empty()) return;
-        std::error_code error;
-        fs::create_directories(entry_.parent_path(), error);
-        fs::path temporary = entry_;
-        temporary += "." + std::to_string(::getpid());
-        {
-            std::ofstream out(temporary, std::ios::binary);
-            out << identity_ << digest;
-            if (!out.flush()) {
-                out.close();
-                fs::remove(temporary, error);
-                return;
-            }
-        }
-        fs::rename(temporary, entry_, error);
-        if (error) fs::remove(temporary, error);
-    }
-
- private:
-    std::string identity_;
-    fs::path entry_;
-};
+/// Entries of the cache are named by the hash of what they go by.
+CacheEntry entry_of(const std::string& identity) {
+    const std::string whole = std::string(scheme) + identity;
+    Sha256 sha;
+    sha.update(whole);
+    return CacheEntry("fingerprints", sha.hex_digest(), whole);
+}
 
 std::string cached_file_hash(const fs::path& path) {
     const std::string identity = file_identity(path);
-    const Cache cache(identity);
-    if (std::string digest = cache.find(); !digest.empty()) return digest;
+    const CacheEntry entry = entry_of(identity);
+    if (const auto digest = identity.empty() ? std::nullopt : entry.find(64); digest && is_hex_digest(*digest))
+        return *digest;
     const bool cacheable = settled(path);
     const std::string digest = hash_file(path);
-    if (cacheable && file_identity(path) == identity) cache.store(digest);
+    if (cacheable && !identity.empty() && file_identity(path) == identity) entry.store(digest);
     return digest;
 }
 

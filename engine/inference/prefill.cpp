@@ -59,7 +59,8 @@ class Pass {
         std::vector<int64_t> positions(static_cast<size_t>(n_tokens_));
         std::iota(positions.begin(), positions.end(), int64_t{0});
         rotation_ = model.rotation(positions);
-        if (request.projections) measures_.emplace(model.on_processor(), n_tokens_, *request.projections);
+        if (request.projections)
+            measures_.emplace(model.on_processor(), n_tokens_, request.modes, *request.projections);
         if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
         if (request.needs.keys_before_rope)
             plain_ = DenseLayer::allocate(shape_, n_tokens_, model.scalar_type(), model.device());

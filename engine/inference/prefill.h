@@ -19,6 +19,7 @@ struct PrefillRequest {
     std::span<const int32_t> ids;                ///< (N), at least one
     policies::Needs needs;                       ///< the union over all runs
     trace::PromptRecord* projections = nullptr;  ///< receives what `ProjectionMeasures` measures; nullptr: nothing does
+    std::span<const float> modes;                ///< of the model's projections, as `ProjectionMeasures` takes them
     std::span<const Tail> tails;
     int n_layers = -1;       ///< stop after this many layers; -1: all
     int64_t room = 0;        ///< entries left free behind the prompt's in each layer's cache

@@ -1,14 +1,11 @@
 #include "engine/inference/projection_measures.h"
 
-#include <ATen/Functions.h>
-
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "engine/files/parallel.h"
+#include "engine/inference/projection_modes.h"
 #include "kernels/bf16.h"
 #include "kernels/neighbour_products.h"
 
@@ -16,24 +13,6 @@ namespace kvscope::engine {
 namespace {
 
 struct NoScratch {};
-
-/// Eigenvectors of W W^T by falling eigenvalue: row i of (d, d) f32 is the direction of y = x W^T that mode i makes.
-/// NaN where the weights have none. W: (d, hidden), of any type.
-at::Tensor modes_of_head(const at::Tensor& weight) {
-    const int64_t d = weight.size(0);
-    const at::Tensor numbers = weight.to(at::kDouble).contiguous();
-    using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    const Eigen::Map<const Rows> w(numbers.const_data_ptr<double>(), d, weight.size(1));
-    Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(d, d);
-    gram.selfadjointView<Eigen::Lower>().rankUpdate(w);
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram);
-    at::Tensor modes = at::full({d, d}, std::numeric_limits<float>::quiet_NaN(), at::kFloat);
-    if (solver.info() != Eigen::Success) return modes;
-    for (int64_t mode = 0; mode < d; ++mode)
-        for (int64_t c = 0; c < d; ++c)
-            modes.data_ptr<float>()[mode * d + c] = static_cast<float>(solver.eigenvectors()(c, d - 1 - mode));
-    return modes;
-}
 
 double dot_of(const float* a, const float* b, int64_t n) {
     // Four sums, so that one addition need not wait for the other.
@@ -67,10 +46,12 @@ std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most) {
     return positions;
 }
 
-ProjectionMeasures::ProjectionMeasures(const Transformer& model, int64_t n_tokens, trace::PromptRecord& record)
+ProjectionMeasures::ProjectionMeasures(const Transformer& model, int64_t n_tokens, std::span<const float> modes,
+                                       trace::PromptRecord& record)
     : model_(model),
       n_tokens_(n_tokens),
       record_(record),
+      all_modes_(modes),
       n_heads_(model.shape().n_heads + 2 * model.shape().n_kv_heads),
       sampled_(evenly_spaced_tokens(n_tokens, similarity_tokens)) {
     const auto layers = static_cast<size_t>(model.shape().n_layers);
@@ -91,11 +72,6 @@ void ProjectionMeasures::begin_layer(int layer) {
     n_seen_ = 0;
     previous_ = at::Tensor();
     neighbours_.assign(static_cast<size_t>(n_heads_ * d * d), 0.0);
-    modes_.assign(static_cast<size_t>(n_heads_), at::Tensor());
-    const at::Tensor weight = model_.weights().layers[static_cast<size_t>(layer)].qkv.numbers();
-    checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
-        modes_[static_cast<size_t>(head)] = modes_of_head(weight.narrow(0, head * d, d));
-    });
     const auto size = static_cast<size_t>(model_.shape().n_kv_heads * d) * sampled_.size();
     for (auto& samples : samples_) samples.emplace_back(size);
 }
@@ -141,11 +117,14 @@ void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
 void ProjectionMeasures::finish_layer() {
     const int64_t d = model_.shape().head_dim;
     const auto pairs = static_cast<double>(std::max<int64_t>(n_tokens_ - 1, 1));
+    const auto each = static_cast<size_t>(n_heads_ * d * d);
+    const std::vector<float> solved = all_modes_.empty() ? layer_modes(model_, layer_) : std::vector<float>();
+    const auto modes =
+        all_modes_.empty() ? std::span(solved) : all_modes_.subspan(static_cast<size_t>(layer_) * each, each);
     std::vector<double> contributions(static_cast<size_t>(n_heads_ * d));
     checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
         // A head's modes are an orthogonal change of coordinates, which leaves cosines as they are.
-        kernels::quadratic_forms(neighbours_.data() + head * d * d,
-                                 modes_[static_cast<size_t>(head)].const_data_ptr<float>(), d, d,
+        kernels::quadratic_forms(neighbours_.data() + head * d * d, modes.data() + head * d * d, d, d,
                                  contributions.data() + head * d);
     });
     for (const Projection& projection : projections()) {

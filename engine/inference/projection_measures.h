@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/model/transformer.h"
@@ -33,8 +34,12 @@ std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 class ProjectionMeasures {
  public:
     /// @param n_tokens N, of the prompt that is read
+    /// @param modes    of all layers, (L, H + 2G, d, d) as `projection_modes` has them, which live as long as this;
+    /// empty:
+    ///                 each layer's are worked out
     /// @param record   receives the measures; lives as long as this
-    ProjectionMeasures(const Transformer& model, int64_t n_tokens, trace::PromptRecord& record);
+    ProjectionMeasures(const Transformer& model, int64_t n_tokens, std::span<const float> modes,
+                       trace::PromptRecord& record);
 
     void begin_layer(int layer);
     /// The next tokens: their residual stream before the layer, (n, hidden) f32, and what `Transformer::project` made
@@ -56,12 +61,12 @@ class ProjectionMeasures {
     const Transformer& model_;
     int64_t n_tokens_;
     trace::PromptRecord& record_;
+    std::span<const float> all_modes_;
     int64_t n_heads_;  ///< H + 2G
     std::vector<int64_t> sampled_;
     int layer_ = 0;
     int64_t n_seen_ = 0;
     at::Tensor previous_;             ///< ((H + 2G) d) of the last token that was seen
-    std::vector<at::Tensor> modes_;   ///< (H + 2G) of (d, d) f32: row i is v_i, by falling eigenvalue
     std::vector<double> neighbours_;  ///< (H + 2G, d, d): `kernels::neighbour_products` of the layer's tokens
     std::array<std::vector<std::vector<float>>, 2> samples_;  ///< keys, values: (layers so far) of (G, tokens, d)
 };

@@ -5,8 +5,10 @@
 #include <string_view>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/files/cache_entry.h"
 #include "engine/files/sha256.h"
 #include "tests/checkpoint/model_files.h"
+#include "tests/own_cache.h"
 
 using namespace kvscope::checkpoint;
 using namespace kvscope::checkpoint::testing;
@@ -19,28 +21,10 @@ std::string sha(const std::string& text, size_t piece) {
     return hash.hex_digest();
 }
 
-/// Keeps the cache of the person who runs the tests out of them.
-class OwnCache {
- public:
-    OwnCache() {
-        const char* now = std::getenv("XDG_CACHE_HOME");
-        if (now != nullptr) before_ = now;
-        had_one_ = now != nullptr;
-        ::setenv("XDG_CACHE_HOME", static_cast<const fs::path&>(folder_).c_str(), 1);
-    }
-    ~OwnCache() {
-        if (had_one_) {
-            ::setenv("XDG_CACHE_HOME", before_.c_str(), 1);
-        } else {
-            ::unsetenv("XDG_CACHE_HOME");
-        }
-    }
-    fs::path entries() const { return folder_ / "kvscope/fingerprints"; }
-
- private:
-    TemporaryFolder folder_;
-    std::string before_;
-    bool had_one_ = false;
+struct OwnCache {
+    TemporaryFolder folder;
+    kvscope::testing::OwnCache cache{folder};
+    fs::path entries() const { return folder / "kvscope/fingerprints"; }
 };
 
 }  // namespace
@@ -101,10 +85,14 @@ TEST_CASE("the cache is used for files that have settled, and a damaged entry is
     if (cached) {  // a file checked out in this very second is not cached
         const fs::path entry = fs::directory_iterator(cache.entries())->path();
         const std::string content = read_file(entry);
+        const size_t n = std::stoul(content), begin = content.find('\n') + 1;
+        const std::string identity = content.substr(begin, n);
+        CacheEntry("fingerprints", entry.filename(), identity).store(std::string(64, 'a'));
+        CHECK(fingerprint_files({settled}, "") != expected);  // the entry is what is told
         std::string other = content;
         other.back() = other.back() == '0' ? '1' : '0';
         write_file(entry, other);
-        CHECK(fingerprint_files({settled}, "") != expected);
+        CHECK(fingerprint_files({settled}, "") == expected);
         for (const std::string& damaged : {std::string(), content.substr(1), std::string(content.size(), 'z')}) {
             write_file(entry, damaged);
             CHECK(fingerprint_files({settled}, "") == expected);
