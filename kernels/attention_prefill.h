@@ -27,12 +27,12 @@ struct PrefillAttention {
     const void* q = nullptr;     ///< (n_queries, H, d); heads are contiguous
     int64_t q_token_stride = 0;  ///< elements between tokens; at least H * d
     const void* k = nullptr;     ///< (G, >= q_begin + n_queries, d), post-RoPE
-    const void* v = nullptr;
+    const void* v = nullptr;     ///< unused without `out`
     int64_t kv_head_stride = 0;  ///< elements between KV heads, of k and v alike
     /// (q_begin + n_queries) tokens that each entry stands for, the same of all heads:
     /// out = sum exp(e_j) v_j / sum n_j exp(e_j). nullptr: 1 each, bit by bit the same as ones.
     const float* cardinality = nullptr;
-    void* out = nullptr;  ///< (n_queries, H, d); must not overlap q
+    void* out = nullptr;  ///< (n_queries, H, d); must not overlap q; nullptr: the column sums alone are wanted
     int64_t out_token_stride = 0;
 
     /// (H, column_stride): adds to each key the softmax weights n_j exp(e_j) / sum n exp(e) summed over this chunk's

@@ -176,13 +176,8 @@ class Pass {
             recording_seconds_ += seconds_since(start);
         }
 
-        // Of the last layer only the last token's output is used: without sums nothing else need be attended.
-        const bool is_last = layer == shape_.n_layers - 1;
-        if (is_last && !sums_.defined()) {
-            if (begin + n < n_tokens_) return;
-            const at::Tensor out = attend(model_, layer, qkv, dense, {.row = n - 1, .n = 1, .first = n_tokens_ - 1});
-            at::Tensor last = residual.narrow(0, n - 1, 1);
-            model_.finish_layer(layer, out, last);
+        if (layer == shape_.n_layers - 1) {
+            finish_last_layer(qkv, begin, dense);
             return;
         }
         const at::Tensor out = attend(model_, layer, qkv, dense,
@@ -199,6 +194,25 @@ class Pass {
         if (!sums_.defined()) return;
         const at::Tensor here = sums_.cpu();
         sums_f32_.assign(here.const_data_ptr<double>(), here.const_data_ptr<double>() + here.numel());
+    }
+
+    /// Of the last layer only the last token's output is used, and all tokens' sums where these are wanted.
+    void finish_last_layer(const at::Tensor& qkv, int64_t begin, const DenseLayer& dense) {
+        const int layer = shape_.n_layers - 1;
+        const int64_t n = qkv.size(0);
+        const bool ends = begin + n == n_tokens_;
+        if (!ends && !sums_.defined()) return;
+        const int64_t row = sums_.defined() ? 0 : n - 1;
+        const at::Tensor out = attend(model_, layer, qkv, dense,
+                                      {.row = row,
+                                       .n = n - row,
+                                       .first = begin + row,
+                                       .sums = sums_.defined() ? sums_.data_ptr<double>() : nullptr,
+                                       .sums_stride = n_tokens_,
+                                       .sums_alone = !ends});
+        if (!ends) return;
+        at::Tensor last = last_residual();
+        model_.finish_layer(layer, out.narrow(0, n - 1 - row, 1), last);
     }
 
     /// What `Transformer::project` multiplies by the weights, not rounded to the model's type.

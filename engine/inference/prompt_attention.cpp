@@ -10,7 +10,8 @@ at::Tensor attend(const Transformer& model, int layer, const at::Tensor& qkv, co
                   const PromptAttention& tokens) {
     const auto shape = model.shape();
     const int64_t width = int64_t{shape.n_heads} * shape.head_dim;
-    at::Tensor out = at::empty({tokens.n, width}, qkv.options());
+    at::Tensor out;
+    if (!tokens.sums_alone) out = at::empty({tokens.n, width}, qkv.options());
     const kernels::PrefillAttention problem{
         .dtype = model.dtype(),
         .n_heads = shape.n_heads,
@@ -26,7 +27,7 @@ at::Tensor attend(const Transformer& model, int layer, const at::Tensor& qkv, co
         .k = dense.keys.const_data_ptr(),
         .v = dense.values.const_data_ptr(),
         .kv_head_stride = dense.capacity() * shape.head_dim,
-        .out = out.data_ptr(),
+        .out = tokens.sums_alone ? nullptr : out.data_ptr(),
         .out_token_stride = width,
         .column_sums = tokens.sums,
         .column_stride = tokens.sums_stride};

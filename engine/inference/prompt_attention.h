@@ -16,10 +16,11 @@ struct PromptAttention {
     int64_t first = 0;       ///< the entry of the layer's cache that is the first token's own
     double* sums = nullptr;  ///< (H, sums_stride) the weights are added to; nullptr: not asked for
     int64_t sums_stride = 0;
+    bool sums_alone = false;  ///< the attention's own result is not wanted
 };
 
 /// @param qkv rotated queries, keys and values (…, (H + 2G) d)
-/// @returns (n, H d), before the output projection
+/// @returns (n, H d), before the output projection; undefined where the sums alone are wanted
 at::Tensor attend(const Transformer& model, int layer, const at::Tensor& qkv, const DenseLayer& dense,
                   const PromptAttention& tokens);
 

@@ -35,9 +35,10 @@ void check(const PrefillAttention& problem) {
         require(problem.first_keys[i] >= (i > 0 ? problem.first_keys[i - 1] : 0) &&
                     problem.first_keys[i] <= problem.q_begin + i,
                 "first_keys fall, or hide a query's own key");
-    require(problem.q && problem.k && problem.v && problem.out, "q, k, v or out is null");
+    require(problem.q && problem.k, "q or k is null");
+    require(problem.out ? problem.v != nullptr : problem.column_sums != nullptr, "v is null, or nothing is wanted");
     const int64_t width = int64_t{problem.n_heads} * problem.head_dim;
-    require(problem.q_token_stride >= width && problem.out_token_stride >= width,
+    require(problem.q_token_stride >= width && (!problem.out || problem.out_token_stride >= width),
             "the stride between tokens is smaller than a token");
     require(
         problem.n_kv_heads == 1 || problem.kv_head_stride >= (problem.q_begin + problem.n_queries) * problem.head_dim,
@@ -77,9 +78,10 @@ AttentionBlock block_of(const Task& task) {
     block.q_token_stride = problem.q_token_stride;
     block.q_head_stride = problem.head_dim;
     block.k = at(problem.k, task.kv_head * problem.kv_head_stride);
-    block.v = at(problem.v, task.kv_head * problem.kv_head_stride);
+    if (problem.out != nullptr) block.v = at(problem.v, task.kv_head * problem.kv_head_stride);
     block.cardinality = problem.cardinality;
-    block.out = const_cast<char*>(at(problem.out, task.first_query * problem.out_token_stride + head));
+    if (problem.out != nullptr)
+        block.out = const_cast<char*>(at(problem.out, task.first_query * problem.out_token_stride + head));
     block.out_token_stride = problem.out_token_stride;
     block.out_head_stride = problem.head_dim;
     return block;

@@ -269,6 +269,23 @@ TEMPLATE_TEST_CASE("attention_prefill does not depend on chunks or threads", "",
         }
 }
 
+TEMPLATE_TEST_CASE("attention_prefill's sums are the same where nothing else is wanted", "", float, bf16) {
+    for (const SimdLevel level : levels())
+        for (const Sizes& sizes : {Sizes{9, 3, 64, 330}, Sizes{2, 2, 32, 300, 100}}) {
+            INFO(name_of(level) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            const Case<TestType> problem(sizes);
+            std::vector<double> sums, alone(static_cast<size_t>(sizes.n_heads * sizes.n_tokens));
+            std::vector<TestType> out = problem.run(sizes.n_tokens, &sums);
+            PrefillAttention p = problem.problem(0, sizes.n_tokens, out);
+            p.v = p.out = nullptr;
+            p.column_sums = alone.data();
+            p.column_stride = sizes.n_tokens;
+            attention_prefill(p);
+            CHECK(same_bits(alone, sums));
+        }
+}
+
 TEST_CASE("attention_prefill's sums without keeping the weights of a long prompt") {
     // A few queries at the end of many keys: the weights do not fit and are computed a second time.
     const int64_t n = 40000, n_queries = 5;
@@ -321,6 +338,8 @@ TEST_CASE("attention_prefill refuses what contradicts itself") {
     refused([](PrefillAttention& p) { p.head_dim = 15; });
     refused([](PrefillAttention& p) { p.scale = 0; });
     refused([](PrefillAttention& p) { p.q = nullptr; });
+    refused([](PrefillAttention& p) { p.v = nullptr; });
+    refused([](PrefillAttention& p) { p.out = nullptr; });
     refused([](PrefillAttention& p) { p.q_token_stride = 63; });
     refused([](PrefillAttention& p) { p.kv_head_stride = 127; });
     refused([](PrefillAttention& p) { p.sliding_window = -1; });
