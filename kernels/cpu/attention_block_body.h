@@ -83,8 +83,8 @@ struct AttentionBlockBody {
             corrections = place(L);
             references = place(columns ? static_cast<size_t>(panels(n_keys) * L) : 0);
             k_panel = place(static_cast<size_t>(kPanel * head_dim));
-            v_panel = place(static_cast<size_t>(kPanel * head_dim));
             const bool whole = columns && keeps_weights(n_keys);
+            v_panel = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * head_dim));
             weights = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * L));
             p = place(static_cast<size_t>(kPanel * L));
             total = at;
@@ -110,6 +110,7 @@ struct AttentionBlockBody {
         Layout layout;
         char* scratch;
         int64_t n_vectors;
+        int64_t values_packed = 0;  ///< up to this key, where lane groups go through all keys one after the other
 
         float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
         elem* q(int64_t g) const { return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L; }
@@ -139,8 +140,8 @@ struct AttentionBlockBody {
     static void compute(const AttentionBlock& block, void* scratch) {
         const int64_t n_vectors = (block.n_queries + W - 1) / W * block.group;
         const int64_t n_groups = (n_vectors + 2) / 3;
-        const State state{block, Layout(n_groups, block.head_dim, block.key_end, block.column_sums != nullptr),
-                          static_cast<char*>(scratch), n_vectors};
+        State state{block, Layout(n_groups, block.head_dim, block.key_end, block.column_sums != nullptr),
+                    static_cast<char*>(scratch), n_vectors};
         for (int64_t g = 0; g < n_groups; ++g) begin_group(state, g);
         if (block.column_sums == nullptr) {
             attend(state, 0, n_groups);
@@ -216,25 +217,35 @@ struct AttentionBlockBody {
         }
     }
 
-    static Panel value_panel(const State& state, int64_t begin, int64_t count) {
+    /// Whether every panel has a place of its own, for all lane groups: for the weights and the packed values.
+    static bool keeps_panels(const State& state) {
+        return state.block.column_sums != nullptr && keeps_weights(state.block.key_end);
+    }
+
+    static Panel value_panel(State& state, int64_t begin, int64_t count) {
         const AttentionBlock& block = state.block;
         const int64_t d = block.head_dim;
-        if constexpr (Products::wants_packed_bf16) {
-            elem* panel = reinterpret_cast<elem*>(state.at(state.layout.v_panel));
-            Products::interleave(static_cast<const bf16*>(block.v) + begin * d, count, d, panel);
-            return {panel, d};
-        } else {
-            if (block.kv_dtype == DType::f32) return {static_cast<const float*>(block.v) + begin * d, d};
-            float* panel = state.at(state.layout.v_panel);
-            widen(static_cast<const bf16*>(block.v) + begin * d, panel, count * d);
-            return {panel, d};
+        if (block.kv_dtype == DType::f32 && !Products::wants_packed_bf16)
+            return {reinterpret_cast<const elem*>(block.v) + begin * d, d};
+        elem* panel = reinterpret_cast<elem*>(state.at(state.layout.v_panel));
+        if (keeps_panels(state)) {
+            panel += begin / Products::per_step * d;
+            if (begin < state.values_packed) return {panel, d};
+            count = block.key_end - begin < kPanel ? block.key_end - begin : kPanel;
+            state.values_packed = begin + count;
         }
+        const bf16* from = static_cast<const bf16*>(block.v) + begin * d;
+        if constexpr (Products::wants_packed_bf16)
+            Products::interleave(from, count, d, panel);
+        else
+            widen(from, panel, count * d);
+        return {panel, d};
     }
 
     // ---- attention -------------------------------------------------------------------------------------------------
 
     /// Lane groups [from, to) over all their keys.
-    static void attend(const State& state, int64_t from, int64_t to) {
+    static void attend(State& state, int64_t from, int64_t to) {
         const int64_t begin = state.key_begin(from), end = state.key_end(to - 1);
         for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {
             const int64_t panel_end = panel + kPanel < end ? panel + kPanel : end;
@@ -250,8 +261,7 @@ struct AttentionBlockBody {
     }
 
     static float* weights_of(const State& state, int64_t panel) {
-        const bool whole = state.block.column_sums != nullptr && keeps_weights(state.block.key_end);
-        return state.at(state.layout.weights) + (whole ? panel * L : 0);
+        return state.at(state.layout.weights) + (keeps_panels(state) ? panel * L : 0);
     }
 
     static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
@@ -515,7 +525,8 @@ struct AttentionBlockBody {
         const int64_t begin = state.key_begin(g), end = state.key_end(g);
         const bool kept = keeps_weights(block.key_end);
         const vec c = Simd::set1(block.scale * 1.4426950408889634f);
-        for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {
+        // Backwards: what was written last is still in the second-level cache.
+        for (int64_t panel = (end - 1) / kPanel * kPanel; panel + kPanel > begin; panel -= kPanel) {
             const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
             float* weights = weights_of(state, panel);
             vec factor[3];

@@ -89,12 +89,26 @@ struct PairProducts {
         _mm512_storeu_si512(p, _mm512_permutex2var_epi16(low, upper_words, high));
     }
 
+    /// Picks the elements first … first + 15 of two vectors in turn.
+    static __m512i pairs_from(int first) {
+        const __m512i both = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
+                                              6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+        return _mm512_add_epi16(both, _mm512_set1_epi16(static_cast<short>(first)));
+    }
+
     /// (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows; a missing last row counts as zeros.
     static void interleave(const bf16* rows, int64_t count, int64_t d, elem* out) {
         for (int64_t row = 0; row < count; row += 2) {
             const bf16* a = rows + row * d;
             const bool paired = row + 1 < count;
-            for (int64_t c = 0; c < d; c += 16) {
+            int64_t c = 0;
+            for (; paired && c + 32 <= d; c += 32) {
+                const __m512i low = _mm512_loadu_si512(a + c), high = _mm512_loadu_si512(a + d + c);
+                uint32_t* to = out + row / 2 * d + c;
+                _mm512_storeu_si512(to, _mm512_permutex2var_epi16(low, pairs_from(0), high));
+                _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(low, pairs_from(16), high));
+            }
+            for (; c < d; c += 16) {
                 const __mmask16 inside = d - c < 16 ? static_cast<__mmask16>((1u << (d - c)) - 1) : __mmask16{0xffff};
                 const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(inside, a + c));
                 const __mmask16 upper = paired ? inside : __mmask16{0};
