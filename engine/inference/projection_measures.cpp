@@ -7,22 +7,13 @@
 #include "engine/files/parallel.h"
 #include "engine/inference/projection_modes.h"
 #include "kernels/bf16.h"
+#include "kernels/cosine.h"
 #include "kernels/neighbour_products.h"
 
 namespace kvscope::engine {
 namespace {
 
 struct NoScratch {};
-
-double dot_of(const float* a, const float* b, int64_t n) {
-    // Four sums, so that one addition need not wait for the other.
-    double sums[4] = {};
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int64_t k = 0; k < 4; ++k) sums[k] += double{a[i + k]} * double{b[i + k]};
-    for (; i < n; ++i) sums[0] += double{a[i]} * double{b[i]};
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
 
 /// d numbers of a contiguous (n, width) of bf16 or f32, from the one at `first` on, as f32.
 void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
@@ -106,7 +97,7 @@ void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
                 copy_numbers(qkv, row * qkv.size(1) + (h + part * g + head) * d, d, numbers.data());
                 const float* from = numbers.data();
                 float* to = samples_[static_cast<size_t>(part)].back().data() + (head * m + i) * d;
-                const double length = std::sqrt(dot_of(from, from, d));
+                const double length = std::sqrt(kernels::dot(from, from, d));
                 for (int64_t c = 0; c < d; ++c)
                     to[c] = length > 0 || std::isnan(length) ? static_cast<float>(double{from[c]} / length) : 0.0f;
             }
@@ -151,7 +142,7 @@ void ProjectionMeasures::compare_heads(const std::vector<float>& sample, std::ve
     similarities.resize(begin + static_cast<size_t>(g * g));
     for (int64_t a = 0; a < g; ++a)
         for (int64_t b = 0; b <= a; ++b) {
-            const double sum = dot_of(sample.data() + a * each, sample.data() + b * each, each);
+            const double sum = kernels::dot(sample.data() + a * each, sample.data() + b * each, each);
             const float mean = as_cosine(sum / static_cast<double>(sampled_.size()));
             similarities[begin + static_cast<size_t>(a * g + b)] = mean;
             similarities[begin + static_cast<size_t>(b * g + a)] = mean;
@@ -165,7 +156,8 @@ void ProjectionMeasures::compare_layers(const std::vector<std::vector<float>>& s
     const auto vectors = static_cast<double>(sampled_.size()) * model_.shape().n_kv_heads;
     checkpoint::parallel_for<NoScratch>(newest + 1, [&](int64_t other, NoScratch&) {
         const auto& a = samples[static_cast<size_t>(other)];
-        const float mean = as_cosine(dot_of(a.data(), samples.back().data(), static_cast<int64_t>(a.size())) / vectors);
+        const float mean =
+            as_cosine(kernels::dot(a.data(), samples.back().data(), static_cast<int64_t>(a.size())) / vectors);
         similarities[static_cast<size_t>(newest * n_layers + other)] = mean;
         similarities[static_cast<size_t>(other * n_layers + newest)] = mean;
     });

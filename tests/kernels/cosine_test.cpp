@@ -30,6 +30,20 @@ TEST_CASE("cosine matrix by hand", "[cosine]") {
     CHECK(mean_off_diagonal(out.data(), 1) == 0.0);
 }
 
+TEST_CASE("dot equals the plain loop at every SIMD level", "[cosine]") {
+    std::mt19937 random(5);
+    for (const size_t n : {0, 1, 7, 16, 64, 1003}) {
+        const std::vector<float> a = normal(n, random), b = normal(n, random);
+        double expected = 0;
+        for (size_t i = 0; i < n; ++i) expected += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+        for (const SimdLevel level : {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512}) {
+            if (level > supported_simd_level()) continue;
+            const ForcedSimdLevel forced(level);
+            CHECK(dot(a.data(), b.data(), static_cast<int64_t>(n)) == Approx(expected).margin(1e-12));
+        }
+    }
+}
+
 TEST_CASE("query diversification", "[diversify_queries]") {
     SECTION("by hand: the mean points along x, so only y grows") {
         const std::vector<float> queries{2, 1, 4, -1};
