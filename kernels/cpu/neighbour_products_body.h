@@ -18,6 +18,7 @@ struct NeighbourProductsBody {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
     static constexpr int64_t kCentres = 32;
+    static constexpr int64_t kAhead = 16;          ///< rows that are called in early
     static constexpr int kRows = 4;                ///< of a tile of sums in registers
     static constexpr int kVecs = W == 16 ? 4 : 2;  ///< a tile's row
 
@@ -51,7 +52,12 @@ struct NeighbourProductsBody {
         };
         for (int64_t first = 0; first + 1 < n; first += 2 * kCentres) {
             const int64_t count = n - first < 2 * kCentres + 1 ? n - first : 2 * kCentres + 1;
-            for (int64_t i = 0; i < count; ++i) unit(vector(first + i), d, width, units + i * width);
+            for (int64_t i = 0; i < count; ++i) {
+                // A head's rows lie pages apart, where the processor foresees nothing.
+                const T* ahead = vector(first + i + kAhead < n ? first + i + kAhead : n - 1);
+                for (int64_t c = 0; c < d; c += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(ahead + c);
+                unit(vector(first + i), d, width, units + i * width);
+            }
             const int64_t n_centres = count / 2;
             for (int64_t k = 0; k < n_centres; ++k) {
                 const float* left = units + 2 * k * width;
