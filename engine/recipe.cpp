@@ -29,6 +29,8 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
     nlohmann::ordered_json recipe;
     recipe["model"] = model.fingerprint();
     recipe["dtype"] = kernels::name_of(model.transformer().dtype());
+    if (const auto& device = model.transformer().device(); !device.is_processor())
+        recipe["device"] = device.backend->name();  // another one rounds otherwise
     for (const auto& prompt : prompts) {
         recipe["prompts"].push_back({{"name", prompt.name},
                                      {"text", prompt.text},

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -22,7 +23,7 @@ namespace kvscope::kernels {
 /// A device: its memory, and what the engine computes there. The arrays of a problem lie in the device's memory but for
 /// those whose comment says otherwise. Calls of one thread take effect one after the other; what a call writes to the
 /// processor's memory is there when it returns. A row's result depends neither on other rows in the call nor on how
-/// many there are. Usable from several threads.
+/// many there are, up to `rows_alike`. Usable from several threads.
 class Backend {
  public:
     virtual ~Backend() = default;
@@ -31,6 +32,8 @@ class Backend {
     virtual std::string name() const = 0;
     /// Whether its memory is the processor's.
     virtual bool is_processor() const = 0;
+    /// A product gives a row the same up to so many rows in a call, and something else in the last bits from there on.
+    virtual int64_t rows_alike() const { return std::numeric_limits<int64_t>::max(); }
 
     /// @throws std::runtime_error where there is not so much
     virtual void* allocate(size_t bytes) const = 0;

@@ -1,5 +1,5 @@
-// The tests' main program: Catch2's, and `--shard 1/2` for the first half of the tests, so that ctest runs long
-// programs as several. Tests with the tag [alone], which look at the whole process, are in no shard.
+// The tests' main program: Catch2's, and `--shard 1/2` for the first half of the tests that are asked for, so that
+// ctest runs long programs as several. Tests with the tag [alone], which look at the whole process, are in no shard.
 #define CATCH_CONFIG_RUNNER
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -26,7 +26,9 @@ bool choose(Catch::Session& session, const std::string& shard) {
     auto data = session.configData();
     unsigned at = 0;
     std::string all;
-    for (const Catch::TestCase& test : Catch::getAllTestCasesSorted(session.config())) {
+    const auto& config = session.config();
+    for (const Catch::TestCase& test :
+         Catch::filterTests(Catch::getAllTestCasesSorted(config), config.testSpec(), config)) {
         const auto& tags = test.tags;
         if (test.isHidden() || std::find(tags.begin(), tags.end(), "alone") != tags.end()) continue;
         if (at++ % n != i - 1) continue;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "kernels/backend.h"
 
@@ -8,7 +8,7 @@ namespace kvscope::engine {
 
 /// Where a model's arrays lie, and what computes on them.
 struct ComputeDevice {
-    at::Device place = at::kCPU;
+    c10::Device place = c10::kCPU;
     const kernels::Backend* backend = &kernels::cpu_backend();  ///< lives as long as the program
 
     bool is_processor() const { return backend->is_processor(); }

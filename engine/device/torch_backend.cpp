@@ -189,7 +189,7 @@ void TorchBackend::attend(const kernels::PrefillAttention& problem) const {
                                         values.narrow(1, first, n).contiguous(),
                                         masses.defined() ? masses.narrow(0, first, n) : masses);
         const size_t to = static_cast<size_t>(i * problem.out_token_stride) * kernels::size_of(problem.dtype);
-        array(static_cast<char*>(problem.out) + to, {h, d}, {d, 1}, type).copy_(found.out);
+        if (problem.out) array(static_cast<char*>(problem.out) + to, {h, d}, {d, 1}, type).copy_(found.out);
         if (problem.column_sums)
             array(problem.column_sums + first, {h, n}, {problem.column_stride, 1}, at::kDouble).add_(found.weights);
     }

@@ -113,9 +113,10 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits.data(), 1, vocabulary));
     reference.attention.first_position = full.position;
     std::vector<AttentionReference> blocks;
-    for (int64_t first = 0; first < n; first += rows_together) {
+    const int64_t most = std::min(rows_together, model.backend().rows_alike());
+    for (int64_t first = 0; first < n; first += most) {
         if (progress.cancelled()) throw Cancelled();
-        const int64_t rows = std::min(rows_together, n - first);
+        const int64_t rows = std::min(most, n - first);
         const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
         blocks.emplace_back();
         const at::Tensor residual =
@@ -166,8 +167,8 @@ std::vector<Comparison> compare(const Transformer& model, const FullReference& r
                 group.push_back(
                     {sequences[s], OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)), &comparison});
         }
-        const int64_t together =
-            acting ? 1 : rows_together / std::clamp(static_cast<int64_t>(group.size()), int64_t{1}, rows_together);
+        const int64_t most = std::min(rows_together, model.backend().rows_alike());
+        const int64_t together = acting ? 1 : most / std::clamp(static_cast<int64_t>(group.size()), int64_t{1}, most);
         compare_group(model, reference, std::move(group), together, progress, done);
     }
     return comparisons;

@@ -576,8 +576,9 @@ at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
         if (members.empty()) return last;
         const bool any_parts =
             std::any_of(members.begin(), members.end(), [&](size_t s) { return stores_parts(*sequences[s].cache); });
-        const size_t together =
-            std::max<size_t>(1, (any_parts ? rows_given_behind_parts : rows_given) / members.size());
+        const auto most = std::min(any_parts ? rows_given_behind_parts : rows_given,
+                                   static_cast<size_t>(model.backend().rows_alike()));
+        const size_t together = std::max<size_t>(1, most / members.size());
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> blocks;
         for (const size_t s : members) {

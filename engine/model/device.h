@@ -1,21 +1,27 @@
 #pragma once
 
+#include <filesystem>
 #include <string_view>
 
+#include "engine/common/progress.h"
+#include "engine/device/compute_device.h"
 #include "kernels/types.h"
 
 namespace kvscope::engine {
 
-/// "cpu" or "cuda". `cuda` is opened at run time.
-/// @throws UsageError for another name, or naming what of the CUDA side is missing on this machine.
-kernels::Device device_from_name(std::string_view name);
+/// Whether a device may be called that: "cpu", "auto", "cuda", "cuda:0", "cuda:1", …
+bool is_device_name(std::string_view name);
 
-/// That models can run there on this machine.
-/// @throws RunError naming what is missing.
-void require_runnable(kernels::Device device);
+/// The device of that name for a model: cpu, a card, or with "auto" the first card where there is one that works and
+/// has room for the model, else cpu, which a message says.
+/// @param dtype as in dtype_from_name
+/// @throws UsageError for another name; RunError for a card that is not there, that something is missing for, or whose
+///         free memory the model does not fit into, with both in numbers; CheckpointError for files that cannot be used
+ComputeDevice device_for(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
+                         Progress& progress);
 
-/// "f32", "bf16" or "auto": bf16 where the processor multiplies it natively, else f32.
-/// @throws UsageError for another name.
-kernels::DType dtype_from_name(std::string_view name);
+/// "f32", "bf16", or "auto": bf16 on a card and where the processor multiplies it, else f32.
+/// @throws UsageError for another name
+kernels::DType dtype_from_name(std::string_view name, const ComputeDevice& device = {});
 
 }  // namespace kvscope::engine

@@ -98,8 +98,8 @@ inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_de
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
 
 /// Problems of one type and head size, which has to be a multiple of 8 up to 256; q, k, v and their strides
-/// aligned to 16 bytes, out to 4, out_token_stride even. first_keys lie in host memory, all else on the device.
-/// column_sums of different problems must not overlap.
+/// aligned to 16 bytes, out to 4, out_token_stride even; v is read without `out`, too. first_keys lie in host memory,
+/// all else on the device. column_sums of different problems must not overlap.
 using AttentionPrefill = Kernels<PrefillAttention>;
 using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";

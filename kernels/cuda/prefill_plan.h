@@ -29,7 +29,7 @@ struct PrefillPlan {
             return "the head size is " + std::to_string(p.head_dim) + ", expected a multiple of 8 up to 256";
         if (p.n_queries < 0 || p.q_begin < 0 || p.q_begin + p.n_queries > 0x7fff0000) return "too many keys";
         if (p.n_queries == 0) return {};
-        if (!p.q || !p.k || !p.v || !p.out) return "an array is null";
+        if (!p.q || !p.k || !p.v || (!p.out && !p.column_sums)) return "an array is null";
         const bool aligned = p.dtype == DType::f32 ? is_aligned<float>(p.q, p.q_token_stride, p.head_dim) &&
                                                          is_aligned<float>(p.k, p.kv_head_stride, p.head_dim)
                                                    : is_aligned<bf16>(p.q, p.q_token_stride, p.head_dim) &&

@@ -367,7 +367,7 @@ struct PrefillTile {
                          int64_t{head_of(row)} * problem.head_dim;
                 KVSCOPE_UNROLL
                 for (int n = 0; n < D / 8; ++n)
-                    if (n * 8 < problem.head_dim)
+                    if (problem.out && n * 8 < problem.head_dim)
                         store_pair(out + n * 8 + 2 * (t % 4), threads[t].out[n][2 * i] * inverse,
                                    threads[t].out[n][2 * i + 1] * inverse);
                 if (item.sums && t % 4 == 0)

@@ -21,6 +21,7 @@ FOLDERS = {
     "tokenizer": "engine/tokenizer",
     "checkpoint": "engine/checkpoint",
     "engine_common": "engine/common",
+    "engine_device": "engine/device",
     "engine_model": "engine/model",
     "engine_cache": "engine/cache",
     "engine_inference": "engine/inference",
@@ -41,7 +42,7 @@ FOLDERS = {
 ANALYSIS = {"json", "kernels", "policies", "trace", "options", "analysis_tables", "analysis_measures", "analysis"}
 CHECKPOINT = {"json", "kernels", "template", "files", "tokenizer", "checkpoint"}
 BELOW_ENGINE = {"json", "kernels", "policies", "trace", "options", "files", "tokenizer", "checkpoint"}
-ENGINE = BELOW_ENGINE | {"engine_common", "engine_model", "engine_cache", "engine_inference", "engine"}
+ENGINE = BELOW_ENGINE | {"engine_common", "engine_device", "engine_model", "engine_cache", "engine_inference", "engine"}
 BELOW_THE_WINDOW = ANALYSIS | CHECKPOINT | ENGINE | {"figures", "program"}
 ROOMS_BELOW_VIEWS = {"gui_session", "gui_drawing", "gui_view", "gui_tokens"}
 MAY_USE = {
@@ -58,9 +59,10 @@ MAY_USE = {
     "tokenizer": {"files", "json"},
     "checkpoint": CHECKPOINT,
     "engine_common": set(),
-    "engine_model": BELOW_ENGINE | {"engine_common"},
-    "engine_cache": BELOW_ENGINE | {"engine_common", "engine_model"},
-    "engine_inference": BELOW_ENGINE | {"engine_common", "engine_model", "engine_cache"},
+    "engine_device": {"kernels"},
+    "engine_model": BELOW_ENGINE | {"engine_common", "engine_device"},
+    "engine_cache": BELOW_ENGINE | {"engine_common", "engine_device", "engine_model"},
+    "engine_inference": BELOW_ENGINE | {"engine_common", "engine_device", "engine_model", "engine_cache"},
     "engine": ENGINE,
     "figures": ANALYSIS,
     "program": ENGINE,

@@ -193,6 +193,18 @@ TEMPLATE_TEST_CASE("prefill attention on a card depends neither on other problem
     CHECK(furthest_sum(whole.sums, chunked.sums) <= 1e-6);
 }
 
+TEST_CASE("prefill attention on a card sums up columns without an output, bit by bit the same", "[cuda]") {
+    Case<bf16> with({3, 1, 64, 10, 80}), without({3, 1, 64, 10, 80});
+    const PrefillAttention a = with.problem();
+    PrefillAttention b = without.problem();
+    b.out = nullptr;
+    const auto untouched = without.out;
+    prefill_emulated<bf16>({&a, 1});
+    prefill_emulated<bf16>({&b, 1});
+    CHECK(with.sums == without.sums);
+    CHECK(same_bits(without.out, untouched));
+}
+
 TEST_CASE("prefill attention on a card counts entries of one token once, bit by bit", "[cuda]") {
     Case<bf16> plain({3, 1, 64, 10, 80}), counted({3, 1, 64, 10, 80});
     counted.cardinality.assign(static_cast<size_t>(counted.n_keys()), 1.0f);

@@ -57,9 +57,11 @@ void ModelOptions::set_threads() const {
     if (threads_ > 0) omp_set_num_threads(threads_);
 }
 
-engine::Model ModelOptions::open(engine::Progress& progress) const {
+engine::Model ModelOptions::open(engine::Progress& progress, const std::string& device) const {
     set_threads();
-    return engine::Model::open(path(), engine::dtype_from_name(dtype_), progress);
+    const std::filesystem::path model = path();
+    const engine::ComputeDevice on = engine::device_for(device, model, dtype_, progress);
+    return engine::Model::open(model, engine::dtype_from_name(dtype_, on), progress, on);
 }
 
 }  // namespace kvscope::cli

@@ -33,8 +33,9 @@ class ModelOptions {
     /// From now on this thread computes with as many as were asked for.
     void set_threads() const;
     /// Sets the threads, and loads the model.
-    /// @throws what program::find_model and engine::Model::open throw
-    engine::Model open(engine::Progress& progress) const;
+    /// @param device as engine::device_for has it
+    /// @throws what program::find_model, engine::device_for and engine::Model::open throw
+    engine::Model open(engine::Progress& progress, const std::string& device = "cpu") const;
 
  private:
     std::filesystem::path model_;

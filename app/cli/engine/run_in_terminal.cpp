@@ -11,7 +11,6 @@
 #include "app/cli/inspect_trace.h"
 #include "app/cli/terminal.h"
 #include "engine/common/error.h"
-#include "engine/model/device.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
@@ -35,12 +34,9 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
     const auto plans = program::plans_of(job);
     program::check_prompt_source(job);
-    const auto device = engine::device_from_name(options.device);
-    engine::require_runnable(device);
-
     TerminalProgress progress(options.quiet, stopped_message(job.output));
     const auto load_start = std::chrono::steady_clock::now();
-    const auto model = options.model.open(progress);
+    const auto model = options.model.open(progress, options.device);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     program::RunEvents events;
     events.on_warning = [&](const std::string& text) { progress.warning(text); };

@@ -1,0 +1,272 @@
+#include "engine/device/cuda_backend.h"
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/device/torch_backend.h"
+#include "kernels/cuda/abi.h"
+#include "kernels/cuda_library.h"
+
+namespace kvscope::engine {
+namespace {
+
+namespace abi = kernels::cuda::abi;
+namespace fs = std::filesystem;
+using kernels::cuda::Failed;
+using kernels::cuda::Unavailable;
+
+// Up to so many rows a product is made by kvscope's kernel; from there on a library's is faster.
+constexpr int64_t rows_of_own_product = 383;
+constexpr int64_t rows_of_block = 256;
+constexpr int64_t most_head_dim = 256;
+
+constexpr const char* how_to_install =
+    "Install PyTorch 2.11 for CUDA (python3 -m pip install torch==2.11.0) and set KVSCOPE_TORCH_CUDA_DIR to the folder "
+    "torch/lib of that package, or use --device cpu";
+
+/// Which of PyPI's packages has a library that libtorch_cuda.so asks for.
+std::string package_of(const std::string& message) {
+    constexpr std::pair<const char*, const char*> packages[] = {
+        {"libcublas", "nvidia-cublas"},       {"libcudnn", "nvidia-cudnn-cu13"},
+        {"libcufft", "nvidia-cufft"},         {"libcufile", "nvidia-cufile"},
+        {"libcupti", "nvidia-cuda-cupti"},    {"libcurand", "nvidia-curand"},
+        {"libcusolver", "nvidia-cusolver"},   {"libcusparseLt", "nvidia-cusparselt-cu13"},
+        {"libcusparse", "nvidia-cusparse"},   {"libcudart", "nvidia-cuda-runtime"},
+        {"libnccl", "nvidia-nccl-cu13"},      {"libnvrtc", "nvidia-cuda-nvrtc"},
+        {"libnvJitLink", "nvidia-nvjitlink"}, {"libnvshmem", "nvidia-nvshmem-cu13"},
+        {"libnvToolsExt", "nvidia-nvtx"},
+    };
+    for (const auto& [library, package] : packages)
+        if (message.find(library) != std::string::npos)
+            return fmt::format(" The Python package {} has it (python3 -m pip install {}).", package, package);
+    return {};
+}
+
+fs::path folder_of_torch() {
+    if (const char* folder = std::getenv("KVSCOPE_TORCH_CUDA_DIR"); folder && *folder) return folder;
+    Dl_info info{};
+    const auto* of_torch = reinterpret_cast<const void*>(&at::globalContext);
+    return dladdr(of_torch, &info) && info.dli_fname ? fs::path(info.dli_fname).parent_path() : fs::path();
+}
+
+/// libtorch's half for cards, which makes itself known to the rest as it is loaded.
+void open_torch() {
+    const fs::path folder = folder_of_torch();
+    for (const char* name : {"libc10_cuda.so", "libtorch_cuda.so"}) {
+        const fs::path file = folder / name;
+        std::error_code error;
+        if (!fs::exists(file, error))
+            throw Unavailable(fmt::format("{} was not found. {}", file.string(), how_to_install));
+        if (dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) continue;
+        const char* reason = dlerror();
+        const std::string told = reason ? reason : "unknown error";
+        throw Unavailable(fmt::format("{} cannot be loaded: {}.{}", file.string(), told, package_of(told)));
+    }
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    at::globalContext().setAllowBF16ReductionCuBLAS(false);
+}
+
+template <class Function>
+Function* function(const char* symbol) {
+    return reinterpret_cast<Function*>(kernels::cuda::symbol(symbol));
+}
+
+/// Calls a function that tells its failure in a message.
+template <class Function, class... Arguments>
+void call(const char* symbol, Arguments... arguments) {
+    std::array<char, 512> message{};
+    if (!function<Function>(symbol)(arguments..., message.data(), message.size()))
+        throw Failed(std::string("CUDA: ") + message.data());
+}
+
+class CudaBackend final : public TorchBackend {
+ public:
+    explicit CudaBackend(int number)
+        : TorchBackend(at::Device(at::kCUDA, static_cast<int8_t>(number))), number_(number) {}
+
+    std::string name() const override { return fmt::format("cuda:{}", number_); }
+    int64_t rows_alike() const override { return rows_of_own_product; }
+    bool reads(kernels::WeightFormat) const override { return true; }
+
+    void upload(void* to, const void* from, size_t bytes) const override {
+        use();
+        call<abi::Copy>(abi::kCopySymbol, to, from, bytes);
+    }
+    void download(void* to, const void* from, size_t bytes) const override {
+        use();
+        call<abi::Copy>(abi::kCopySymbol, to, from, bytes);
+    }
+
+    void embed(const kernels::Embed& problem) const override {
+        if (problem.ids.empty() || problem.columns % 8 != 0) return TorchBackend::embed(problem);
+        const auto n = static_cast<int64_t>(problem.ids.size());
+        const abi::RowLookup lookup{.format = problem.format,
+                                    .table = problem.weight,
+                                    .n_table_rows = *std::max_element(problem.ids.begin(), problem.ids.end()) + 1,
+                                    .width = problem.columns,
+                                    .rows = problem.ids.data(),
+                                    .n_rows = n,
+                                    .out = problem.out};
+        const auto bytes = function<abi::LookUpRowsWorkspace>(abi::kLookUpRowsWorkspaceSymbol)(&lookup);
+        run<abi::LookUpRows>(abi::kLookUpRowsSymbol, bytes, &lookup);
+        if (problem.dtype == kernels::DType::f32) return;
+        at::Tensor rows = array(problem.out, {n, problem.columns}, {problem.columns, 1}, at::kFloat);
+        rows.copy_(rows.to(at::kBFloat16));
+    }
+    void expand_weights(const kernels::ExpandWeights& problem) const override {
+        if (problem.in % 8 != 0) return TorchBackend::expand_weights(problem);
+        run<abi::RunExpandWeights>(abi::kExpandWeightsSymbol, 0, &problem);
+    }
+    void linear(const kernels::Linear& problem) const override {
+        if (problem.in % 8 != 0) return TorchBackend::linear(problem);
+        if (problem.n_rows <= rows_of_own_product) return run<abi::RunLinear>(abi::kLinearSymbol, 0, &problem);
+        multiply_blocks(problem);
+    }
+    void rms_norm(const kernels::RmsNorm& problem) const override { run_alone(abi::kRmsNormSymbol, problem); }
+    void add_rms_norm(const kernels::AddRmsNorm& problem) const override { run_alone(abi::kAddRmsNormSymbol, problem); }
+    void swiglu(const kernels::SwiGlu& problem) const override { run_alone(abi::kSwiGluSymbol, problem); }
+    void rope(const kernels::Rope& problem) const override { run_alone(abi::kRopeSymbol, problem); }
+
+    void attention_prefill(std::span<const kernels::PrefillAttention> problems) const override {
+        if (problems.empty()) return;
+        const auto& first = problems.front();
+        if (first.head_dim % 8 != 0 || first.head_dim > most_head_dim) return TorchBackend::attention_prefill(problems);
+        const size_t n = problems.size();
+        const auto bytes =
+            function<abi::AttentionPrefillWorkspace>(abi::kAttentionPrefillWorkspaceSymbol)(problems.data(), n);
+        run<abi::AttentionPrefill>(abi::kAttentionPrefillSymbol, bytes, problems.data(), n);
+    }
+    void attention_decode(std::span<const kernels::DecodeRow> rows, int head_dim, kernels::DType dtype,
+                          float scale) const override {
+        if (rows.empty()) return;
+        if (head_dim > most_head_dim) return TorchBackend::attention_decode(rows, head_dim, dtype, scale);
+        const auto bytes = function<abi::AttentionDecodeWorkspace>(abi::kAttentionDecodeWorkspaceSymbol)(
+            rows.data(), rows.size(), head_dim, dtype);
+        run<abi::AttentionDecode>(abi::kAttentionDecodeSymbol, bytes, rows.data(), rows.size(), head_dim, dtype, scale);
+    }
+    void window_attention(const kernels::WindowAttention& problem) const override {
+        run_window(abi::kWindowAttentionSymbol, problem);
+    }
+    void window_peak(const kernels::WindowAttention& problem) const override {
+        run_window(abi::kWindowPeakSymbol, problem);
+    }
+    void copy_rows(std::span<const kernels::RowCopy> copies) const override {
+        if (copies.empty()) return;
+        const size_t n = copies.size();
+        const auto bytes = function<abi::CopyRowsWorkspace>(abi::kCopyRowsWorkspaceSymbol)(copies.data(), n);
+        run<abi::CopyRows>(abi::kCopyRowsSymbol, bytes, copies.data(), n);
+    }
+    void row_errors(const kernels::RowErrors& problem) const override {
+        const auto n = static_cast<size_t>(problem.n_rows) * static_cast<size_t>(problem.n_heads);
+        if (n == 0) return;
+        const kernels::DeviceArray errors(*this, n * sizeof(double));
+        kernels::RowErrors there = problem;
+        there.errors = static_cast<double*>(errors.data());
+        run_alone(abi::kRowErrorsSymbol, there);
+        download(problem.errors, there.errors, n * sizeof(double));
+    }
+
+ private:
+    void use() const { call<abi::SetDevice>(abi::kSetDeviceSymbol, number_); }
+
+    template <class Function, class... Arguments>
+    void run(const char* symbol, size_t workspace_bytes, Arguments... arguments) const {
+        const std::lock_guard lock(mutex_);
+        use();
+        if (workspace_bytes > workspace_.nbytes())
+            workspace_ = at::empty({static_cast<int64_t>(workspace_bytes + workspace_bytes / 2)},
+                                   at::TensorOptions().dtype(at::kByte).device(at::kCUDA, number_));
+        void* stream = nullptr;  // the default one
+        call<Function>(symbol, arguments..., workspace_bytes == 0 ? nullptr : workspace_.data_ptr(), workspace_bytes,
+                       stream);
+    }
+    template <class Problem>
+    void run_alone(const char* symbol, const Problem& problem) const {
+        run<abi::Kernel<Problem>>(symbol, 0, &problem);
+    }
+    void run_window(const char* symbol, const kernels::WindowAttention& problem) const {
+        kernels::WindowAttention whole = problem;
+        if (whole.scale == 0) whole.scale = 1.0f / std::sqrt(static_cast<float>(problem.head_dim));
+        if (whole.query_head_stride == 0) whole.query_head_stride = int64_t{problem.window} * problem.head_dim;
+        const auto bytes = function<abi::RunWindowAttentionWorkspace>(abi::kWindowAttentionWorkspaceSymbol)(&whole);
+        run<abi::RunWindowAttention>(symbol, bytes, &whole);
+    }
+
+    /// Blocks of one size, the last one filled up, so that what a row becomes does not depend on how many there are.
+    void multiply_blocks(const kernels::Linear& problem) const {
+        const int64_t in = problem.in, out = problem.out;
+        const auto type = problem.dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
+        const auto options = at::TensorOptions().dtype(type).device(at::kCUDA, number_);
+        const auto format = problem.format.value_or(kernels::format_of(problem.dtype));
+        at::Tensor weight;
+        if (format == kernels::format_of(problem.dtype)) {
+            weight = array(problem.weight, {out, in}, {in, 1}, type);
+        } else {
+            weight = at::empty({out, in}, options);
+            expand_weights({.format = format,
+                            .n_rows = out,
+                            .in = in,
+                            .rows = problem.weight,
+                            .dtype = problem.dtype,
+                            .out = weight.data_ptr()});
+        }
+        const int64_t stride = problem.x_stride ? problem.x_stride : in,
+                      y_stride = problem.y_stride ? problem.y_stride : out;
+        const at::Tensor x = array(problem.x, {problem.n_rows, in}, {stride, 1}, type);
+        const at::Tensor y = array(problem.y, {problem.n_rows, out}, {y_stride, 1},
+                                   problem.y_dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat);
+        for (int64_t first = 0; first < problem.n_rows; first += rows_of_block) {
+            const int64_t n = std::min(rows_of_block, problem.n_rows - first);
+            at::Tensor block = x.narrow(0, first, n);
+            if (n < rows_of_block) block = at::cat({block, at::zeros({rows_of_block - n, in}, options)});
+            at::Tensor sums = type == at::kFloat ? at::mm(block, weight.t()) : at::mm(block, weight.t(), at::kFloat);
+            if (problem.bias) sums.add_(array(problem.bias, {out}, {1}, at::kFloat));
+            y.narrow(0, first, n).copy_(sums.narrow(0, 0, n));
+        }
+    }
+
+    int number_;
+    mutable std::mutex mutex_;
+    mutable at::Tensor workspace_ = at::empty({0}, at::kByte);
+};
+
+}  // namespace
+
+int count_cards() {
+    int n = 0;
+    call<abi::CountDevices>(abi::kCountDevicesSymbol, &n);
+    return n;
+}
+
+Card card(int number) {
+    abi::DeviceProperties found{};
+    call<abi::DescribeDevice>(abi::kDescribeDeviceSymbol, number, &found);
+    return {.name = found.name,
+            .total_bytes = found.total_bytes,
+            .free_bytes = found.free_bytes,
+            .bytes_per_second = found.bytes_per_second};
+}
+
+const ComputeDevice& cuda_device(int number) {
+    static std::mutex mutex;
+    static std::map<int, ComputeDevice>& opened = *new std::map<int, ComputeDevice>;
+    const std::lock_guard lock(mutex);
+    if (const auto known = opened.find(number); known != opened.end()) return known->second;
+    kernels::cuda::symbol(abi::kSetDeviceSymbol);  // says what is missing of kvscope's own part
+    open_torch();
+    const auto* backend = new CudaBackend(number);  // as long as the program
+    return opened[number] = {at::Device(at::kCUDA, static_cast<int8_t>(number)), backend};
+}
+
+}  // namespace kvscope::engine
