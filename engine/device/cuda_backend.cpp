@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
+#include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -73,8 +74,12 @@ void open_torch() {
         const std::string told = reason ? reason : "unknown error";
         throw Unavailable(fmt::format("{} cannot be loaded: {}.{}", file.string(), told, package_of(told)));
     }
-    at::globalContext().lazyInitDevice(at::kCUDA);
-    at::globalContext().setAllowBF16ReductionCuBLAS(false);
+    try {
+        at::globalContext().lazyInitDevice(at::kCUDA);
+        at::globalContext().setAllowBF16ReductionCuBLAS(false);
+    } catch (const c10::Error& error) {
+        throw Failed(std::string("libtorch cannot use the card: ") + error.what_without_backtrace());
+    }
 }
 
 template <class Function>
@@ -99,6 +104,10 @@ class CudaBackend final : public TorchBackend {
     int64_t rows_alike() const override { return rows_of_own_product; }
     bool reads(kernels::WeightFormat) const override { return true; }
 
+    void* allocate(size_t bytes) const override {
+        use();
+        return TorchBackend::allocate(bytes);
+    }
     void upload(void* to, const void* from, size_t bytes) const override {
         use();
         call<abi::Copy>(abi::kCopySymbol, to, from, bytes);

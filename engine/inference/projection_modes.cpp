@@ -40,7 +40,7 @@ int64_t heads_of(const policies::ModelShape& shape) { return int64_t{shape.n_hea
 
 std::vector<float> layer_modes(const Transformer& model, int layer) {
     const int64_t d = model.shape().head_dim, n_heads = heads_of(model.shape());
-    const at::Tensor weight = model.weights().layers[static_cast<size_t>(layer)].qkv.numbers();
+    const at::Tensor weight = model.on_processor().weights().layers[static_cast<size_t>(layer)].qkv.numbers();
     std::vector<float> modes(static_cast<size_t>(n_heads * d * d));
     checkpoint::parallel_for<NothingBeside>(n_heads, [&](int64_t head, NothingBeside&) {
         solve_head(weight.narrow(0, head * d, d), modes.data() + head * d * d);

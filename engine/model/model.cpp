@@ -1,5 +1,6 @@
 #include "engine/model/model.h"
 
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -30,6 +31,16 @@ void tell_of_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dty
                                  static_cast<double>(available) / gib));
 }
 
+/// @throws RunError where there is no room
+void put_on(const ComputeDevice& device, const std::filesystem::path& path, Transformer& transformer) {
+    try {
+        transformer = transformer.on(device);
+    } catch (const c10::Error& error) {
+        throw RunError(fmt::format("{} cannot be put on {}: {}", path.string(), device.backend->name(),
+                                   error.what_without_backtrace()));
+    }
+}
+
 }  // namespace
 
 Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
@@ -44,7 +55,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     tell_of_memory(*model.checkpoint_, dtype, progress);
     model.transformer_ =
         std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
-    if (device.backend != model.transformer_->device().backend) *model.transformer_ = model.transformer_->on(device);
+    if (device.backend != model.transformer_->device().backend) put_on(device, path, *model.transformer_);
     progress.begin("fingerprint", 1);
     model.fingerprint_ = model.checkpoint_->fingerprint();
     progress.advance(1);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -33,16 +34,22 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
+/// A value that the tests were built with, or the environment's, where they run on another machine.
+inline std::string value_of(const char* name, const char* built_with) {
+    const char* given = std::getenv(name);
+    return given && *given ? given : built_with;
+}
+
 inline std::filesystem::path test_data(const std::string& name) {
-    return std::filesystem::path(KVSCOPE_TEST_DATA) / name;
+    return std::filesystem::path(value_of("KVSCOPE_TEST_DATA", KVSCOPE_TEST_DATA)) / name;
 }
 
 inline nlohmann::json golden(const std::string& name) { return nlohmann::json::parse(std::ifstream(test_data(name))); }
 
 inline const Model& default_model_f32() {
     static SilentProgress progress;
-    static const Model model =
-        Model::open(KVSCOPE_DEFAULT_MODEL, kernels::DType::f32, progress, engine::device_of_tests());
+    static const Model model = Model::open(value_of("KVSCOPE_DEFAULT_MODEL", KVSCOPE_DEFAULT_MODEL),
+                                           kernels::DType::f32, progress, engine::device_of_tests());
     return model;
 }
 

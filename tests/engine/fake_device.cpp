@@ -17,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/device/cuda_backend.h"
 #include "engine/device/torch_backend.h"
 
 namespace kvscope::engine {
@@ -321,7 +322,8 @@ ComputeDevice device_of_tests() {
     if (name == "fake") return fake_device();
     static const FakeKernels fake_kernels;
     if (name == "fake-kernels") return on_fake_memory(fake_kernels);
-    throw std::runtime_error("KVSCOPE_TEST_DEVICE is '" + name + "', expected torch, fake or fake-kernels");
+    if (name == "cuda") return cuda_device(0);
+    throw std::runtime_error("KVSCOPE_TEST_DEVICE is '" + name + "', expected torch, fake, fake-kernels or cuda");
 }
 
 }  // namespace kvscope::engine

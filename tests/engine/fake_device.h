@@ -9,8 +9,8 @@ namespace kvscope::engine {
 const ComputeDevice& fake_device();
 
 /// On which the tests' models run, as the environment variable KVSCOPE_TEST_DEVICE says: "torch", TorchBackend in the
-/// processor's own memory; "fake"; "fake-kernels", the same memory with the processor's kernels, which are faster. The
-/// processor without.
+/// processor's own memory; "fake"; "fake-kernels", the same memory with the processor's kernels, which are faster;
+/// "cuda", the first card. The processor without.
 ComputeDevice device_of_tests();
 
 }  // namespace kvscope::engine

@@ -49,7 +49,7 @@ TEST_CASE("modes are eigenvectors of each head's W W^T, by falling eigenvalue", 
     const int64_t d = shape.head_dim, n_heads = shape.n_heads + 2 * shape.n_kv_heads;
     const auto modes = engine::layer_modes(model.transformer(), 1);
     REQUIRE(modes.size() == static_cast<size_t>(n_heads * d * d));
-    const at::Tensor weight = model.transformer().weights().layers[1].qkv.numbers().contiguous();
+    const at::Tensor weight = model.transformer().on_processor().weights().layers[1].qkv.numbers().contiguous();
     const int64_t hidden = weight.size(1);
     for (int64_t head = 0; head < n_heads; ++head) {
         double before = INFINITY;
