@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/cache/storage_error.h"
-#include "engine/common/guarded.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/measures.h"
 #include "engine/model/projection.h"
 #include "policies/interface/feasibility.h"

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "engine/common/guarded.h"
 #include "engine/common/stopwatch.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/kl_attention_lost.h"
 

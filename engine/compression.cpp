@@ -5,8 +5,8 @@
 
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
 #include "engine/common/stopwatch.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
 #include "engine/inference/measures.h"

@@ -9,10 +9,10 @@
 #include "engine/active_run.h"
 #include "engine/answering.h"
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/measures.h"
 
@@ -491,7 +491,8 @@ struct Experiment::Impl {
             auto record = finished(run, generation);
             if (q == 0) {
                 record.first_token_s = first_token;
-                record.peak_bytes = peak > before ? peak - before : 0;
+                // Of another device's memory nothing is known.
+                record.peak_bytes = model.transformer().device().is_processor() && peak > before ? peak - before : 0;
             }
             record.decode_s = generation.seconds;
             if (generation.seconds > 0)

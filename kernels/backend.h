@@ -42,6 +42,9 @@ class Backend {
     virtual void upload(void* to, const void* from, size_t bytes) const = 0;
     virtual void download(void* to, const void* from, size_t bytes) const = 0;
 
+    /// Until all that was asked for is done: other functions may return before.
+    virtual void wait() const {}
+
     /// Whether `linear` and `embed` read weights in that format.
     virtual bool reads(WeightFormat format) const = 0;
 

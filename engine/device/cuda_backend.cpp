@@ -5,12 +5,15 @@
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,20 +64,37 @@ fs::path folder_of_torch() {
     return dladdr(of_torch, &info) && info.dli_fname ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
+/// That the files are of the version that the program was built with. @param folder torch/lib
+void require_version(const fs::path& folder) {
+    std::string found;
+    for (const char* name : {"version.py", "../build-version"}) {  // of the Python package, of the archive
+        std::ifstream file(folder / ".." / name);
+        found.append(std::istreambuf_iterator<char>(file), {});
+    }
+    if (found.find(TORCH_VERSION) == std::string::npos)
+        throw Unavailable(fmt::format("{} is not known to be of PyTorch {}, which kvscope was built with. {}",
+                                      folder.string(), TORCH_VERSION, how_to_install));
+}
+
 /// libtorch's half for cards, which makes itself known to the rest as it is loaded.
 void open_torch() {
     const fs::path folder = folder_of_torch();
-    for (const char* name : {"libc10_cuda.so", "libtorch_cuda.so"}) {
-        const fs::path file = folder / name;
+    const std::array names{"libc10_cuda.so", "libtorch_cuda.so"};
+    for (const char* name : names) {
         std::error_code error;
-        if (!fs::exists(file, error))
-            throw Unavailable(fmt::format("{} was not found. {}", file.string(), how_to_install));
+        if (!fs::exists(folder / name, error))
+            throw Unavailable(fmt::format("{} was not found. {}", (folder / name).string(), how_to_install));
+    }
+    require_version(folder);
+    for (const char* name : names) {
+        const fs::path file = folder / name;
         if (dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) continue;
         const char* reason = dlerror();
         const std::string told = reason ? reason : "unknown error";
         throw Unavailable(fmt::format("{} cannot be loaded: {}.{}", file.string(), told, package_of(told)));
     }
     try {
+        if (!at::globalContext().hasCUDA()) throw Failed("libtorch finds no card that it can use");
         at::globalContext().lazyInitDevice(at::kCUDA);
         at::globalContext().setAllowBF16ReductionCuBLAS(false);
     } catch (const c10::Error& error) {
@@ -101,6 +121,11 @@ class CudaBackend final : public TorchBackend {
         : TorchBackend(at::Device(at::kCUDA, static_cast<int8_t>(number))), number_(number) {}
 
     std::string name() const override { return fmt::format("cuda:{}", number_); }
+    void wait() const override {
+        use();
+        void* stream = nullptr;  // the default one
+        call<abi::Synchronize>(abi::kSynchronizeSymbol, stream);
+    }
     int64_t rows_alike() const override { return rows_of_own_product; }
     bool reads(kernels::WeightFormat) const override { return true; }
 

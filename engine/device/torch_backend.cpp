@@ -3,12 +3,15 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <c10/core/Allocator.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "kernels/cuda_library.h"
 
 namespace kvscope::engine {
 namespace {
@@ -59,7 +62,13 @@ at::Tensor logits_of(const at::Tensor& queries, const at::Tensor& keys, float sc
 
 }  // namespace
 
-void* TorchBackend::allocate(size_t bytes) const { return c10::GetAllocator(place_.type())->raw_allocate(bytes); }
+void* TorchBackend::allocate(size_t bytes) const {
+    try {
+        return c10::GetAllocator(place_.type())->raw_allocate(bytes);
+    } catch (const c10::Error& error) {
+        throw kernels::cuda::Failed(error.what_without_backtrace());
+    }
+}
 void TorchBackend::release(void* data) const noexcept { c10::GetAllocator(place_.type())->raw_deallocate(data); }
 
 void TorchBackend::upload(void* to, const void* from, size_t bytes) const {

@@ -15,6 +15,7 @@ std::vector<float> answer_attention(const Transformer& model, const RunCache& fu
     const int64_t d = shape.head_dim;
     const auto n_answer = static_cast<int64_t>(answer.tokens.size());
     const int64_t n_queries = std::max<int64_t>(n_answer - 1, 1);
+    const auto element = static_cast<int64_t>(kernels::size_of(model.dtype()));
     std::vector<float> attention;
     attention.reserve(static_cast<size_t>(shape.n_layers * shape.n_heads * n_context));
     for (int layer = 0; layer < shape.n_layers; ++layer) {
@@ -22,7 +23,11 @@ std::vector<float> answer_attention(const Transformer& model, const RunCache& fu
         const int64_t n_keys = n_entries - (n_answer - n_queries);
         std::vector<at::Tensor> rows;
         for (int row = 0; row < shape.n_kv_heads; ++row) rows.push_back(full.keys_on_processor(layer, row, n_entries));
-        const at::Tensor keys = at::stack(rows);
+        // Rows of a cache in the processor's memory lie at equal distances.
+        const at::Tensor copied = model.device().is_processor() ? at::Tensor() : at::stack(rows);
+        const auto keys_of = [&](size_t row) { return static_cast<const char*>(rows[row].const_data_ptr()); };
+        const int64_t stride =
+            copied.defined() || rows.size() == 1 ? n_entries * d : (keys_of(1) - keys_of(0)) / element;
         const at::Tensor queries = answer.attention.queries[static_cast<size_t>(layer)]
                                        .narrow(0, 0, n_queries)
                                        .cpu()
@@ -39,9 +44,9 @@ std::vector<float> answer_attention(const Transformer& model, const RunCache& fu
                                    .n_tokens = n_keys,
                                    .scale = model.attention_scale(),
                                    .queries = queries.const_data_ptr<float>(),
-                                   .keys = keys.const_data_ptr(),
+                                   .keys = copied.defined() ? copied.const_data_ptr() : keys_of(0),
                                    .keys_dtype = model.dtype(),
-                                   .key_head_stride = n_entries * d,
+                                   .key_head_stride = stride,
                                    .sliding_window = model.config().sliding_window[static_cast<size_t>(layer)],
                                    .mean = mean.data()});
         for (int64_t h = 0; h < shape.n_heads; ++h) {

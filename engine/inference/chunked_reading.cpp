@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
 #include "engine/common/stopwatch.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/key_gradients.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/sampler.h"
 #include "kernels/log_softmax.h"
 

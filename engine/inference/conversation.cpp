@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/generate.h"
 

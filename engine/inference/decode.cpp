@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/common/guarded.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/decode_merging.h"
 #include "policies/interface/validation.h"
 
@@ -97,19 +97,24 @@ class Feed {
         RunCache::Scratch scratch;
     };
 
-    /// What a policy will look at of a row, on the row's device.
+    /// What a policy will look at of a row.
     struct Observed {
-        at::Tensor weights;            // (queries, visible entries)
-        std::vector<float> attention;  // (queries, entries)
-        int64_t first = 0;
+        std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
+        at::Tensor there;              // the former, of a row on another device than the processor
+        int64_t first = 0, n_visible = 0;
 
         /// Brings them to the processor; entries behind a sliding window get the weight 0.
-        void show() {
-            const at::Tensor visible = weights.cpu();
-            const int64_t queries = visible.size(0), n = visible.size(1);
-            attention.assign(static_cast<size_t>(queries * (first + n)), 0.0f);
-            for (int64_t q = 0; q < queries; ++q)
-                std::copy_n(visible.const_data_ptr<float>() + q * n, n, attention.data() + q * (first + n) + first);
+        void show(int queries) {
+            if (there.defined()) {
+                const at::Tensor here = there.cpu();
+                attention.assign(here.const_data_ptr<float>(), here.const_data_ptr<float>() + here.numel());
+            }
+            if (first == 0) return;
+            std::vector<float> all(static_cast<size_t>(queries * (first + n_visible)));
+            for (int q = 0; q < queries; ++q)
+                std::copy_n(attention.begin() + q * n_visible, n_visible,
+                            all.begin() + q * (first + n_visible) + first);
+            attention = std::move(all);
         }
     };
 
@@ -387,8 +392,13 @@ class Feed {
     float* observe(const Side& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
-        observed.weights = at::empty({queries, view.n_entries}, side.qkv.options().dtype(at::kFloat));
-        return observed.weights.data_ptr<float>();
+        observed.n_visible = view.n_entries;
+        if (!side.model->device().is_processor()) {
+            observed.there = at::empty({queries, view.n_entries}, side.qkv.options().dtype(at::kFloat));
+            return observed.there.data_ptr<float>();
+        }
+        observed.attention.resize(static_cast<size_t>(queries * view.n_entries));
+        return observed.attention.data();
     }
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work,
@@ -518,7 +528,7 @@ class Feed {
         observations.position = sequence.position;
         for (int r = 0; r < cache.n_rows(); ++r) {
             auto& observed = observed_[next++];
-            observed.show();
+            observed.show(queries);
             observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
         }
         attempt(layer, s, [&] {

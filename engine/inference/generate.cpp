@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
+#include "engine/device/guarded.h"
 
 namespace kvscope::engine {
 

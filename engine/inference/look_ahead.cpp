@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/common/error.h"
-#include "engine/common/guarded.h"
+#include "engine/device/guarded.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"
 

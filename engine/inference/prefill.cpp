@@ -152,6 +152,7 @@ class Pass {
     /// Does what is no part of the prefill itself.
     template <class Work>
     void recorded(Work work) {
+        model_.backend().wait();  // for what is the prefill's
         const auto start = Clock::now();
         work();
         recording_seconds_ += seconds_since(start);
@@ -169,11 +170,11 @@ class Pass {
 
         const int64_t window_begin = n_tokens_ - n_window_;
         if (n_window_ > 0 && begin + n > window_begin) {
-            const auto start = Clock::now();
             const int64_t first = std::max(begin, window_begin);
-            copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_,
-                         first - window_begin);
-            recording_seconds_ += seconds_since(start);
+            recorded([&] {
+                copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_,
+                             first - window_begin);
+            });
         }
 
         if (layer == shape_.n_layers - 1) {
@@ -275,11 +276,13 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
         const auto tails = pass.run_tails(layer, dense);
         const auto prompt = pass.observe(layer, dense);
         if (on_layer) {
+            model.backend().wait();
             const auto called = Clock::now();
             PrefillLayer view{layer, *prompt, tails, dense};
             on_layer(view);
             outside += seconds_since(called);
         }
+        dense.host_keys = dense.host_values = at::Tensor();  // whoever still reads them has its own
         if (request.keep_cache) result.cache.push_back(std::move(dense));
     }
     if (pass.n_layers() == model.shape().n_layers) {

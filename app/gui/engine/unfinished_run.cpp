@@ -27,6 +27,7 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
         const size_t n_prompts = recipe.at("prompts").size();
         if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)
             throw cannot("it ended before all of its prompts were read");
+        if (recipe.contains("device")) throw cannot("it was begun on another device than the processor");
         UnfinishedRun unfinished;
         unfinished.model = reader.model();
         unfinished.job.output = output;

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <c10/util/Exception.h>
+
 #include <exception>
 #include <new>
 #include <string>
 
 #include "engine/common/error.h"
+#include "kernels/cuda_library.h"
 
 namespace kvscope::engine {
 
-/// Does what concerns one run alone. What it throws is that run's failure; memory that has run out and the person's
-/// wish to stop concern all of them and pass.
+/// Does what concerns one run alone. What it throws is that run's failure; memory that has run out, a device that fails
+/// and the person's wish to stop concern all of them and pass.
 /// @returns why it failed, never an empty text; empty where it did not
 template <class Action>
 std::string failure_of(Action action) {
@@ -18,6 +21,12 @@ std::string failure_of(Action action) {
     } catch (const Cancelled&) {
         throw;
     } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const c10::OutOfMemoryError&) {
+        throw;
+    } catch (const c10::AcceleratorError&) {
+        throw;
+    } catch (const kernels::cuda::Failed&) {
         throw;
     } catch (const std::exception& error) {
         const std::string message = error.what();
