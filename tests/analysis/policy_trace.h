@@ -26,7 +26,7 @@ class PolicyTrace {
     static constexpr int64_t n_tokens = 60;
     static constexpr int window = 32;
 
-    explicit PolicyTrace(const std::vector<PolicyRun>& runs) {
+    explicit PolicyTrace(const std::vector<PolicyRun>& runs, const std::string& recipe = trace::sample::recipe) {
         namespace sample = trace::sample;
         sample::Options options;
         options.n_tokens = n_tokens;
@@ -42,7 +42,7 @@ class PolicyTrace {
             const auto& rows = layer->window_attention(window, 0.0F, policies::SoftmaxRange::visible);
             prompt.window_attention.insert(prompt.window_attention.end(), rows.begin(), rows.end());
         }
-        trace::Writer writer(folder_ / "t.h5", sample::recipe, {.force = true, .generator = "policy_trace.h"});
+        trace::Writer writer(folder_ / "t.h5", recipe, {.force = true, .generator = "policy_trace.h"});
         writer.write_model(model);
         writer.write_prompt(0, prompt);
         for (size_t j = 0; j < runs.size(); ++j) {

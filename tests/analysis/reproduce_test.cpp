@@ -51,6 +51,19 @@ TEST_CASE("the command names prompt, policy, budget and what else decides", "[re
     CHECK_THROWS_AS(reproduce_command(reader, 1, 0), FigureError);
 }
 
+TEST_CASE("the command names the device that a run was made on, where it is not the processor", "[reproduce]") {
+    const test::PolicyTrace stored({{"full", 60}}, R"({"device": "cuda:1"})");
+    const trace::Reader reader = stored.reader();
+    const auto made = reproduction(reader, 0, 0);
+    CHECK_THAT(made.command, Contains(" --device cuda:1 "));
+    REQUIRE(made.remarks.size() == 1);
+    CHECK_THAT(made.remarks[0], Contains("cuda:1"));
+    for (const char* recipe : {R"({"device": 3})", "[]", "{}"}) {
+        const test::PolicyTrace other({{"full", 60}}, recipe);
+        CHECK_THAT(reproduce_command(other.reader(), 0, 0), !Contains("--device"));
+    }
+}
+
 TEST_CASE("the command follows changes between compressed and full that the parameters do not schedule",
           "[reproduce]") {
     const std::string echo = "echokv:recent=9,maps=" + policies::test::echo_maps_for({3, 4, 2, 8});
