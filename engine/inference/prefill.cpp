@@ -282,7 +282,6 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
             on_layer(view);
             outside += seconds_since(called);
         }
-        dense.host_keys = dense.host_values = at::Tensor();  // whoever still reads them has its own
         if (request.keep_cache) result.cache.push_back(std::move(dense));
     }
     if (pass.n_layers() == model.shape().n_layers) {

@@ -59,7 +59,7 @@ MAY_USE = {
     "tokenizer": {"files", "json"},
     "checkpoint": CHECKPOINT,
     "engine_common": set(),
-    "engine_device": {"kernels"},
+    "engine_device": {"kernels", "engine_common"},
     "engine_model": BELOW_ENGINE | {"engine_common", "engine_device"},
     "engine_cache": BELOW_ENGINE | {"engine_common", "engine_device", "engine_model"},
     "engine_inference": BELOW_ENGINE | {"engine_common", "engine_device", "engine_model", "engine_cache"},
