@@ -98,6 +98,24 @@ double furthest(const std::vector<T>& a, const std::vector<T>& b, double size) {
     return worst;
 }
 
+/// x W^T + bias of rows `stride` apart into y (rows, out).
+template <class T, class Table>
+Linear product_of(WeightFormat format, int64_t rows, int64_t in, int64_t out, int64_t stride, const std::vector<T>& x,
+                  const Table& table, const std::vector<float>& bias, std::vector<float>& y) {
+    return {.dtype = dtype_of<T>,
+            .n_rows = rows,
+            .in = in,
+            .out = out,
+            .x = x.data(),
+            .x_stride = stride,
+            .weight = table.data(),
+            .format = format,
+            .bias = bias.data(),
+            .y = y.data(),
+            .y_dtype = DType::f32,
+            .y_stride = out};
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("stored weights become the same numbers on a card as on the CPU, bit by bit", "[cuda]", float,
@@ -130,18 +148,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
         const auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         const auto bias = random_values<float>(static_cast<size_t>(out), 4);
         std::vector<float> expected(static_cast<size_t>(rows * out)), found(expected), single(expected);
-        Linear problem{.dtype = dtype_of<TestType>,
-                       .n_rows = rows,
-                       .in = in,
-                       .out = out,
-                       .x = x.data(),
-                       .x_stride = stride,
-                       .weight = table.data(),
-                       .format = format,
-                       .bias = bias.data(),
-                       .y = expected.data(),
-                       .y_dtype = DType::f32,
-                       .y_stride = out};
+        Linear problem = product_of<TestType>(format, rows, in, out, stride, x, table, bias, expected);
         linear(problem);
         double size = 0;
         for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
@@ -212,18 +219,7 @@ TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whateve
         auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         auto bias = random_values<float>(static_cast<size_t>(out), 4);
         std::vector<float> expected(static_cast<size_t>(rows * out)), found(expected), one_by_one(expected);
-        Linear p{.dtype = dtype_of<TestType>,
-                 .n_rows = rows,
-                 .in = in,
-                 .out = out,
-                 .x = x.data(),
-                 .x_stride = stride,
-                 .weight = table.data(),
-                 .format = format,
-                 .bias = bias.data(),
-                 .y = expected.data(),
-                 .y_dtype = DType::f32,
-                 .y_stride = out};
+        Linear p = product_of<TestType>(format, rows, in, out, stride, x, table, bias, expected);
         linear(p);
         double size = 0;
         for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
