@@ -193,7 +193,7 @@ TEST_CASE("decode attention on a card refuses what it cannot read", "[cuda]") {
     CHECK(reason([](DecodeRow&) {}, 257) != "");
 }
 
-TEMPLATE_TEST_CASE("decode attention on CUDA is that of the CPU", "", float, bf16) {
+TEMPLATE_TEST_CASE("decode attention on CUDA is that of the CPU", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     const auto bytes_for =
         device_function<cuda::abi::AttentionDecodeWorkspace>(cuda::abi::kAttentionDecodeWorkspaceSymbol);

@@ -217,7 +217,7 @@ TEMPLATE_TEST_CASE("errors of vectors on a card are those of a double loop", "[c
     }
 }
 
-TEMPLATE_TEST_CASE("norms on CUDA are those of the CPU", "", float, bf16) {
+TEMPLATE_TEST_CASE("norms on CUDA are those of the CPU", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     for (const int64_t dim : {1, 64, 80, 128, 511, 576, 2049}) {
@@ -264,7 +264,7 @@ TEMPLATE_TEST_CASE("norms on CUDA are those of the CPU", "", float, bf16) {
     }
 }
 
-TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA are those of the CPU", "", float, bf16) {
+TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA are those of the CPU", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const int64_t rows = 3, dim = 2500;
@@ -302,7 +302,7 @@ TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA are those of the C
     for (size_t i = 0; i < errors.size(); ++i) CHECK(errors[i] == Approx(host_errors[i]));
 }
 
-TEST_CASE("entries move up within an array on CUDA", "") {
+TEST_CASE("entries move up within an array on CUDA", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const size_t stride = 144, row_bytes = 128;

@@ -168,7 +168,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
     }
 }
 
-TEMPLATE_TEST_CASE("stored weights become the same numbers on CUDA, bit by bit", "", float, bf16) {
+TEMPLATE_TEST_CASE("stored weights become the same numbers on CUDA, bit by bit", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     for (const WeightFormat format : kFormats) {
@@ -186,7 +186,7 @@ TEMPLATE_TEST_CASE("stored weights become the same numbers on CUDA, bit by bit",
     }
 }
 
-TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are refused", "") {
+TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are refused", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     auto table = random_table(WeightFormat::q6_k, 40, 512, true);
@@ -209,7 +209,7 @@ TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are r
     CHECK(std::string(message.data()) == "look_up_rows: the table has no such row");
 }
 
-TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whatever the number of rows", "", float,
+TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whatever the number of rows", "[card]", float,
                    bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     for (const WeightFormat format : kFormats) {

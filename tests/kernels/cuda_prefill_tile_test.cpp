@@ -230,7 +230,7 @@ TEST_CASE("prefill attention on a card refuses what its loads cannot read", "[cu
     CHECK(reason([](PrefillAttention& p) { p.v = nullptr; }) != "");
 }
 
-TEMPLATE_TEST_CASE("prefill attention on CUDA is that of the CPU", "", float, bf16) {
+TEMPLATE_TEST_CASE("prefill attention on CUDA is that of the CPU", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const auto bytes_for = device_function<AttentionPrefillWorkspace>(kAttentionPrefillWorkspaceSymbol);

@@ -123,7 +123,7 @@ TEMPLATE_TEST_CASE("window_peak as the card's threads compute it is that of the 
     }
 }
 
-TEMPLATE_TEST_CASE("window_peak on CUDA is that of the CPU", "", float, bf16) {
+TEMPLATE_TEST_CASE("window_peak on CUDA is that of the CPU", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const auto bytes_for = device_function<RunWindowAttentionWorkspace>(kWindowAttentionWorkspaceSymbol);

@@ -154,7 +154,7 @@ TEST_CASE("window_attention on the CPU equals a double loop") {
     }
 }
 
-TEST_CASE("window_attention on CUDA equals a double loop") {
+TEST_CASE("window_attention on CUDA equals a double loop", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     check_all(Device::cuda);
 }
