@@ -18,6 +18,28 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "golden"))
 
 
+def press_of(name, budget, n_tokens):
+    """kvpress's press that keeps `budget` of a prompt's entries: it keeps int(N * (1 - ratio))."""
+    import kvpress
+
+    ratio = 1 - (budget + 1e-6) / n_tokens
+    snap = dict(compression_ratio=ratio, window_size=32, kernel_size=7)
+    return {
+        "snapkv": lambda: kvpress.SnapKVPress(**snap),
+        "pyramidkv": lambda: kvpress.PyramidKVPress(**snap),
+        "ada-snapkv": lambda: kvpress.AdaKVPress(kvpress.SnapKVPress(**snap)),
+        "ada-pyramidkv": lambda: kvpress.AdaKVPress(kvpress.PyramidKVPress(**snap)),
+        "streaming-llm": lambda: kvpress.StreamingLLMPress(compression_ratio=ratio, n_sink=4),
+        "random": lambda: kvpress.RandomPress(compression_ratio=ratio),
+        "knorm": lambda: kvpress.KnormPress(compression_ratio=ratio),
+        "keydiff": lambda: kvpress.KeyDiffPress(compression_ratio=ratio),
+        "tova": lambda: kvpress.TOVAPress(compression_ratio=ratio),
+        "lagkv": lambda: kvpress.LagKVPress(compression_ratio=ratio),
+        "critical-snapkv": lambda: kvpress.CriticalKVPress(kvpress.SnapKVPress(**snap)),
+        "expected-attention": lambda: kvpress.ExpectedAttentionPress(compression_ratio=ratio),
+    }[name]()
+
+
 class Transformers:
     def __init__(self, threads):
         import torch
@@ -59,25 +81,9 @@ class Transformers:
             return {"seconds": self._steps(following, cache, len(ids), tokens - 1)}
 
     def press(self, press, budget, ids, tokens):
-        import kvpress
         from transformers import DynamicCache
 
-        ratio = 1 - (budget + 1e-6) / len(ids)  # kvpress keeps int(N * (1 - ratio)) entries
-        snap = dict(compression_ratio=ratio, window_size=32, kernel_size=7)
-        made = {
-            "snapkv": lambda: kvpress.SnapKVPress(**snap),
-            "pyramidkv": lambda: kvpress.PyramidKVPress(**snap),
-            "ada-snapkv": lambda: kvpress.AdaKVPress(kvpress.SnapKVPress(**snap)),
-            "ada-pyramidkv": lambda: kvpress.AdaKVPress(kvpress.PyramidKVPress(**snap)),
-            "streaming-llm": lambda: kvpress.StreamingLLMPress(compression_ratio=ratio, n_sink=4),
-            "random": lambda: kvpress.RandomPress(compression_ratio=ratio),
-            "knorm": lambda: kvpress.KnormPress(compression_ratio=ratio),
-            "keydiff": lambda: kvpress.KeyDiffPress(compression_ratio=ratio),
-            "tova": lambda: kvpress.TOVAPress(compression_ratio=ratio),
-            "lagkv": lambda: kvpress.LagKVPress(compression_ratio=ratio),
-            "critical-snapkv": lambda: kvpress.CriticalKVPress(kvpress.SnapKVPress(**snap)),
-            "expected-attention": lambda: kvpress.ExpectedAttentionPress(compression_ratio=ratio),
-        }[press]()
+        made = press_of(press, budget, len(ids))
         with self.torch.inference_mode():
             cache = DynamicCache()
             start = time.perf_counter()

@@ -57,27 +57,30 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
     }
 }
 
-// Row by row of the first dimension, so that no more than a layer is in memory.
+// Some megabytes at once, along the first dimension: a data set of all kept entries has millions of rows of one number.
 void read_data_set(hid_t data_set, const std::string& action) {
+    constexpr hsize_t most_bytes = hsize_t{4} << 20;
     const h5::Handle type(H5Dget_type(data_set), H5Tclose), space(H5Dget_space(data_set), H5Sclose);
     std::vector<hsize_t> shape(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
     if (H5Sget_simple_extent_npoints(space.get()) <= 0) return;
-    if (shape.empty())
+    const bool is_scalar = shape.empty();
+    if (is_scalar)
         shape.assign(1, 1);
     else
         H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
-    const bool is_scalar = H5Sget_simple_extent_ndims(space.get()) == 0;
     const hsize_t n_rows = std::exchange(shape[0], hsize_t{1});
-    std::size_t row_bytes = H5Tget_size(type.get());
+    hsize_t row_bytes = H5Tget_size(type.get());
     for (const hsize_t extent : shape) row_bytes *= extent;
-    std::vector<char> row(row_bytes);
+    const hsize_t at_once = std::clamp<hsize_t>(most_bytes / row_bytes, 1, n_rows);
+    std::vector<char> rows(static_cast<std::size_t>(at_once * row_bytes));
     std::vector<hsize_t> start(shape.size(), 0);
-    const h5::Handle memory(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
-    for (; start[0] < n_rows; ++start[0]) {
+    for (; start[0] < n_rows; start[0] += at_once) {
+        shape[0] = std::min(at_once, n_rows - start[0]);
+        const h5::Handle memory(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
         if (!is_scalar)
             h5::checked(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, shape.data(), nullptr),
                         action);
-        h5::checked(H5Dread(data_set, type.get(), memory.get(), space.get(), H5P_DEFAULT, row.data()), action);
+        h5::checked(H5Dread(data_set, type.get(), memory.get(), space.get(), H5P_DEFAULT, rows.data()), action);
     }
 }
 

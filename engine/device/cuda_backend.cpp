@@ -32,7 +32,7 @@ using kernels::cuda::Unavailable;
 
 // Up to so many rows a product is made by kvscope's kernel; from there on a library's is faster.
 constexpr int64_t rows_of_own_product = 383;
-constexpr int64_t rows_of_block = 256;
+constexpr int64_t rows_of_block = 1024;  // as many tiles of a library's kernel as a large card has processors
 constexpr int64_t most_head_dim = 256;
 
 constexpr const char* how_to_install =
@@ -257,16 +257,29 @@ class CudaBackend final : public TorchBackend {
         }
         const int64_t stride = problem.x_stride ? problem.x_stride : in,
                       y_stride = problem.y_stride ? problem.y_stride : out;
+        const auto y_type = problem.y_dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
         const at::Tensor x = array(problem.x, {problem.n_rows, in}, {stride, 1}, type);
-        const at::Tensor y = array(problem.y, {problem.n_rows, out}, {y_stride, 1},
-                                   problem.y_dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat);
+        const at::Tensor y = array(problem.y, {problem.n_rows, out}, {y_stride, 1}, y_type);
+        // With a bias sums are rounded behind it.
+        const bool in_place = y_type == type && !problem.bias;
         for (int64_t first = 0; first < problem.n_rows; first += rows_of_block) {
             const int64_t n = std::min(rows_of_block, problem.n_rows - first);
-            at::Tensor block = x.narrow(0, first, n);
-            if (n < rows_of_block) block = at::cat({block, at::zeros({rows_of_block - n, in}, options)});
-            at::Tensor sums = type == at::kFloat ? at::mm(block, weight.t()) : at::mm(block, weight.t(), at::kFloat);
-            if (problem.bias) sums.add_(array(problem.bias, {out}, {1}, at::kFloat));
-            y.narrow(0, first, n).copy_(sums.narrow(0, 0, n));
+            at::Tensor block = x.narrow(0, first, n), there = y.narrow(0, first, n);
+            if (n < rows_of_block) {
+                const at::Tensor whole = at::zeros({rows_of_block, stride}, options).narrow(1, 0, in);
+                whole.narrow(0, 0, n).copy_(block);
+                block = whole;
+                there = at::empty({rows_of_block, y_stride}, y.options()).narrow(1, 0, out);
+            }
+            if (in_place) {
+                at::mm_out(there, block, weight.t());
+            } else {
+                at::Tensor sums =
+                    type == at::kFloat ? at::mm(block, weight.t()) : at::mm(block, weight.t(), at::kFloat);
+                if (problem.bias) sums.add_(array(problem.bias, {out}, {1}, at::kFloat));
+                there.copy_(sums);
+            }
+            if (n < rows_of_block) y.narrow(0, first, n).copy_(there.narrow(0, 0, n));
         }
     }
 

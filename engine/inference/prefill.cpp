@@ -18,8 +18,9 @@
 namespace kvscope::engine {
 namespace {
 
-// Rows of one product: enough to fill the cores, few enough that a chunk's activations stay in the caches.
-constexpr int64_t chunk_tokens = 1024;
+/// Rows of one product: on the processor enough to fill the cores, few enough that a chunk's activations stay in the
+/// caches; elsewhere enough that the weights are seldom written out.
+int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
 using Clock = std::chrono::steady_clock;
 
@@ -52,6 +53,7 @@ class Pass {
           request_(request),
           shape_(model.shape()),
           n_tokens_(static_cast<int64_t>(request.ids.size())),
+          chunk_tokens_(tokens_of_chunk(model)),
           n_layers_(request.n_layers < 0 ? shape_.n_layers : std::min(request.n_layers, shape_.n_layers)),
           n_window_(static_cast<int>(std::min<int64_t>(request.needs.window_queries, n_tokens_))),
           tails_(model, request.tails) {
@@ -69,7 +71,7 @@ class Pass {
     }
 
     int n_layers() const { return n_layers_; }
-    int64_t n_chunks() const { return (n_tokens_ + chunk_tokens - 1) / chunk_tokens; }
+    int64_t n_chunks() const { return (n_tokens_ + chunk_tokens_ - 1) / chunk_tokens_; }
     double recording_seconds() const { return recording_seconds_; }
 
     /// Runs a layer over the prompt and the tails.
@@ -83,9 +85,9 @@ class Pass {
         if (request_.needs.projection_inputs) normalise_inputs(layer);
         if (sums_.defined()) sums_.zero_();
         if (measures_) recorded([&] { measures_->begin_layer(layer); });
-        for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens) {
+        for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens_) {
             if (progress.cancelled()) throw Cancelled();
-            run_chunk(layer, begin, std::min(chunk_tokens, n_tokens_ - begin), dense);
+            run_chunk(layer, begin, std::min(chunk_tokens_, n_tokens_ - begin), dense);
             progress.advance(++steps);
         }
         if (measures_) recorded([&] { measures_->finish_layer(); });
@@ -235,7 +237,7 @@ class Pass {
     const Transformer& model_;
     const PrefillRequest& request_;
     policies::ModelShape shape_;
-    int64_t n_tokens_;
+    int64_t n_tokens_, chunk_tokens_;
     int n_layers_;
     int n_window_;
     TailPass tails_;

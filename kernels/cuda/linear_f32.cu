@@ -2,9 +2,29 @@
 
 namespace kvscope::kernels::cuda {
 
+namespace {
+
+template <WeightFormat format, int M>
+__global__ __launch_bounds__(kLinearThreads, 1) void multiply_rows(LinearProblem p) {
+    using Tile = LinearTile<DeviceBlock<kLinearThreads>, format, M>;
+    DeviceBlock<kLinearThreads> block;
+    Tile{p, int64_t{blockIdx.y} * M, int64_t{blockIdx.x} * Tile::kOutputsOfBlock}.multiply(block);
+}
+
+/// @tparam M rows at once: whatever it is, the order of a row's sum is the same
+template <int M>
+void launch(WeightFormat format, const LinearProblem& p, cudaStream_t stream) {
+    with_format(format, [&]<WeightFormat f>() {
+        constexpr int kOutputs = LinearTile<DeviceBlock<kLinearThreads>, f, M>::kOutputsOfBlock;
+        multiply_rows<f, M><<<linear_blocks(p, M, kOutputs), kLinearThreads, 0, stream>>>(p);
+    });
+}
+
+}  // namespace
+
 void launch_linear_f32(WeightFormat format, const LinearProblem& problem, cudaStream_t stream) {
-    if (problem.n_rows <= 1) return launch_linear<float, 1>(format, problem, stream);
-    launch_linear<float, kLinearMostRows<float>>(format, problem, stream);
+    if (problem.n_rows <= 1) return launch<1>(format, problem, stream);
+    launch<kLinearMostRows>(format, problem, stream);
 }
 
 }  // namespace kvscope::kernels::cuda

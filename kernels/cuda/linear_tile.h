@@ -3,15 +3,14 @@
 #include "kernels/cuda/weight_blocks.h"
 #include "kernels/linear.h"
 
-/// Products with few rows as blocks work on them: a warp has two outputs, its lanes go through `in` eight weights at a
-/// time, and their sums are added up in a fixed order. Each (row, output) has a sum of its own, so that neither the
-/// other rows nor their number touch it.
+/// Products in f32 as blocks work on them: a warp has two outputs, its lanes go through `in` eight weights at a time,
+/// and their sums are added up in a fixed order. Each (row, output) has a sum of its own, so that neither the other
+/// rows nor their number touch it.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kLinearThreads = 128;
-inline constexpr int kLinearOutputs = 2;  ///< of a warp
-template <class T>
-inline constexpr int kLinearMostRows = sizeof(T) == 4 ? 8 : 16;  ///< whose sums and elements fit into registers
+inline constexpr int kLinearOutputs = 2;   ///< of a warp
+inline constexpr int kLinearMostRows = 8;  ///< whose sums and elements fit into registers
 
 /// A Linear with strides filled in, as kernels take it.
 struct LinearProblem {
@@ -26,8 +25,16 @@ struct LinearProblem {
     int64_t y_stride;
 };
 
-/// @tparam T of x, and what weights are rounded to  @tparam M rows of x
-template <class Block, class T, WeightFormat format, int M>
+KVSCOPE_DEVICE void write_sum(const LinearProblem& p, int64_t row, int64_t output, float sum) {
+    if (p.bias) sum += p.bias[output];
+    if (p.y_dtype == DType::f32)
+        static_cast<float*>(p.y)[row * p.y_stride + output] = sum;
+    else
+        static_cast<bf16*>(p.y)[row * p.y_stride + output] = bf16_from_float(sum);
+}
+
+/// @tparam M rows of x
+template <class Block, WeightFormat format, int M>
 struct LinearTile {
     static constexpr int R = kLinearOutputs;
     static constexpr int kStep = 32 * kWeightsAtOnce;
@@ -60,15 +67,15 @@ struct LinearTile {
         KVSCOPE_UNROLL
         for (int r = 0; r < R; ++r)  // a repeated last one is not written
             weights[r] =
-                weights_as<format, T>(p.weight + static_cast<size_t>(least(output + r, p.out - 1)) * p.row_bytes, at);
+                weights_at<format>(p.weight + static_cast<size_t>(least(output + r, p.out - 1)) * p.row_bytes, at);
         KVSCOPE_UNROLL
         for (int m = 0; m < M; ++m) {
-            const T* x = static_cast<const T*>(p.x) + least(first_row + m, p.n_rows - 1) * p.x_stride + at;
+            const float* x = static_cast<const float*>(p.x) + least(first_row + m, p.n_rows - 1) * p.x_stride + at;
             KVSCOPE_UNROLL
-            for (int c = 0; c < kWeightsAtOnce; c += kPerLoad<T>) {
-                const Loaded<T> values = load_aligned(x + c);
+            for (int c = 0; c < kWeightsAtOnce; c += kPerLoad<float>) {
+                const Loaded<float> values = load_aligned(x + c);
                 KVSCOPE_UNROLL
-                for (int i = 0; i < kPerLoad<T>; ++i) {
+                for (int i = 0; i < kPerLoad<float>; ++i) {
                     KVSCOPE_UNROLL
                     for (int r = 0; r < R; ++r)
                         sums[m * R + r] = multiply_add(values[i], weights[r][c + i], sums[m * R + r]);
@@ -83,12 +90,7 @@ struct LinearTile {
             KVSCOPE_UNROLL
             for (int r = 0; r < R; ++r) {
                 if (first_row + m >= p.n_rows || output + r >= p.out) continue;
-                const float sum = sums[m * R + r] + (p.bias ? p.bias[output + r] : 0.0f);
-                const int64_t at = (first_row + m) * p.y_stride + output + r;
-                if (p.y_dtype == DType::f32)
-                    static_cast<float*>(p.y)[at] = sum;
-                else
-                    static_cast<bf16*>(p.y)[at] = bf16_from_float(sum);
+                write_sum(p, first_row + m, output + r, sums[m * R + r]);
             }
         }
     }

@@ -299,16 +299,6 @@ struct PrefillTile {
             block.registers([&](int t) { add_values_f32(t, threads[t], shared); });
     }
 
-    KVSCOPE_DEVICE static uint32_t pair_of(float low, float high) {
-#ifdef __CUDACC__
-        uint32_t pair;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-        return pair;
-#else
-        return bf16_from_float(low).bits | static_cast<uint32_t>(bf16_from_float(high).bits) << 16;
-#endif
-    }
-
     KVSCOPE_DEVICE void add_values_bf16(Block& block, Threads& threads, const Shared& shared) const {
         Own<Block, Four> a, b;
         KVSCOPE_UNROLL

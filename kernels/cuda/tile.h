@@ -210,6 +210,17 @@ KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
 #endif
 }
 
+/// Two numbers of bf16 in a word.
+KVSCOPE_DEVICE uint32_t pair_of(float low, float high) {
+#ifdef __CUDACC__
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return bf16_from_float(low).bits | static_cast<uint32_t>(bf16_from_float(high).bits) << 16;
+#endif
+}
+
 /// Begins a copy of the 16 bytes at `from` to shared memory; of nullptr: zeros. commit_copies closes what was begun
 /// since the last one, and wait_for_copies<n> waits until all but the last n of a thread's closed ones are there;
 /// others see them behind a barrier.

@@ -161,17 +161,6 @@ KVSCOPE_DEVICE Weights weights_at(const uint8_t* row, int64_t at) {
     return x;
 }
 
-/// The same as numbers of type T.
-template <WeightFormat format, class T>
-KVSCOPE_DEVICE Weights weights_as(const uint8_t* row, int64_t at) {
-    Weights x = weights_at<format>(row, at);
-    if constexpr (sizeof(T) == 2 && format != WeightFormat::bf16) {
-        KVSCOPE_UNROLL
-        for (int i = 0; i < 8; ++i) x[i] = to_float(bf16_from_float(x[i]));
-    }
-    return x;
-}
-
 /// Calls `body` with the format as a constant.
 template <class Body>
 auto with_format(WeightFormat format, const Body& body) {

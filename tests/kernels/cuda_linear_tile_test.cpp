@@ -2,8 +2,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 
+#include "kernels/cuda/linear_matrix_tile.h"
 #include "kernels/cuda/linear_tile.h"
 #include "tests/kernels/kernel_case.h"
 #include "tests/kernels/on_device.h"
@@ -65,7 +67,14 @@ std::vector<T> expanded(WeightFormat format, const std::vector<uint8_t>& table, 
     return out;
 }
 
-template <class T, int M>
+template <class Tile>
+void multiply_all(const cuda::LinearProblem& p, int rows, int outputs, const std::function<void(const Tile&)>& one) {
+    for (int64_t row = 0; row < p.n_rows; row += rows)
+        for (int64_t output = 0; output < p.out; output += outputs) one(Tile{p, row, output});
+}
+
+/// @tparam R of bf16 alone
+template <class T, int M, int R = 1>
 void linear_emulated(const Linear& problem) {
     const WeightFormat format = *problem.format;
     const cuda::LinearProblem p{problem.n_rows,
@@ -79,12 +88,18 @@ void linear_emulated(const Linear& problem) {
                                 problem.y,
                                 problem.y_dtype,
                                 problem.y_stride};
-    Block block;
     cuda::with_format(format, [&]<WeightFormat f>() {
-        using Tile = cuda::LinearTile<Block, T, f, M>;
-        for (int64_t row = 0; row < p.n_rows; row += M)
-            for (int64_t output = 0; output < p.out; output += Tile::kOutputsOfBlock)
-                Tile{p, row, output}.multiply(block);
+        if constexpr (sizeof(T) == 4) {
+            using Tile = cuda::LinearTile<Block, f, M>;
+            Block block;
+            multiply_all<Tile>(p, M, Tile::kOutputsOfBlock, [&](const Tile& tile) { tile.multiply(block); });
+        } else {
+            using Matrices = cuda::HostBlock<cuda::kMatrixThreads>;
+            using Tile = cuda::LinearMatrixTile<Matrices, f, M, R>;
+            Matrices block(problem.n_rows % 2 == 0);
+            typename Tile::Shared shared;
+            multiply_all<Tile>(p, Tile::kRows, Tile::kOutputs, [&](const Tile& tile) { tile.multiply(block, shared); });
+        }
     });
 }
 
@@ -143,7 +158,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
                    bf16) {
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
-        const int64_t rows = 5, in = 768, out = 37, stride = in + 8;
+        const int64_t rows = 11, in = block_of(format).n == 1 ? 1000 : 768, out = 37, stride = in + 8;
         const auto table = random_table(format, out, in, true);
         const auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         const auto bias = random_values<float>(static_cast<size_t>(out), 4);
@@ -154,7 +169,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
         for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
         REQUIRE(std::isfinite(size));
         problem.y = found.data();
-        linear_emulated<TestType, 16>(problem);
+        linear_emulated<TestType, 8, 2>(problem);
         CHECK(furthest(found, expected, size) <= 1e-5);
         problem.y = single.data();
         linear_emulated<TestType, 1>(problem);
@@ -163,7 +178,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
         std::vector<bf16> narrow(expected.size());
         problem.y = narrow.data();
         problem.y_dtype = DType::bf16;
-        linear_emulated<TestType, 4>(problem);
+        linear_emulated<TestType, 4, 2>(problem);
         for (size_t i = 0; i < narrow.size(); ++i) REQUIRE(narrow[i].bits == bf16_from_float(found[i]).bits);
     }
 }
@@ -214,26 +229,25 @@ TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whateve
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
-        const int64_t rows = 19, in = 768, out = 37, stride = in + 8;
+        const int64_t rows = 75, in = block_of(format).n == 1 ? 1000 : 768, out = 37, stride = in + 8;
         auto table = random_table(format, out, in, true);
         auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         auto bias = random_values<float>(static_cast<size_t>(out), 4);
-        std::vector<float> expected(static_cast<size_t>(rows * out)), found(expected), one_by_one(expected);
+        std::vector<float> expected(static_cast<size_t>(rows * out)), found(expected), in_parts(expected);
         Linear p = product_of<TestType>(format, rows, in, out, stride, x, table, bias, expected);
         linear(p);
         double size = 0;
         for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
         Mirror mirror;
-        mirror.add(table), mirror.add(x), mirror.add(bias), mirror.add(found), mirror.add(one_by_one);
+        mirror.add(table), mirror.add(x), mirror.add(bias), mirror.add(found), mirror.add(in_parts);
         p.x = mirror(p.x), p.weight = mirror(p.weight), p.bias = mirror(p.bias), p.y = mirror(found.data());
         on_device(cuda::abi::kLinearSymbol, p);
-        p.n_rows = 1;
-        for (int64_t row = 0; row < rows; ++row) {
-            p.x = mirror(x.data() + row * stride), p.y = mirror(one_by_one.data() + row * out);
+        for (int64_t row = 0, n = 1; row < rows; row += n, n = std::min<int64_t>(n + 5, rows - row)) {
+            p.n_rows = n, p.x = mirror(x.data() + row * stride), p.y = mirror(in_parts.data() + row * out);
             on_device(cuda::abi::kLinearSymbol, p);
         }
         mirror.fetch();
         CHECK(furthest(found, expected, size) <= 1e-5);
-        CHECK(same_bits(found, one_by_one));
+        CHECK(same_bits(found, in_parts));
     }
 }
