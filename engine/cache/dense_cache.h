@@ -28,8 +28,9 @@ struct DenseLayer {
     /// The keys alone.
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// Copies what is there to the processor's memory, where it is not in that.
-    void bring_to_processor();
+    /// Copies what is there to the processor's memory, where it is not in that. `room` is used for it unless somebody
+    /// else still holds that, and is what was used.
+    void bring_to_processor(DenseLayer* room = nullptr);
     /// What was brought there. @throws std::logic_error where nothing was
     DenseLayer on_processor() const;
 

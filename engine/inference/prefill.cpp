@@ -91,7 +91,7 @@ class Pass {
             progress.advance(++steps);
         }
         if (measures_) recorded([&] { measures_->finish_layer(); });
-        if (request_.needs.entries) recorded([&] { dense.bring_to_processor(); });
+        if (request_.needs.entries) recorded([&] { dense.bring_to_processor(&host_); });
         bring_observations();
         return dense;
     }
@@ -242,6 +242,7 @@ class Pass {
     int n_window_;
     TailPass tails_;
     DenseLayer tail_dense_;
+    DenseLayer host_;  ///< room for a layer's entries in the processor's memory
     at::Tensor residual_;
     DenseLayer plain_;       ///< of a layer the keys (G, N, d) before RoPE; undefined where nobody needs them
     at::Tensor plain_keys_;  ///< the same in the processor's memory

@@ -112,7 +112,7 @@ inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_atten
 inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
 
-/// `in` a multiple of 8; x, x_stride and the weight aligned to 16 bytes. The weight is read once for up to 16 rows
+/// `in` a multiple of 8; x, x_stride and the weight aligned to 16 bytes. The weight is read once for up to 64 rows
 /// (f32: 8): for many more a library's product is the better one. Takes no workspace.
 using RunLinear = Kernel<Linear>;
 inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";

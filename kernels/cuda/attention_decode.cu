@@ -12,10 +12,10 @@ using Block = DeviceBlock<kDecodeThreads>;
 template <class T, int Q>
 __global__ __launch_bounds__(kDecodeThreads) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
                                                                 int64_t n_passes) {
-    __shared__ DecodeShared<T, Q> shared;
+    extern __shared__ uint4 memory[];
     Block block;
     const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x)];
-    DecodePiece<Block, T, Q>(arrays, pass, blockIdx.x).attend(block, shared);
+    DecodePiece<Block, T, Q>(arrays, pass, blockIdx.x).attend(block, *reinterpret_cast<DecodeShared<T, Q>*>(memory));
 }
 
 template <class T>
@@ -35,11 +35,15 @@ __global__ __launch_bounds__(kDecodeThreads) void scale_weights(DecodeArrays arr
 }
 
 template <class T, int Q>
-void launch_pieces(const DecodePlan::Passes& all, const DecodePass* passes, const DecodeArrays& arrays,
-                   cudaStream_t stream) {
-    if (all.n_blocks == 0) return;
-    attend_pieces<T, Q>
-        <<<grid(all.n_blocks), kDecodeThreads, 0, stream>>>(arrays, passes, static_cast<int64_t>(all.passes.size()));
+bool launch_pieces(const DecodePlan::Passes& all, const DecodePass* passes, const DecodeArrays& arrays,
+                   const Call& call) {
+    using Shared = DecodeShared<T, Q>;
+    if (all.n_blocks == 0) return true;
+    const auto kernel = attend_pieces<T, Q>;
+    if (!call.opted_in<Shared>(kName, kernel)) return false;
+    kernel<<<grid(all.n_blocks), kDecodeThreads, sizeof(Shared), call.queue()>>>(
+        arrays, passes, static_cast<int64_t>(all.passes.size()));
+    return true;
 }
 
 template <class T>
@@ -54,10 +58,11 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
     if (!call.upload(kName, workspace)) return false;
     const cudaStream_t stream = call.queue();
-    launch_pieces<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, stream);
-    launch_pieces<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, stream);
-    launch_pieces<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, stream);
-    launch_pieces<T, 8>(plan.of_queries[3], placed.passes[3], placed.arrays, stream);
+    if (!launch_pieces<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, call) ||
+        !launch_pieces<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, call) ||
+        !launch_pieces<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, call) ||
+        !launch_pieces<T, 8>(plan.of_queries[3], placed.passes[3], placed.arrays, call))
+        return false;
     combine_pieces<T><<<grid(plan.n_chain_blocks), kDecodeThreads, 0, stream>>>(
         placed.arrays, placed.chains, static_cast<int64_t>(plan.chains.size()));
     for (size_t i = 0; plan.wants_attention && i < plan.of_queries.size(); ++i) {

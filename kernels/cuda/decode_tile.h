@@ -8,9 +8,10 @@
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;
-inline constexpr int kDecodePiece = 256;      ///< entries at most
-inline constexpr int kDecodeMostDim = 256;    ///< channels of keys and of values
-inline constexpr int kDecodeMostQueries = 8;  ///< that a block works on at once
+inline constexpr int kDecodePiece = 256;             ///< entries at most
+inline constexpr int kDecodeMostDim = 256;           ///< channels of keys and of values
+inline constexpr int kDecodeMostQueries = 8;         ///< that a block works on at once
+inline constexpr int kDecodeStagedBytes = 32 << 10;  ///< of values that are on their way while keys are multiplied
 
 /// A row, its strides filled in.
 struct DecodePart {
@@ -51,6 +52,7 @@ struct DecodeShared {
     float queries[Q][kDecodeMostDim];
     float weights[kDecodePiece * Q];  ///< (entry, query)
     float reduced[kDecodeThreads / 2 * Q * kPerLoad<T>];
+    alignas(16) T staged[kDecodeStagedBytes / sizeof(T)];  ///< (entry, channel): values of the first entries
 };
 
 /// One piece of a row and up to Q of its queries.
@@ -78,6 +80,7 @@ struct DecodePiece {
     }
 
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
+        stage_values(block, shared);
         read_queries(block, shared);
         if (part.aligned_keys)
             logits<true>(block, shared);
@@ -88,6 +91,24 @@ struct DecodePiece {
             sum_values<true>(block, shared);
         else
             sum_values<false>(block, shared);
+    }
+
+    /// Entries whose values are staged.
+    KVSCOPE_DEVICE int n_staged() const {
+        const int fit = kDecodeStagedBytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
+        return part.aligned_values ? least(count, fit) : 0;
+    }
+
+    KVSCOPE_DEVICE void stage_values(Block& block, Shared& shared) const {
+        const int d = arrays.head_dim, loads = d / kPer, n = n_staged();
+        const T* v = static_cast<const T*>(part.row.v) + begin * part.row.v_stride;
+        block.registers([&](int t) {
+            for (int i = t; i < n * loads; i += Block::kThreads) {
+                const int entry = i / loads, c = i % loads * kPer;
+                begin_copy(shared.staged + entry * d + c, v + entry * part.row.v_stride + c);
+            }
+            commit_copies();
+        });
     }
 
     /// Zeros behind their channels, and in place of queries that are not there.
@@ -178,7 +199,7 @@ struct DecodePiece {
                 arrays.total[state + query] = total[t];
             });
         }
-        block.threads([](int) {});
+        block.threads([](int) { wait_for_copies<0>(); });
     }
 
     /// Every 32nd entry; returns the sum of their weights.
@@ -242,13 +263,16 @@ struct DecodePiece {
                                    Numbers<float, Q * kPer>& sums) const {
         const DecodeRow& row = part.row;
         const T* v = static_cast<const T*>(row.v) + begin * row.v_stride + column;
-        const int left = arrays.head_dim - column;
+        const int left = arrays.head_dim - column, staged = n_staged();
+        const auto value_of = [&](int entry) {
+            if (aligned && entry < staged) return load_aligned(shared.staged + entry * arrays.head_dim + column);
+            return load<aligned>(v + entry * row.v_stride, left);
+        };
         constexpr int kAtOnce = 4;  // loads under way
         for (int j = first; j < count; j += kAtOnce * apart) {
             Numbers<Loaded<T>, kAtOnce> values;
             KVSCOPE_UNROLL
-            for (int e = 0; e < kAtOnce; ++e)
-                values[e] = load<aligned>(v + least(j + e * apart, count - 1) * row.v_stride, left);
+            for (int e = 0; e < kAtOnce; ++e) values[e] = value_of(least(j + e * apart, count - 1));
             KVSCOPE_UNROLL
             for (int e = 0; e < kAtOnce; ++e) {
                 if (j + e * apart >= count) continue;

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "kernels/cuda/export.h"
+#include "kernels/cuda/staging.h"
 #include "kernels/cuda/workspace.h"
 
 namespace kvscope::kernels::cuda {
@@ -34,9 +35,8 @@ struct Call {
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
             return refuse(kernel, "the workspace is not aligned to 256 bytes");
         if (layout.host().empty()) return true;
-        return succeeded(cudaMemcpyAsync(layout.host_place(), layout.host().data(), layout.host().size(),
-                                         cudaMemcpyHostToDevice, queue()),
-                         kernel, error, error_size);
+        return upload_staged(kernel, layout.host_place(), layout.host().data(), layout.host().size(), queue(), error,
+                             error_size);
     }
 
     /// Lets a kernel take a Shared of dynamic shared memory, above what every kernel may.

@@ -62,7 +62,8 @@ struct LinearMatrixTile {
                     x[t][half] = elements_of(first_row + 8 * m + t % 32 / 4, element_of(t, first, half));
             });
             KVSCOPE_UNROLL
-            for (int part = 0; part < 4; ++part) {  // 16 elements, four of each lane: half part / 2, words from there on
+            for (int part = 0; part < 4;
+                 ++part) {  // 16 elements, four of each lane: half part / 2, words from there on
                 const int half = part / 2, word = part % 2 * 2;
                 KVSCOPE_UNROLL
                 for (int r = 0; r < R; ++r) {
