@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "engine/checkpoint/held_weights.h"
 #include "engine/common/error.h"
 #include "engine/device/cuda_backend.h"
+#include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
 #include "kernels/cpu_features.h"
 #include "kernels/cuda_library.h"
@@ -21,16 +21,9 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 // Activations, observations and libtorch's own, beside the weights; caches come on top.
 constexpr uint64_t least_room = uint64_t{1} << 30;
 
-/// N of cuda:N.
-std::optional<int> card_number(std::string_view name) {
-    if (name == "cuda") return 0;
-    constexpr std::string_view prefix = "cuda:";
-    if (!name.starts_with(prefix)) return {};
-    const std::string_view digits = name.substr(prefix.size());
-    int number = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || end != digits.data() + digits.size() || number < 0) return {};
-    return number;
+std::string text_of(const Card& card) {
+    return fmt::format("{}, {:.1f} of {:.1f} GiB free", card.name, static_cast<double>(card.free_bytes) / gib,
+                       static_cast<double>(card.total_bytes) / gib);
 }
 
 /// Why the model does not go onto the card; empty where it does.
@@ -51,16 +44,31 @@ ComputeDevice open_card(int number, const std::filesystem::path& model, std::str
     const ComputeDevice& device = cuda_device(number);
     if (const auto reason = reason_against(model, dtype_from_name(dtype, device), number); !reason.empty())
         throw RunError(reason);
-    const Card found = card(number);
-    progress.message(fmt::format("cuda:{}: {}, {:.1f} of {:.1f} GiB free", number, found.name,
-                                 static_cast<double>(found.free_bytes) / gib,
-                                 static_cast<double>(found.total_bytes) / gib));
+    progress.message(device_text(device));
     return device;
 }
 
 }  // namespace
 
-bool is_device_name(std::string_view name) { return name == "cpu" || name == "auto" || card_number(name); }
+std::vector<DeviceChoice> devices() {
+    std::vector<DeviceChoice> all{{"cpu", "the processor"}};
+    if (!kernels::cuda::available()) return all;
+    try {
+        const int n = count_cards();
+        if (n > 0) all.push_back({"auto", "a card that has room for the model, else the processor"});
+        for (int i = 0; i < n; ++i) all.push_back({fmt::format("cuda:{}", i), text_of(card(i))});
+    } catch (const std::runtime_error&) {
+        // The driver gave up: the processor is left.
+    }
+    return all;
+}
+
+std::string device_text(const ComputeDevice& device) {
+    if (device.is_processor()) return {};
+    const std::string name = device.backend->name();
+    const std::optional<int> number = card_number(name);
+    return number ? fmt::format("{}: {}", name, text_of(card(*number))) : name;
+}
 
 ComputeDevice device_for(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
                          Progress& progress) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/common/progress.h"
 #include "engine/device/compute_device.h"
@@ -9,8 +11,17 @@
 
 namespace kvscope::engine {
 
-/// Whether a device may be called that: "cpu", "auto", "cuda", "cuda:0", "cuda:1", …
-bool is_device_name(std::string_view name);
+/// A device of this machine that a model can be run on.
+struct DeviceChoice {
+    std::string name;  ///< "cpu", "auto", "cuda:0"
+    std::string text;  ///< "NVIDIA H100, 61.2 of 79.2 GiB free"
+};
+
+/// The processor first; cards where they can be used. Looks for them, which takes some tenths of a second.
+std::vector<DeviceChoice> devices();
+
+/// "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free" as it is now; empty for the processor.
+std::string device_text(const ComputeDevice& device);
 
 /// The device of that name for a model: cpu, a card, or with "auto" the first card where there is one that works and
 /// has room for the model, else cpu, which a message says.

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "engine/options/device_name.h"
+
 namespace kvscope::engine {
 namespace {
 
@@ -29,6 +31,9 @@ struct Option : RunOption {
     Option& number(policies::Range taken, const char* else_said) { return range = taken, refusal = else_said, *this; }
     Option& word(std::vector<std::string> taken, const char* else_said = "") {
         return choices = std::move(taken), refusal = else_said, *this;
+    }
+    Option& word(bool (*taken)(std::string_view), const char* else_said) {
+        return accepts = taken, refusal = else_said, *this;
     }
     Option& following(Member other) { return follows = other, *this; }
     Option& not_of_run() { return of_prompt = true, *this; }
@@ -69,6 +74,11 @@ std::vector<RunOption> declared() {
             .word({"f32", "bf16", "auto"}, "unknown type '{}': expected bf16, f32 or auto")
             .row("dtype", "Another type than before loads the model again.")
             .with_any_model(),
+        Option(&RunOptions::device, "device", "--device",
+               "cpu, cuda, cuda:N, or auto: a card that has room for the model, else cpu")
+            .word(is_device_name, "unknown device '{}': expected cpu, auto, cuda or cuda:N")
+            .row("device", "Another device than before loads the model again.")
+            .not_of_run(),
         Option(&RunOptions::isolated, "isolated", "--isolated",
                "One run at a time, as a server would: honest memory and speed")
             .row("isolated",
@@ -168,7 +178,7 @@ std::string RunOption::problem(const RunOptions& options) const {
         [&](auto of) {
             const auto& value = options.*of;
             if constexpr (std::is_same_v<decltype(of), std::string RunOptions::*>)
-                return std::find(choices.begin(), choices.end(), value) != choices.end();
+                return accepts ? accepts(value) : std::find(choices.begin(), choices.end(), value) != choices.end();
             else
                 return range.contains(static_cast<double>(value));
         },

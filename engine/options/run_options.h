@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,6 +21,7 @@ struct RunOptions {
     uint64_t sampling_seed = 0;
     uint64_t seed = 0;
     std::string dtype = "auto";
+    std::string device = "cpu";
     bool isolated = false;
     bool ignore_eos = false;
     int window = 32;
@@ -54,8 +56,9 @@ struct RunOption {
     std::string while_on{};              ///< of a boolean: what the form says while it is on
     policies::Range range{};             ///< of numbers
     std::vector<std::string> choices{};  ///< of texts; of a boolean that takes a word, those for true and false
-    std::string refusal{};               ///< of a value outside these, which {} stands for
-    std::optional<Member> follows{};     ///< the one whose value it has on a command line that does not give it
+    bool (*accepts)(std::string_view) = nullptr;  ///< of texts that have no list of choices
+    std::string refusal{};                        ///< of a value outside these, which {} stands for
+    std::optional<Member> follows{};  ///< the one whose value it has on a command line that does not give it
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
     bool of_prompt = false;     ///< of the prompts or the model: who makes a run again does not take it from the recipe

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "engine/common/error.h"
+#include "engine/options/device_name.h"
 #include "kernels/bf16.h"
 #include "kernels/cuda_library.h"
 #include "tests/engine/experiment_on_disk.h"
@@ -27,7 +28,10 @@ TEST_CASE("devices have names, and what is none is refused") {
     const auto model = test_data("models/llama2-mha");
     CHECK(engine::device_for("cpu", model, "auto", progress).is_processor());
     CHECK_THROWS_AS(engine::device_for("gpu", model, "auto", progress), engine::UsageError);
+    CHECK(engine::devices().front().name == "cpu");
+    CHECK(engine::device_text({}) == "");
     if (kernels::cuda::available()) return;
+    CHECK(engine::devices().size() == 1);
     CHECK(engine::device_for("auto", model, "auto", progress).is_processor());
     CHECK_THROWS_WITH(engine::device_for("cuda:1", model, "auto", progress),
                       Catch::StartsWith("--device cuda:1: ") && Catch::Contains(kernels::cuda::unavailable_reason()));

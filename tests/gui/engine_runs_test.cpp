@@ -117,7 +117,7 @@ TEST_CASE("a run has the options that were asked for, in the type that was asked
     for (const std::string dtype : {"f32", "bf16", "auto"}) {
         CAPTURE(dtype);
         auto request = gui.request({"random"}, "32");
-        request.options = {0.5, 0.75, 7, 9, dtype, false, true, 12};
+        request.options = {0.5, 0.75, 7, 9, dtype, "cpu", false, true, 12};
         request.options.n_new = 4;
         request.output = gui.folder / (dtype + ".h5");
         gui.engine->run(request);

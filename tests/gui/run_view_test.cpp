@@ -11,6 +11,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/view/actions.h"
+#include "kernels/cuda_library.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/session_with_engine.h"
@@ -217,6 +218,42 @@ TEST_CASE("the form of a narrow panel is maximised to two columns by its button,
     click("Restore");
     CHECK(driven.app().views().size() == n_views);
     CHECK(!has_columns());
+}
+
+TEST_CASE("a device that this machine lacks is shown where it was asked for, refused, and left for the processor") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a card");
+    DrivenForm form;
+    RunForm asked = small_form(form.folder / "run.h5");
+    bool was_shown = true, is_shown = false;
+    const auto in_form = [&](const std::function<void(ImGuiTestContext&)>& steps) {
+        form.drive([&](ImGuiTestContext& c) {
+            c.SetRef(c.WindowInfo("//run-1/form").ID);
+            steps(c);
+        });
+    };
+    const EngineSession& engine = *form.driven.app().engine();
+    REQUIRE(form.driven.draw_until([&] { return !engine.status().devices.empty(); }, patience));
+    CHECK(engine.status().devices.size() == 1);
+    in_form([&](ImGuiTestContext& c) {
+        c.ItemOpen("###more");
+        c.Yield(2);
+        was_shown = c.ItemExists("###more/##device");
+    });
+    asked.request.options.device = "cuda";
+    form.fill(asked);
+    in_form([&](ImGuiTestContext& c) { is_shown = c.ItemExists("###more/##device"); });
+    CHECK_FALSE(was_shown);
+    CHECK(is_shown);
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.wait_for_engine());
+    CHECK_THAT(engine.status().error, Catch::StartsWith("--device cuda: "));
+    in_form([&](ImGuiTestContext& c) { c.ComboClick("###more/##device/cpu: the processor"); });
+    CHECK(form.state()["device"] == "cpu");
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.wait_for_engine());
+    CHECK(engine.status().error == "");
+    CHECK(engine.status().device == "");
 }
 
 TEST_CASE("what is seldom changed is behind More, marked where it is changed, and one button back") {

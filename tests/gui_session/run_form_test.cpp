@@ -270,7 +270,7 @@ TEST_CASE("every field of the form is remembered, and states from before there w
     form.request.name = "notes";
     form.prompt_file = "/somewhere/notes.md";
     form.request.questions = {"Who?", "", "When,\nand where?"};
-    form.request.options = {0.7, 0.9, 18446744073709551615u, 5, "f32", true, true, 64, true};
+    form.request.options = {0.7, 0.9, 18446744073709551615u, 5, "f32", "cuda:1", true, true, 64, true};
     form.request.options.query_aware = false;
     form.request.options.use_template = false;
     form.request.options.n_new = 7;
@@ -282,13 +282,14 @@ TEST_CASE("every field of the form is remembered, and states from before there w
     CHECK(again.prompt_file == form.prompt_file);
     CHECK(again.filled_in().questions == std::vector<std::string>{"Who?", "When,\nand where?"});
     CHECK(text_of_changes(again.request.options) ==
-          "temperature 0.7, top-p 0.9, sampling seed 18446744073709551615, policies' seed 5, f32, isolated, "
+          "temperature 0.7, top-p 0.9, sampling seed 18446744073709551615, policies' seed 5, f32, device cuda:1, "
+          "isolated, "
           "ignore end of text, window 64, gradient alignment");
     CHECK(text_of_changes({}).empty());
 
     auto old = filled_form().to_json();
-    for (const char* added : {"questions", "file", "temperature", "top_p", "sampling_seed", "seed", "dtype", "isolated",
-                              "ignore_eos", "window", "alignment"})
+    for (const char* added : {"questions", "file", "temperature", "top_p", "sampling_seed", "seed", "dtype", "device",
+                              "isolated", "ignore_eos", "window", "alignment"})
         REQUIRE(old.erase(added) == 1);
     old["question"] = "Who?";
     RunForm from_old;

@@ -36,7 +36,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     program::check_prompt_source(job);
     TerminalProgress progress(options.quiet, stopped_message(job.output));
     const auto load_start = std::chrono::steady_clock::now();
-    const auto model = options.model.open(progress, options.device);
+    const auto model = options.model.open(progress, job.experiment.device);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     program::RunEvents events;
     events.on_warning = [&](const std::string& text) { progress.warning(text); };

@@ -11,7 +11,6 @@ namespace kvscope::cli {
 /// How a job is run on the command line.
 struct TerminalOptions {
     ModelOptions model;
-    std::string device = "cpu";
     std::filesystem::path timings;  ///< JSON file with the seconds of each phase; empty: none
     bool quiet = false;
 };

@@ -34,6 +34,14 @@ template <class T>
 CLI::Option* declare_value(CLI::App& app, const RunOption& option, T& value) {
     auto* declared = app.add_option(option.flags, value, help_of(option));
     if (!option.choices.empty()) declared->transform(OneOf(option.choices));
+    if constexpr (std::is_same_v<T, std::string>) {
+        if (option.accepts)
+            declared->check(CLI::Validator(
+                [&option](const std::string& text) {
+                    return option.accepts(text) ? std::string() : fmt::format(fmt::runtime(option.refusal), text);
+                },
+                "NAME"));
+    }
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
         if (std::isfinite(option.range.low))
             declared->check(WholeNumber(static_cast<int64_t>(option.range.low), std::numeric_limits<T>::max()));

@@ -104,6 +104,7 @@ class ThreadedSession final : public EngineSession {
           before_step_(std::move(before_step)),
           counter_(wake_),
           model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
+          look_for_devices_([this] { tell_devices(progress_); }),
           jobs_(progress_, notice_, wake_, n_threads) {}
 
     uint64_t run(const RunRequest& request) override {
@@ -167,7 +168,7 @@ class ThreadedSession final : public EngineSession {
     void load_model(const fs::path& path) override {
         begun_.reset();  // the next run may be another model's
         jobs_.enqueue(path.empty() ? "the default model" : path.filename().string(),
-                      [this, path] { model_.choose(path.empty() ? program::default_model() : path, "auto"); });
+                      [this, path] { model_.choose(path.empty() ? program::default_model() : path); });
     }
 
     void repeat_prefill(int document, int prompt, const fs::path& path) override {
@@ -486,7 +487,7 @@ class ThreadedSession final : public EngineSession {
 
     void train_maps(const TrainingRequest& request, const fs::path& path) {
         if (!request.force) figures::refuse_existing(request.output);
-        model_.choose(path.empty() ? program::default_model() : path, "auto");
+        model_.choose(path.empty() ? program::default_model() : path);
         const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, fmt::format("{}: training", request.output.filename().string()));
         program::TrainingJob job;
@@ -539,7 +540,7 @@ class ThreadedSession final : public EngineSession {
 
     void execute(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                  const std::shared_ptr<RunInWindow>& run, const std::string& what) {
-        model_.choose(job.model, kernels::name_of(engine::dtype_from_name(job.experiment.dtype)));
+        model_.choose(job.model, &job.experiment);
         const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, what);
         if (!spectra) spectra = has_spectra(job.output, job.force);
@@ -616,6 +617,8 @@ class ThreadedSession final : public EngineSession {
     TrainingStatus training_;
     KeptPrefills prefills_;
     RunCaches caches_;
+
+    std::jthread look_for_devices_;  ///< beside the jobs: the driver takes its time
 
     JobQueue jobs_;  ///< last: its thread uses all of the above
 };

@@ -52,11 +52,21 @@ void JobProgress::end(const std::string& error) {
     on_change_();
 }
 
-void JobProgress::set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length) {
+void JobProgress::set_devices(std::vector<EngineStatus::Device> devices) {
+    {
+        const std::lock_guard lock(mutex_);
+        status_.devices = std::move(devices);
+    }
+    on_change_();
+}
+
+void JobProgress::set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,
+                            const std::string& device) {
     const std::lock_guard lock(mutex_);
     status_.model = name;
     status_.model_path = path;
     status_.context_length = context_length;
+    status_.device = device;
 }
 
 void JobProgress::set_model_error(const std::string& error) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "app/gui/session/engine_session.h"
 #include "engine/common/progress.h"
@@ -23,7 +24,9 @@ class JobProgress final : public engine::Progress {
     void go_on(EngineStatus::State state, const std::string& what);
     /// @param error empty where it went well
     void end(const std::string& error);
-    void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length);
+    void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,
+                   const std::string& device);
+    void set_devices(std::vector<EngineStatus::Device> devices);
     void set_model_error(const std::string& error);
     void set_spectra_seconds(double seconds);
     void begin(std::string_view phase, int64_t steps) override;

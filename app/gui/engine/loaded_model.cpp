@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <stdexcept>
 
 #include "app/program/paths.h"
@@ -33,12 +34,18 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
         wanted.name));
 }
 
-void LoadedModel::choose(fs::path path, const std::string& dtype) {
+void tell_devices(JobProgress& progress) {
+    std::vector<EngineStatus::Device> all;
+    for (auto& device : engine::devices()) all.push_back({std::move(device.name), std::move(device.text)});
+    progress.set_devices(std::move(all));
+}
+
+void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
     if (path.empty()) path = refused_;
     if (path.empty()) path = model_ ? path_ : program::default_model();
     try {
         refused_ = path;
-        load(path, dtype);
+        load(path, asked ? asked->dtype : "", asked ? asked->device : device_);
         refused_.clear();
         progress_.set_model_error("");
     } catch (const engine::Cancelled&) {
@@ -53,16 +60,31 @@ void LoadedModel::choose(fs::path path, const std::string& dtype) {
 void LoadedModel::need(const trace::ModelAttributes& wanted, const std::vector<fs::path>& places) {
     if (is(wanted) && model_->attributes().dtype == wanted.dtype) return;
     const bool is_type = wanted.dtype == "f32" || wanted.dtype == "bf16";
-    load(is(wanted) ? path_ : place_of(wanted, places), is_type ? wanted.dtype : "auto");
+    load(is(wanted) ? path_ : place_of(wanted, places), is_type ? wanted.dtype : "", device_);
 }
 
-void LoadedModel::load(const fs::path& path, const std::string& dtype) {
-    if (model_ && path_ == path && (dtype == "auto" || model_->attributes().dtype == dtype)) return;
+void LoadedModel::load(const fs::path& path, const std::string& dtype, const std::string& device) {
+    const auto is_of_type = [&] {
+        const auto wanted = dtype.empty()
+                                ? std::nullopt
+                                : std::optional(engine::dtype_from_name(dtype, model_->transformer().device()));
+        return !wanted || model_->transformer().dtype() == *wanted;
+    };
+    if (model_ && path_ == path && device_ == device && is_of_type()) return;
     progress_.go_on(EngineStatus::State::loading, path.filename().string());
-    model_ =
-        std::make_shared<const engine::Model>(engine::Model::open(path, engine::dtype_from_name(dtype), progress_));
+    if (model_ && !model_->transformer().device().is_processor()) {  // a card seldom has room for two
+        model_.reset();
+        progress_.set_model("", {}, 0, "");
+    }
+    const std::string type = dtype.empty() ? "auto" : dtype;
+    const engine::ComputeDevice on = engine::device_for(device, path, type, progress_);
+    model_ = std::make_shared<const engine::Model>(
+        engine::Model::open(path, engine::dtype_from_name(type, on), progress_, on));
     path_ = path;
-    progress_.set_model(model_->attributes().name, path, model_->transformer().config().context_length);
+    device_ = device;
+    progress_.set_model(model_->attributes().name, path, model_->transformer().config().context_length,
+                        engine::device_text(on));
+    if (!on.is_processor()) tell_devices(progress_);
     tell_spectra();
     on_loaded_(model_);
 }

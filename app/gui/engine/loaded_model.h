@@ -8,6 +8,7 @@
 
 #include "app/gui/engine/job_progress.h"
 #include "engine/model/model.h"
+#include "engine/options/run_options.h"
 #include "trace/records.h"
 
 namespace kvscope::gui {
@@ -15,6 +16,9 @@ namespace kvscope::gui {
 /// Where the model that a trace was made with is, the default model among the places.
 /// @throws std::runtime_error where it is in none of them
 std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
+
+/// Tells which devices this machine has, and what is free of their memory now. Of any thread.
+void tell_devices(JobProgress& progress);
 
 /// The one model that jobs run on, loaded when a job needs it. The jobs' thread alone.
 class LoadedModel {
@@ -33,10 +37,13 @@ class LoadedModel {
 
     /// What a person chose, or a job names: where it cannot be loaded, the next run is not made on another one.
     /// @param path empty: the one chosen last, else the default model
-    /// @throws what engine::Model::open throws, std::runtime_error where there is no default model
-    void choose(std::filesystem::path path, const std::string& dtype);
+    /// @throws what engine::device_for and engine::Model::open throw, std::runtime_error where there is no default
+    /// model
+    /// @param asked as `kvscope run` takes them; nothing: on the device chosen last, in whichever type it is there
+    void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
 
-    /// The model that a trace was made with, in the trace's type. @throws as place_of() and engine::Model::open
+    /// The model that a trace was made with, in the trace's type, on the device chosen last. @throws as place_of() and
+    /// engine::Model::open
     void need(const trace::ModelAttributes& wanted, const std::vector<std::filesystem::path>& places);
 
     /// What the loaded model's spectra would cost now.
@@ -44,12 +51,14 @@ class LoadedModel {
     void tell_spectra();
 
  private:
-    void load(const std::filesystem::path& path, const std::string& dtype);
+    /// @param dtype empty: any
+    void load(const std::filesystem::path& path, const std::string& dtype, const std::string& device);
 
     JobProgress& progress_;
     std::function<void(const Pointer&)> on_loaded_;
     Pointer model_;
     std::filesystem::path path_;
+    std::string device_ = "cpu";     ///< as it was asked for
     std::filesystem::path refused_;  ///< chosen last, and not to be loaded; empty: none
 };
 

@@ -27,7 +27,6 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
         const size_t n_prompts = recipe.at("prompts").size();
         if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)
             throw cannot("it ended before all of its prompts were read");
-        if (recipe.contains("device")) throw cannot("it was begun on another device than the processor");
         UnfinishedRun unfinished;
         unfinished.model = reader.model();
         unfinished.job.output = output;
@@ -36,6 +35,7 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
         unfinished.job.prompt_from = fmt::format("{}:{}", part.string(), fmt::join(numbers, ","));
         static_cast<engine::RunOptions&>(unfinished.job.experiment) = engine::recorded_options(reader, 0);
         unfinished.job.experiment.dtype = recipe.at("dtype").get<std::string>();
+        unfinished.job.experiment.device = recipe.value("device", "cpu");
         unfinished.job.experiment.isolated = recipe.at("mode") == "isolated";
         for (const auto& run : recipe.at("runs"))
             unfinished.plans.push_back(

@@ -71,6 +71,10 @@ constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
     enum class State { idle, loading, running, cancelling };
+    /// One that a run can be made on: as `kvscope run --device` takes it, and what it is.
+    struct Device {
+        std::string name, text;
+    };
     State state = State::idle;
     std::string what;                  ///< "demo.h5: 15 runs"
     std::string phase;                 ///< "prefill"
@@ -78,9 +82,11 @@ struct EngineStatus {
     double seconds_left = -1;          ///< of the phase; below 0: not known yet
     std::string model;                 ///< name of the model that is loaded; empty: none
     std::filesystem::path model_path;  ///< of that model
+    std::string device;                ///< that this model is on: "cuda:0: NVIDIA H100, …"; empty: the processor
     std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
     int64_t context_length = 0;        ///< of that model
     double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
+    std::vector<Device> devices;       ///< of this machine, the processor first; empty: not known yet
     std::string error;                 ///< of the last job, whichever it was; empty: it went well
     bool busy() const { return state != State::idle; }
 };

@@ -21,6 +21,14 @@ void choose(const char* label, std::string& value, const std::vector<std::string
     ImGui::EndCombo();
 }
 
+void choose_device(const char* label, std::string& value, const std::vector<EngineStatus::Device>& devices) {
+    if (!ImGui::BeginCombo(label, value.c_str())) return;
+    for (const auto& device : devices)
+        if (ImGui::Selectable(fmt::format("{}: {}", device.name, device.text).c_str(), device.name == value))
+            value = device.name;
+    ImGui::EndCombo();
+}
+
 template <class T>
 void draw_value(const char* label, T& value, const RunOption& option) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -47,7 +55,8 @@ void draw_help(const RunOption& option, const std::string& usual) {
     ImGui::EndTooltip();
 }
 
-void draw_row(const RunOption& option, RunOptions& options, const Theme& theme) {
+void draw_row(const RunOption& option, RunOptions& options, const std::vector<EngineStatus::Device>& devices,
+              const Theme& theme) {
     const std::string usual = option.text({});
     const bool differs = !option.is_default(options);
     ImGui::AlignTextToFramePadding();
@@ -59,7 +68,10 @@ void draw_row(const RunOption& option, RunOptions& options, const Theme& theme) 
     const float room = differs ? ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x : 0;
     ImGui::SetNextItemWidth(-std::max(room, 1.0f));
     const std::string label = fmt::format("##{}", option.name);
-    std::visit([&](auto member) { draw_value(label.c_str(), options.*member, option); }, option.member);
+    if (option.member == RunOption::Member(&RunOptions::device))
+        choose_device(label.c_str(), options.device, devices);
+    else
+        std::visit([&](auto member) { draw_value(label.c_str(), options.*member, option); }, option.member);
     if (differs) {
         ImGui::SameLine();
         if (ImGui::SmallButton(fmt::format("↺##{}", option.name).c_str())) option.reset(options);
@@ -80,9 +92,13 @@ void draw_problem(const std::string& problem, const Theme& theme) {
     ImGui::PopStyleColor();
 }
 
-void edit_run_options(RunOptions& options, const Theme& theme) {
-    for (const RunOption& option : engine::run_options())
-        if (option.in_form == RunOption::InForm::row) draw_row(option, options, theme);
+void edit_run_options(RunOptions& options, const std::vector<EngineStatus::Device>& devices, const Theme& theme) {
+    for (const RunOption& option : engine::run_options()) {
+        if (option.in_form != RunOption::InForm::row) continue;
+        const bool is_device = option.member == RunOption::Member(&RunOptions::device);
+        if (is_device && devices.size() <= 1 && option.is_default(options)) continue;
+        draw_row(option, options, devices, theme);
+    }
 }
 
 }  // namespace kvscope::gui

@@ -1,15 +1,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/gui/drawing/theme.h"
+#include "app/gui/session/engine_session.h"
 #include "engine/options/run_options.h"
 
 namespace kvscope::gui {
 
 /// The options that are seldom changed, a row each: its name, marked where it differs from the default of `kvscope
 /// run`, the field, a way back, and beneath it what is wrong.
-void edit_run_options(engine::RunOptions& options, const Theme& theme);
+/// @param devices of this machine; the choice is shown where there is one
+void edit_run_options(engine::RunOptions& options, const std::vector<EngineStatus::Device>& devices,
+                      const Theme& theme);
 
 /// What is wrong with a field, under it; nothing where nothing is.
 void draw_problem(const std::string& problem, const Theme& theme);

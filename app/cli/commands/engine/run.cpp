@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -9,7 +7,6 @@
 #include "app/cli/engine/run_options.h"
 #include "app/cli/option_checks.h"
 #include "app/program/paths.h"
-#include "engine/model/device.h"
 
 namespace kvscope::cli::run_file {
 namespace {
@@ -62,16 +59,6 @@ std::function<int()> declare(CLI::App& app) {
             ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
     app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
-    app.add_option("--device", terminal.device,
-                   "cpu, cuda, cuda:N, or auto: a card that has room for the model, else cpu")
-        ->check(CLI::Validator(
-            [](const std::string& name) {
-                return engine::is_device_name(name)
-                           ? std::string()
-                           : fmt::format("unknown device '{}': expected cpu, auto, cuda or cuda:N", name);
-            },
-            "NAME"))
-        ->capture_default_str();
     app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
         ->check(NewFile())
         ->type_name("FILE.json");

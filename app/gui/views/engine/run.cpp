@@ -91,7 +91,7 @@ class RunView : public View {
         draw_policies(context.theme, form_, *check_);
         draw_budgets(context.theme, form_, tokens, *check_);
         draw_output(context, status);
-        draw_more(context);
+        draw_more(context, status);
         draw_menu(context);
         ImGui::EndChild();
     }
@@ -111,7 +111,7 @@ class RunView : public View {
         draw_budgets(context.theme, form_, tokens, *check_);  // above the long list, so that they are seen at once
         draw_policies(context.theme, form_, *check_);
         draw_output(context, status);
-        draw_more(context);
+        draw_more(context, status);
         draw_menu(context);
         ImGui::EndChild();
     }
@@ -276,6 +276,7 @@ class RunView : public View {
         if (status.model_error.empty()) {
             ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
+            if (!status.device.empty()) ImGui::TextDisabled("on %s", status.device.c_str());
         }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or folder", &model_path_,
@@ -372,7 +373,7 @@ class RunView : public View {
         return note_;
     }
 
-    void draw_more(Context& context) {
+    void draw_more(Context& context, const EngineStatus& status) {
         const std::string changes = text_of_changes(form_.request.options);
         ImGui::Separator();
         ImGui::SetNextItemOpen(more_is_open_);
@@ -380,10 +381,10 @@ class RunView : public View {
         more_is_open_ =
             ImGui::TreeNodeEx(fmt::format("More  {}###more", changes).c_str(), ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::PopStyleColor();
-        ImGui::SetItemTooltip("sampling, seeds, number type, isolated runs, recorded window%s%s",
+        ImGui::SetItemTooltip("sampling, seeds, number type, device, isolated runs, recorded window%s%s",
                               changes.empty() ? "" : "\nother than by default: ", changes.c_str());
         if (!more_is_open_) return;
-        edit_run_options(form_.request.options, context.theme);
+        edit_run_options(form_.request.options, status.devices, context.theme);
         ImGui::BeginDisabled(changes.empty());
         if (ImGui::Button("Back to defaults##more")) reset_seldom_changed(form_.request.options);
         ImGui::EndDisabled();

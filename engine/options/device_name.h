@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace kvscope::engine {
+
+/// N of "cuda:N", 0 of "cuda"; nothing for what is no card's name.
+std::optional<int> card_number(std::string_view name);
+
+/// Whether a device may be called that: "cpu", "auto", "cuda", "cuda:0", "cuda:1", …
+bool is_device_name(std::string_view name);
+
+}  // namespace kvscope::engine
