@@ -9,8 +9,8 @@ namespace {
 constexpr const char* kName = "attention_prefill";
 
 template <class T, int D>
-__global__ __launch_bounds__(PrefillShape<T, D>::kThreads, 1) void attend_tiles(const PrefillItem* items,
-                                                                                int64_t n_items) {
+__global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
+                             PrefillShape<T, D>::kBlocks) void attend_tiles(const PrefillItem* items, int64_t n_items) {
     using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
     extern __shared__ uint4 memory[];
     Block block;
@@ -19,9 +19,10 @@ __global__ __launch_bounds__(PrefillShape<T, D>::kThreads, 1) void attend_tiles(
 }
 
 template <class T, int D>
-__global__ __launch_bounds__(PrefillShape<T, D>::kThreads, 1) void add_columns(const PrefillItem* items,
-                                                                               const ColumnItem* columns,
-                                                                               int64_t n_columns) {
+__global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
+                             PrefillShape<T, D>::kColumnBlocks) void add_columns(const PrefillItem* items,
+                                                                                 const ColumnItem* columns,
+                                                                                 int64_t n_columns) {
     using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
     extern __shared__ uint4 memory[];
     Block block;

@@ -71,6 +71,15 @@ class DeviceBlock {
         f(static_cast<int>(threadIdx.x));
     }
 
+    /// registers(f), but what follows from the thread's number is computed anew: in a loop that takes all registers it
+    /// shall not be kept in any.
+    template <class F>
+    KVSCOPE_DEVICE void anew(const F& f) {
+        int t;
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+        f(t);
+    }
+
     template <class F>
     KVSCOPE_DEVICE void threads(const F& f) {
         f(static_cast<int>(threadIdx.x));
@@ -81,6 +90,12 @@ class DeviceBlock {
     template <class T, class F>
     KVSCOPE_DEVICE void join_lanes(Own<T>& x, int step, const F& combine) {
         x.value = combine(x.value, exchanged(x.value, step));
+    }
+
+    /// any[t] = 1 where f holds for a thread of t's warp, 0 elsewhere.
+    template <class F>
+    KVSCOPE_DEVICE void ask_warps(Own<int>& any, const F& f) {
+        any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
     /// Four 8 x 8 matrices of 16-bit numbers out of shared memory. address(t) is row t % 8 of matrix t % 32 / 8; a
@@ -148,6 +163,11 @@ class HostBlock {
     }
 
     template <class F>
+    void anew(const F& f) {
+        registers(f);
+    }
+
+    template <class F>
     void threads(const F& f) {
         registers(f);
     }
@@ -157,6 +177,15 @@ class HostBlock {
         Own<T> joined;
         for (int t = 0; t < n_threads; ++t) joined[t] = combine(x[t], x[t ^ step]);
         x = joined;
+    }
+
+    template <class F>
+    void ask_warps(Own<int>& any, const F& f) {
+        for (int warp = 0; warp < n_threads; warp += 32) {
+            int holds = 0;
+            for (int lane = 0; lane < 32; ++lane) holds |= f(warp + lane) ? 1 : 0;
+            for (int lane = 0; lane < 32; ++lane) any[warp + lane] = holds;
+        }
     }
 
     template <bool transposed, class Registers, class Address>

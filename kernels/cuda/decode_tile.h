@@ -105,7 +105,7 @@ struct DecodePiece {
         block.registers([&](int t) {
             for (int i = t; i < n * loads; i += Block::kThreads) {
                 const int entry = i / loads, c = i % loads * kPer;
-                begin_copy(shared.staged + entry * d + c, v + entry * part.row.v_stride + c);
+                begin_copy(shared.staged + entry * d + c, v + entry * part.row.v_stride + c, true);
             }
             commit_copies();
         });

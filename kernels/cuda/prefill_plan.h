@@ -52,7 +52,7 @@ struct PrefillPlan {
         if (problem.first_keys)
             first_keys.insert(first_keys.end(), problem.first_keys, problem.first_keys + problem.n_queries);
         if (problem.column_sums) {
-            const int64_t n_tiles = pieces_of(problem.q_begin + problem.n_queries, Shape::kKeys);
+            const int64_t n_tiles = pieces_of(problem.q_begin + problem.n_queries, Shape::kRows);
             columns.push_back({static_cast<int64_t>(items.size()), n_tiles, n_column_blocks});
             n_column_blocks += n_tiles * problem.n_heads;
             n_sums += static_cast<size_t>(problem.n_heads * problem.n_queries);
