@@ -27,6 +27,7 @@ struct PrefillPlan {
         if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0) return "heads that do not fit together";
         if (p.head_dim < 8 || p.head_dim % 8 != 0 || p.head_dim > kPrefillMostDim)
             return "the head size is " + std::to_string(p.head_dim) + ", expected a multiple of 8 up to 256";
+        if (!(p.scale > 0)) return "the scale is not above 0";
         if (p.n_queries < 0 || p.q_begin < 0 || p.q_begin + p.n_queries > 0x7fff0000) return "too many keys";
         if (p.n_queries == 0) return {};
         if (!p.q || !p.k || !p.v || (!p.out && !p.column_sums)) return "an array is null";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "kernels/attention_prefill.h"
 #include "kernels/cuda/tile.h"
 
@@ -23,8 +25,8 @@ struct PrefillShape {
     static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
     static constexpr int kStride = D + kPerLoad<T>;  ///< of rows in shared memory: apart by 4 banks
     /// Blocks that a multiprocessor shall have registers for, so that some multiply while others weigh.
-    static constexpr int kBlocks = kIsBf16 && D <= 128 ? 2 : 1;
-    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 2 : 1;  ///< of those that sum up columns
+    static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
+    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< of those that sum up columns
 };
 
 /// Keys that a row sees; none: high below low.
@@ -37,7 +39,7 @@ struct PrefillItem {
     PrefillAttention problem;
     int64_t n_tiles;
     int64_t first_block;
-    Softmax* sums;  ///< (H, n_queries) the logit whose weight was 1 and 1 / total; nullptr: nobody asks
+    Softmax* sums;  ///< (H, n_queries) largest logit and 1 / total; nullptr: nobody asks
 };
 
 /// The column sums of a problem: a block for each head and tile of keys.
@@ -53,7 +55,7 @@ struct KeysOfRows {
     const T *k, *v;
     int begin, end, head_dim;
     int first_full, last_full;  ///< of those that all rows see
-    float factor;
+    float scale;                ///< to logits in powers of two
     const float* cardinality;
     const PrefillItem* item;
     int64_t block_index;
@@ -71,6 +73,19 @@ struct PrefillShared {
     KeysOfRows<T> of_rows;
 };
 
+/// What a block that sums up columns needs for each tile of queries. In shared memory, as KeysOfRows.
+template <class T>
+struct QueriesOfKeys {
+    const PrefillAttention* problem;
+    const T* q;              ///< of this head, as is the next
+    const Softmax* softmax;  ///< of each query
+    int64_t apart;           ///< elements from one query to the next
+    int head, first_key, n_keys, n_queries, head_dim;
+    int begin, end;            ///< queries that see any of the keys
+    int first_full, end_full;  ///< those that see them all
+    float scale;               ///< to logits in powers of two
+};
+
 /// While one tile of queries is worked on the next one is copied. In bf16 the keys, which go into registers, lie where
 /// queries do afterwards.
 template <class T, int D>
@@ -82,8 +97,14 @@ struct ColumnShared {
     alignas(16) T queries[2 * kQueries];
     alignas(16) T own_keys[Shape::kIsBf16 ? 8 : kKeys];
     alignas(16) Softmax softmax[2 * Shape::kKeys];
+    double sums[2 * Shape::kPieces][Shape::kThreads];  ///< each thread's own: there are no registers for them
+    QueriesOfKeys<T> of_keys;
+    int low[2 * Shape::kKeys];  ///< the first key that a query sees, where that matters
     KVSCOPE_DEVICE T* keys() { return Shape::kIsBf16 ? queries : own_keys; }
 };
+
+/// Score of a key that a query does not see: as a logit, too, whatever the scale, with a weight of 0.
+inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
 /// The first key that a query sees.
 KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
@@ -105,10 +126,6 @@ KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) 
     return low;
 }
 
-/// What scores are multiplied by to be logits in powers of two, as long as that leaves them in their order and kMasked
-/// far below them. If not: 1, and PrefillProduct::multiply has multiplied them already.
-KVSCOPE_DEVICE float factor_of(float scale) { return scale * kLog2E >= 1e-6f ? scale * kLog2E : 1.0f; }
-
 /// What both kernels share: products of a block's rows, each warp's on their own, and the rows of a tile.
 template <class Block, class T, int D>
 struct PrefillProduct {
@@ -117,7 +134,7 @@ struct PrefillProduct {
     static constexpr int kColumns = Shape::kKeys;  ///< of a product
     static constexpr int kPer = kPerLoad<T>;
     using Scores = Numbers<Numbers<Numbers<float, 4>, kColumns / 8>, kPieces>;
-    using Fragments = Numbers<Four, kPieces>;  ///< 16 columns of a warp's rows
+    using Fragments = Numbers<Four, kPieces>;  ///< 16 elements of a warp's rows
 
     /// Row i of a thread's 2 * kPieces.
     KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * kPieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
@@ -147,23 +164,24 @@ struct PrefillProduct {
         }
     }
 
-    /// scores = rows columns^T, unscaled unless factor_of says otherwise. bf16: fragments(c) brings the rows' columns
-    /// from c to c + 16 and says where they are.
-    template <class Fragment, class Score>
-    KVSCOPE_DEVICE static void multiply_bf16(Block& block, const Fragment& fragments, const T* columns,
-                                             const Score& scores) {
-        clear(block, scores);
+    /// Where a thread's part of a tile's columns begins.
+    KVSCOPE_DEVICE static const T* begin_of(int t, const T* columns) {
+        return columns + (t % 32 / 16 * 8 + t % 8) * kStride + t / 8 % 2 * 8;
+    }
+
+    /// scores += rows columns^T, unscaled, of the columns from `begin` to `end`. fragments(c) brings elements c ... c +
+    /// 15 of the rows and says where they are; columns(t) is begin_of.
+    template <class Fragment, class Columns, class Score>
+    KVSCOPE_DEVICE static void multiply_bf16(Block& block, const Fragment& fragments, const Columns& columns, int begin,
+                                             int end, const Score& scores) {
         Own<Block, Four> b;
         KVSCOPE_UNROLL
         for (int c = 0; c < D; c += 16) {
             const auto a = fragments(c);
             KVSCOPE_UNROLL
-            for (int n = 0; n < kColumns / 8; n += 2) {
+            for (int n = begin / 8; n < end / 8; n += 2) {
                 block.template load_matrices<false>([&](int t) -> Four& { return b[t]; },
-                                                    [&](int t) {
-                                                        const int row = n * 8 + t % 32 / 16 * 8 + t % 8;
-                                                        return columns + row * kStride + c + t / 8 % 2 * 8;
-                                                    });
+                                                    [&](int t) { return columns(t) + n * 8 * kStride + c; });
                 KVSCOPE_UNROLL
                 for (int half = 0; half < 2; ++half) {
                     KVSCOPE_UNROLL
@@ -176,7 +194,7 @@ struct PrefillProduct {
         }
     }
 
-    /// Columns c ... c + 15 of a warp's rows.
+    /// Elements c ... c + 15 of a warp's rows.
     template <class Fragment>
     KVSCOPE_DEVICE static void load_rows(Block& block, const T* rows, int c, const Fragment& to) {
         KVSCOPE_UNROLL
@@ -190,7 +208,6 @@ struct PrefillProduct {
 
     template <class Score>
     KVSCOPE_DEVICE static void multiply_f32(Block& block, const T* rows, const T* columns, const Score& scores) {
-        clear(block, scores);
         block.registers([&](int t) {
             const int lane = t % 32;
             const T* own = rows + (t / 32 * 16 + lane / 4) * kStride;
@@ -233,14 +250,6 @@ struct PrefillProduct {
         }
     }
     KVSCOPE_DEVICE static int first_column_of(int t) { return 2 * (t % 4); }
-
-    /// Where factor_of is 1, the multiplication that it stands for.
-    template <class Score>
-    KVSCOPE_DEVICE static void scale_scores(Block& block, float scale, const Score& scores) {
-        block.registers([&](int t) {
-            each(scores(t), [&](float& score, int, int) { score = product_of(score, scale * kLog2E); });
-        });
-    }
 };
 
 template <class Block, class T, int D>
@@ -251,13 +260,11 @@ struct PrefillTile {
     static constexpr int kKeys = Shape::kKeys, kRows = Shape::kRows, kStride = Shape::kStride;
     static constexpr int kPieces = Shape::kPieces;
     using OfRows = Numbers<float, 2 * kPieces>;  ///< of a thread's
-    /// A weight may be up to 2^kGrowth, so that what was summed hardly ever has to be brought to another unit.
-    static constexpr float kGrowth = 8;
 
     struct Thread {
         Numbers<Numbers<Numbers<float, 4>, D / 8>, kPieces> out;
         typename Product::Scores scores;
-        OfRows unit, total;  ///< the logit whose weight is 1, and the sum of weights
+        OfRows largest, total;  ///< logit in powers of two, and the sum of weights
     };
     using Threads = Own<Block, Thread>;
 
@@ -295,7 +302,7 @@ struct PrefillTile {
         keys.head_dim = problem.head_dim;
         keys.first_full = static_cast<int>(first_key_of(problem, last));
         keys.last_full = static_cast<int>(problem.q_begin) + rows.first_query;
-        keys.factor = factor_of(problem.scale);
+        keys.scale = problem.scale * kLog2E;
         keys.cardinality = problem.cardinality;
         keys.item = &item;
         keys.block_index = block_index;
@@ -341,7 +348,7 @@ struct PrefillTile {
             }
             KVSCOPE_UNROLL
             for (int i = 0; i < 2 * kPieces; ++i) {
-                own.unit[i] = kLowest;
+                own.largest[i] = kLowest;
                 own.total[i] = 0;
             }
         });
@@ -381,6 +388,7 @@ struct PrefillTile {
 
     KVSCOPE_DEVICE void multiply_keys(Block& block, Threads& threads, Shared& shared) const {
         const auto scores = [&](int t) -> typename Product::Scores& { return threads[t].scores; };
+        Product::clear(block, scores);
         if constexpr (Shape::kIsBf16) {
             Own<Block, typename Product::Fragments> a;
             const auto fragments = [&](int t) -> typename Product::Fragments& { return a[t]; };
@@ -390,14 +398,13 @@ struct PrefillTile {
                     Product::load_rows(block, shared.queries, c, fragments);
                     return fragments;
                 },
-                shared.keys, scores);
+                [&](int t) { return Product::begin_of(t, shared.keys); }, 0, kKeys, scores);
         } else {
             Product::multiply_f32(block, shared.queries, shared.keys, scores);
         }
-        if (shared.of_rows.factor == 1) Product::scale_scores(block, shared.of_rows.item->problem.scale, scores);
     }
 
-    /// Leaves the scores of keys that are seen, and brings what was summed before to a unit that fits the largest.
+    /// Leaves the scores of keys that are seen, and brings what was summed before to the scale of the largest so far.
     KVSCOPE_DEVICE void find_largest(Block& block, int key, Threads& threads, Shared& shared) const {
         const KeysOfRows<T>& keys = shared.of_rows;
         if (key < keys.first_full || key + kKeys - 1 > keys.last_full)
@@ -405,7 +412,7 @@ struct PrefillTile {
         Own<Block, OfRows> largest;
         block.registers([&](int t) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < 2 * kPieces; ++i) largest[t][i] = kMasked;
+            for (int i = 0; i < 2 * kPieces; ++i) largest[t][i] = kUnseen;
             Product::each(threads[t].scores,
                           [&](float score, int i, int) { largest[t][i] = most(largest[t][i], score); });
         });
@@ -416,27 +423,24 @@ struct PrefillTile {
             bool any = false;
             KVSCOPE_UNROLL
             for (int i = 0; i < 2 * kPieces; ++i) {
-                largest[t][i] = product_of(largest[t][i], keys.factor);
-                any |= outgrew(largest[t][i], threads[t].unit[i]);
+                largest[t][i] = product_of(largest[t][i], keys.scale);
+                any |= largest[t][i] > threads[t].largest[i];
             }
             return any;
         });
         block.registers([&](int t) {
-            if (grew[t]) rescale(largest[t], threads[t]);
+            if (grew[t]) rescale(largest[t], threads[t]);  // elsewhere by 1, which changes nothing
         });
     }
 
-    /// Whether weights in a row's former unit are too large to go on with.
-    KVSCOPE_DEVICE static bool outgrew(float largest, float unit) { return largest - unit > kGrowth; }
-
-    /// Leaves the scores of keys that a row sees, all others kMasked.
+    /// Leaves the scores of keys that a row sees, all others kUnseen.
     KVSCOPE_DEVICE static void mask(int t, int key, const Shared& shared, Thread& own) {
         Numbers<Seen, 2 * kPieces> seen;
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kPieces; ++i) seen[i] = shared.seen[Product::row_of(t, i)];
         const int first = key + Product::first_column_of(t);
         Product::each(own.scores, [&](float& score, int i, int column) {
-            if (first + column < seen[i].low || first + column > seen[i].high) score = kMasked;
+            if (first + column < seen[i].low || first + column > seen[i].high) score = kUnseen;
         });
     }
 
@@ -444,9 +448,9 @@ struct PrefillTile {
         OfRows correction;
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kPieces; ++i) {
-            const float unit = outgrew(largest[i], own.unit[i]) ? largest[i] : own.unit[i];
-            correction[i] = power_of_two(own.unit[i] - unit);
-            own.unit[i] = unit;
+            const float greater = most(own.largest[i], largest[i]);
+            correction[i] = power_of_two(own.largest[i] - greater);
+            own.largest[i] = greater;
             own.total[i] *= correction[i];
         }
         KVSCOPE_UNROLL
@@ -459,15 +463,15 @@ struct PrefillTile {
         }
     }
 
-    /// Of 16 keys the scores to weights 2^(logit - unit).
+    /// Of 16 keys the scores to weights 2^(logit - largest).
     KVSCOPE_DEVICE static void weigh(int t, int key, Thread& own, const Shared& shared) {
-        const float factor = shared.of_rows.factor;
+        const float scale = shared.of_rows.scale;
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kPieces; ++i) {
             KVSCOPE_UNROLL
             for (int column = key; column < key + 16; column += column % 2 == 0 ? 1 : 7) {
                 float& score = own.scores[i / 2][column / 8][i % 2 * 2 + column % 2];
-                score = power_of_two(multiply_add(score, factor, -own.unit[i]));
+                score = power_of_two(multiply_add(score, scale, -own.largest[i]));
                 const float count = shared.counts[Product::first_column_of(t) + column];
                 own.total[i] = multiply_add(score, count, own.total[i]);
             }
@@ -562,7 +566,7 @@ struct PrefillTile {
                 const int query = rows.query_of(row), head = rows.head_of(row);
                 if (query >= n_queries) continue;
                 const float inverse = inverse_of(total[t][i]);
-                if (sums && t % 4 == 0) sums[head * n_queries + query] = {threads[t].unit[i], inverse};
+                if (sums && t % 4 == 0) sums[head * n_queries + query] = {threads[t].largest[i], inverse};
                 if (!out) continue;
                 T* const to = out + query * apart + int64_t{head} * d + 2 * (t % 4);
                 KVSCOPE_UNROLL
@@ -598,8 +602,7 @@ struct ColumnTile {
     using Shape = PrefillShape<T, D>;
     using Shared = ColumnShared<T, D>;
     static constexpr int kKeys = Shape::kRows, kQueries = Shape::kKeys;
-    static constexpr int kOwn = 2 * Shape::kPieces;            ///< keys of a thread
-    static constexpr int kTilesInF32 = kQueries > 32 ? 1 : 2;  ///< whose weights are summed in f32, then in f64
+    static constexpr int kOwn = 2 * Shape::kPieces;  ///< keys of a thread
 
     struct Thread {
         typename Product::Scores scores;
@@ -607,70 +610,67 @@ struct ColumnTile {
         Numbers<float, kOwn> few;
     };
     using Threads = Own<Block, Thread>;
-    using Sums = Own<Block, Numbers<double, kOwn>>;
 
-    const PrefillAttention& problem;
-    const Softmax* softmax;  ///< of this head's queries
-    const T* q;
-    int head, first_key, n_keys, n_queries, head_dim;
-    int64_t apart;               ///< elements from one query to the next
-    int first_full, end_full;    ///< queries that see all of the tile's keys
-    int first_query, end_query;  ///< those that see any of them
-    float factor;
+    const PrefillItem& item;
+    const ColumnItem& columns;
+    int64_t block_index;
 
-    KVSCOPE_DEVICE ColumnTile(const PrefillItem& item, const ColumnItem& columns, int64_t block_index)
-        : problem(item.problem) {
+    KVSCOPE_DEVICE ColumnTile(const PrefillItem& of, const ColumnItem& its, int64_t index)
+        : item(of), columns(its), block_index(index) {}
+
+    KVSCOPE_DEVICE QueriesOfKeys<T> queries_of() const {
+        const PrefillAttention& p = item.problem;
         const int64_t at = block_index - columns.first_block;
-        const auto q_begin = static_cast<int>(problem.q_begin);
-        head = static_cast<int>(at / columns.n_tiles);
-        first_key = static_cast<int>(at % columns.n_tiles) * kKeys;
-        n_queries = static_cast<int>(problem.n_queries);
-        n_keys = least(kKeys, q_begin + n_queries - first_key);
-        head_dim = problem.head_dim;
-        apart = problem.q_token_stride;
-        q = static_cast<const T*>(problem.q) + int64_t{head} * head_dim;
-        softmax = item.sums + head * problem.n_queries;
-        factor = factor_of(problem.scale);
-        first_query = most<int>(0, first_key - q_begin) / kQueries * kQueries;
-        end_query = static_cast<int>(first_query_from(problem, first_key + n_keys));
-        first_full = first_key + n_keys - 1 - q_begin;
-        end_full = static_cast<int>(first_query_from(problem, first_key + 1));
+        const auto q_begin = static_cast<int>(p.q_begin);
+        QueriesOfKeys<T> of;
+        of.problem = &p;
+        of.head = static_cast<int>(at / columns.n_tiles);
+        of.first_key = static_cast<int>(at % columns.n_tiles) * kKeys;
+        of.n_queries = static_cast<int>(p.n_queries);
+        of.n_keys = least(kKeys, q_begin + of.n_queries - of.first_key);
+        of.head_dim = p.head_dim;
+        of.apart = p.q_token_stride;
+        of.q = static_cast<const T*>(p.q) + int64_t{of.head} * p.head_dim;
+        of.softmax = item.sums + of.head * p.n_queries;
+        of.scale = p.scale * kLog2E;
+        of.begin = most<int>(0, of.first_key - q_begin) / kQueries * kQueries;
+        of.end = static_cast<int>(first_query_from(p, of.first_key + of.n_keys));
+        of.first_full = of.first_key + of.n_keys - 1 - q_begin;
+        of.end_full = static_cast<int>(first_query_from(p, of.first_key + 1));
+        return of;
     }
 
     KVSCOPE_DEVICE void add(Block& block, Shared& shared) const {
+        const QueriesOfKeys<T>& of = shared.of_keys;
         Threads threads;
-        Sums sums;
-        load_keys(block, threads, shared);
-        block.registers([&](int t) {
-            sums[t] = {};
-            threads[t].few = {};
-            copy_queries(t, first_query, 0, shared);
+        block.threads([&](int t) {
+            if (t == 0) shared.of_keys = queries_of();
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) shared.sums[i][t] = 0;
         });
-        int waiting = 0, stage = 0;
+        load_keys(block, threads, shared);
+        int query = of.begin, stage = 0;
+        block.registers([&](int t) { copy_queries(t, query, stage, shared); });
         KVSCOPE_UNROLL_BY(1)
-        for (int query = first_query; query < end_query; query += kQueries, stage = 1 - stage) {
+        for (; query < of.end; query += kQueries, stage = 1 - stage) {
             block.threads([](int) { wait_for_copies<0>(); });
-            block.registers([&](int t) { copy_queries(t, query + kQueries, 1 - stage, shared); });
-            multiply_queries(block, stage, threads, shared);
-            if (query < first_full || least(query + kQueries, n_queries) > end_full)
-                block.registers([&](int t) { mask(t, query, threads[t]); });
-            block.registers([&](int t) { add_weights(t, shared.softmax + stage * kQueries, threads[t]); });
-            if (++waiting == kTilesInF32) {
-                flush(block, threads, sums);
-                waiting = 0;
-            }
+            block.anew([&](int t) { copy_queries(t, query + kQueries, 1 - stage, shared); });
+            if (query < of.first_full || least(query + kQueries, of.n_queries) > of.end_full)
+                add_tile<false>(block, query, stage, threads, shared);
+            else
+                add_tile<true>(block, query, stage, threads, shared);
         }
         block.registers([](int) { wait_for_copies<0>(); });
-        flush(block, threads, sums);
-        write(block, sums);
+        write(block, shared);
     }
 
-    KVSCOPE_DEVICE void load_keys(Block& block, Threads& threads, Shared& shared) const {
-        const int kv_head = head / (problem.n_heads / problem.n_kv_heads);
-        const T* rows =
-            static_cast<const T*>(problem.k) + kv_head * problem.kv_head_stride + int64_t{first_key} * head_dim;
+    KVSCOPE_DEVICE static void load_keys(Block& block, Threads& threads, Shared& shared) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        const PrefillAttention& p = *of.problem;
+        const int kv_head = of.head / (p.n_heads / p.n_kv_heads);
+        const T* rows = static_cast<const T*>(p.k) + kv_head * p.kv_head_stride + int64_t{of.first_key} * p.head_dim;
         block.threads([&](int t) {
-            Product::template copy_rows<kKeys>(t, head_dim, shared.keys(), rows, head_dim, n_keys);
+            Product::template copy_rows<kKeys>(t, of.head_dim, shared.keys(), rows, of.head_dim, of.n_keys);
             commit_copies();
             wait_for_copies<0>();
         });
@@ -684,84 +684,109 @@ struct ColumnTile {
     }
 
     /// Of queries that do not exist zeros, their weights too; nothing behind the last that sees any key.
-    KVSCOPE_DEVICE void copy_queries(int t, int first, int stage, Shared& shared) const {
-        if (first < end_query) {
-            T* to = shared.queries + stage * Shared::kQueries;
-            Product::template copy_rows<kQueries>(t, head_dim, to, q + first * apart, apart, n_queries - first);
-            if (t < kQueries)
-                begin_copy<sizeof(Softmax)>(shared.softmax + stage * kQueries + t, softmax + first + t,
-                                            first + t < n_queries);
+    KVSCOPE_DEVICE static void copy_queries(int t, int first, int stage, Shared& shared) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        if (first < of.end) {
+            Product::template copy_rows<kQueries>(t, of.head_dim, shared.queries + stage * Shared::kQueries,
+                                                  of.q + first * of.apart, of.apart, of.n_queries - first);
+            if (t < kQueries) {
+                const int query = first + t, at = stage * kQueries + t;
+                begin_copy<sizeof(Softmax)>(shared.softmax + at, of.softmax + query, query < of.n_queries);
+                // Before end_full queries see the first of the keys, and the rest as well.
+                const bool may_not = query >= of.end_full && query < of.n_queries;
+                shared.low[at] = may_not ? static_cast<int>(first_key_of(*of.problem, query)) : 0;
+            }
         }
         commit_copies();
     }
 
-    KVSCOPE_DEVICE void multiply_queries(Block& block, int stage, Threads& threads, Shared& shared) const {
+    /// The weights of a tile, in f32, to the sums. In bf16 those of some queries are found while others are multiplied.
+    /// @tparam seen  all of the keys are, by all of the queries
+    template <bool seen>
+    KVSCOPE_DEVICE static void add_tile(Block& block, int query, int stage, Threads& threads, Shared& shared) {
+        constexpr int kPart = Shape::kIsBf16 ? kQueries / 2 : kQueries;
         const auto scores = [&](int t) -> typename Product::Scores& { return threads[t].scores; };
         const T* queries = shared.queries + stage * Shared::kQueries;
-        if constexpr (Shape::kIsBf16)
-            Product::multiply_bf16(
-                block, [&](int c) { return [&threads, c](int t) -> Fragments& { return threads[t].keys[c / 16]; }; },
-                queries, scores);
-        else
-            Product::multiply_f32(block, shared.keys(), queries, scores);
-        if (factor == 1) Product::scale_scores(block, problem.scale, scores);
-    }
-
-    /// Leaves the scores of keys that a query sees, all others kMasked.
-    KVSCOPE_DEVICE void mask(int t, int first, Thread& own) const {
+        Own<Block, const T*> from;
+        block.anew([&](int t) {
+            from[t] = Product::begin_of(t, queries);
+            threads[t].few = {};
+        });
+        Product::clear(block, scores);
         KVSCOPE_UNROLL
-        for (int column = 0; column < kQueries; column += column % 2 == 0 ? 1 : 7) {
-            const int query = first + Product::first_column_of(t) + column;
-            if (query >= n_queries) continue;
-            const auto low = static_cast<int>(first_key_of(problem, query));
-            const int high = static_cast<int>(problem.q_begin) + query;
-            KVSCOPE_UNROLL
-            for (int i = 0; i < kOwn; ++i) {
-                const int key = first_key + Product::row_of(t, i);
-                if (key < low || key > high) own.scores[i / 2][column / 8][i % 2 * 2 + column % 2] = kMasked;
-            }
-        }
-    }
-
-    /// Logits are rounded as PrefillTile rounds them: the sums fit its unit.
-    KVSCOPE_DEVICE void add_weights(int t, const Softmax* of_queries, Thread& own) const {
-        KVSCOPE_UNROLL
-        for (int n = 0; n < kQueries / 8; ++n) {
-            const Loaded<float> two =
-                load_aligned(reinterpret_cast<const float*>(of_queries + n * 8 + Product::first_column_of(t)));
-            KVSCOPE_UNROLL
-            for (int i = 0; i < kOwn; ++i) {
+        for (int first = 0; first < kQueries; first += kPart) {
+            if constexpr (Shape::kIsBf16)
+                Product::multiply_bf16(
+                    block,
+                    [&](int c) { return [&threads, c](int t) -> Fragments& { return threads[t].keys[c / 16]; }; },
+                    [&](int t) { return from[t]; }, first, first + kPart, scores);
+            else
+                Product::multiply_f32(block, shared.keys(), queries, scores);
+            if constexpr (!seen)
+                block.anew([&](int t) { mask(t, query, first, first + kPart, stage, shared, threads[t]); });
+            block.anew([&](int t) {
                 KVSCOPE_UNROLL
-                for (int e = 0; e < 2; ++e) {
-                    const float score = own.scores[i / 2][n][i % 2 * 2 + e];
-                    const float weight = power_of_two(multiply_add(score, factor, -two[2 * e]));
-                    own.few[i] = multiply_add(weight, two[2 * e + 1], own.few[i]);
-                }
-            }
+                for (int column = first; column < first + kPart; column += 8)
+                    add_weights(t, column, shared.of_keys.scale, shared.softmax + stage * kQueries, threads[t]);
+            });
         }
-    }
-
-    KVSCOPE_DEVICE static void flush(Block& block, Threads& threads, Sums& sums) {
-        block.registers([&](int t) {
+        block.anew([&](int t) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < kOwn; ++i) {
-                sums[t][i] += static_cast<double>(threads[t].few[i]);
-                threads[t].few[i] = 0;
-            }
+            for (int i = 0; i < kOwn; ++i) shared.sums[i][t] += static_cast<double>(threads[t].few[i]);
         });
     }
 
+    /// Leaves the scores of keys that the queries see, all others kUnseen.
+    KVSCOPE_DEVICE static void mask(int t, int query, int begin, int end, int stage, const Shared& shared,
+                                    Thread& own) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        const int key = of.first_key + Product::row_of(t, 0), own_column = Product::first_column_of(t);
+        const int apart = key - static_cast<int>(of.problem->q_begin) - query - own_column;
+        KVSCOPE_UNROLL
+        for (int column = begin; column < end; column += column % 2 == 0 ? 1 : 7) {
+            const int low = shared.low[stage * kQueries + column + own_column];
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) {
+                const int row = Product::row_of(0, i);
+                if (key + row < low || apart + row > column)
+                    own.scores[i / 2][column / 8][i % 2 * 2 + column % 2] = kUnseen;
+            }
+        }
+    }
+
+    /// Logits are rounded as PrefillTile rounds them: the sums fit the largest logit.
+    KVSCOPE_DEVICE static void add_weights(int t, int column, float scale, const Softmax* of_queries, Thread& own) {
+        const Loaded<float> two =
+            load_aligned(reinterpret_cast<const float*>(of_queries + column + Product::first_column_of(t)));
+        KVSCOPE_UNROLL
+        for (int i = 0; i < kOwn; ++i) {
+            KVSCOPE_UNROLL
+            for (int e = 0; e < 2; ++e) {
+                const float score = own.scores[i / 2][column / 8][i % 2 * 2 + e];
+                const float weight = power_of_two(multiply_add(score, scale, -two[2 * e]));
+                own.few[i] = multiply_add(weight, two[2 * e + 1], own.few[i]);
+            }
+        }
+    }
+
     /// Adds up the lanes that hold other queries of the same keys.
-    KVSCOPE_DEVICE void write(Block& block, Sums& sums) const {
+    KVSCOPE_DEVICE static void write(Block& block, const Shared& shared) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        const PrefillAttention& p = *of.problem;
+        Own<Block, Numbers<double, kOwn>> sums;
+        block.registers([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) sums[t][i] = shared.sums[i][t];
+        });
         block.join_lanes(sums, 1, Add{});
         block.join_lanes(sums, 2, Add{});
         block.registers([&](int t) {
             KVSCOPE_UNROLL
             for (int i = 0; i < kOwn; ++i) {
-                const int row = Product::row_of(t, i), key = first_key + row;
-                if (t % 4 != 0 || row >= n_keys) continue;
-                const double n = problem.cardinality ? static_cast<double>(problem.cardinality[key]) : 1.0;
-                problem.column_sums[head * problem.column_stride + key] += sums[t][i] * n;
+                const int row = Product::row_of(t, i), key = of.first_key + row;
+                if (t % 4 != 0 || row >= of.n_keys) continue;
+                const double n = p.cardinality ? static_cast<double>(p.cardinality[key]) : 1.0;
+                p.column_sums[of.head * p.column_stride + key] += sums[t][i] * n;
             }
         });
     }
