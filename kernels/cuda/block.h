@@ -77,6 +77,7 @@ class DeviceBlock {
     KVSCOPE_DEVICE void anew(const F& f) {
         int t;
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+        __builtin_assume(t >= 0 && t < n_threads);
         f(t);
     }
 

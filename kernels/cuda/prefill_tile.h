@@ -29,8 +29,9 @@ struct PrefillShape {
     static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< of those that sum up columns
 };
 
-/// Keys that a row sees; none: high below low.
-struct Seen {
+/// A row of a block, and the keys that it sees: of a row that does not exist none, and high is below 0.
+struct PrefillRow {
+    int query, head;
     int low, high;
 };
 
@@ -58,7 +59,6 @@ struct KeysOfRows {
     float scale;                ///< to logits in powers of two
     const float* cardinality;
     const PrefillItem* item;
-    int64_t block_index;
 };
 
 template <class T, int D>
@@ -69,7 +69,7 @@ struct PrefillShared {
     alignas(16) T values[Shape::kKeys * Shape::kStride];
     alignas(16) float weights[Shape::kIsBf16 ? 4 : Shape::kRows * (Shape::kKeys + 4)];
     float counts[Shape::kKeys];
-    Seen seen[Shape::kRows];
+    PrefillRow rows[Shape::kRows];
     KeysOfRows<T> of_rows;
 };
 
@@ -268,44 +268,39 @@ struct PrefillTile {
     };
     using Threads = Own<Block, Thread>;
 
-    /// Whose a block's rows are. Made anew where they are needed: no registers keep it while keys go by.
-    struct Rows {
-        int kv_head, group, first_query, first_head;  ///< the latter two of row 0
-
-        KVSCOPE_DEVICE Rows(const PrefillItem& item, int64_t block_index) {
-            const PrefillAttention& p = item.problem;
-            const int64_t at = block_index - item.first_block;
-            group = p.n_heads / p.n_kv_heads;
-            kv_head = static_cast<int>(at % p.n_kv_heads);
-            const int64_t first_row = (item.n_tiles - 1 - at / p.n_kv_heads) * kRows;  // the longest first
-            first_query = static_cast<int>(first_row / group);
-            first_head = static_cast<int>(first_row % group);
-        }
-        KVSCOPE_DEVICE int query_of(int row) const { return first_query + (first_head + row) / group; }
-        KVSCOPE_DEVICE int head_of(int row) const { return kv_head * group + (first_head + row) % group; }
-    };
-
     const PrefillItem& item;
     const PrefillAttention& problem;
     int64_t block_index;
 
     KVSCOPE_DEVICE PrefillTile(const PrefillItem& of, int64_t index)
-        : item(of), problem(of.problem), block_index(index) {}
+        : item(of), problem(of.problem), block_index(index - of.first_block) {}
 
-    KVSCOPE_DEVICE KeysOfRows<T> keys_of(const Rows& rows) const {
+    KVSCOPE_DEVICE int kv_head() const { return static_cast<int>(block_index % problem.n_kv_heads); }
+
+    KVSCOPE_DEVICE PrefillRow row(int i) const {
+        const int group = problem.n_heads / problem.n_kv_heads;
+        const int64_t first = (item.n_tiles - 1 - block_index / problem.n_kv_heads) * kRows;  // the longest first
+        const int at = static_cast<int>(first % group) + i;
+        const int query = static_cast<int>(first / group) + at / group, head = kv_head() * group + at % group;
+        if (query >= problem.n_queries) return {query, head, 0, -1};
+        const auto q_begin = static_cast<int>(problem.q_begin);
+        return {query, head, static_cast<int>(first_key_of(problem, query)), q_begin + query};
+    }
+
+    KVSCOPE_DEVICE KeysOfRows<T> keys_of_rows() const {
         KeysOfRows<T> keys;
-        const int last = least(static_cast<int>(problem.n_queries) - 1, rows.query_of(kRows - 1));
-        keys.k = static_cast<const T*>(problem.k) + rows.kv_head * problem.kv_head_stride;
-        keys.v = static_cast<const T*>(problem.v) + rows.kv_head * problem.kv_head_stride;
-        keys.begin = static_cast<int>(first_key_of(problem, rows.first_query)) / kKeys * kKeys;
+        const PrefillRow first = row(0);
+        const int last = least(static_cast<int>(problem.n_queries) - 1, row(kRows - 1).query);
+        keys.k = static_cast<const T*>(problem.k) + kv_head() * problem.kv_head_stride;
+        keys.v = static_cast<const T*>(problem.v) + kv_head() * problem.kv_head_stride;
+        keys.begin = first.low / kKeys * kKeys;
         keys.end = static_cast<int>(problem.q_begin) + last + 1;
         keys.head_dim = problem.head_dim;
         keys.first_full = static_cast<int>(first_key_of(problem, last));
-        keys.last_full = static_cast<int>(problem.q_begin) + rows.first_query;
+        keys.last_full = first.high;
         keys.scale = problem.scale * kLog2E;
         keys.cardinality = problem.cardinality;
         keys.item = &item;
-        keys.block_index = block_index;
         return keys;
     }
 
@@ -315,7 +310,10 @@ struct PrefillTile {
         const KeysOfRows<T>& keys = shared.of_rows;
         begin(block, threads, shared);
         int key = keys.begin;
-        block.registers([&](int t) { copy_tile(t, keys, keys.k, key, shared.keys); });
+        block.registers([&](int t) {
+            copy_queries(t, shared);
+            copy_tile(t, keys, keys.k, key, shared.keys);
+        });
         KVSCOPE_UNROLL_BY(1)
         for (; key < keys.end; key += kKeys) {
             block.threads([](int) { wait_for_copies<0>(); });
@@ -334,11 +332,10 @@ struct PrefillTile {
     }
 
     KVSCOPE_DEVICE void begin(Block& block, Threads& threads, Shared& shared) const {
-        const Rows rows(item, block_index);
+        static_assert(kRows <= Block::kThreads && kKeys <= Block::kThreads);
         block.threads([&](int t) {
-            copy_queries(t, rows, shared);
-            if (t < kRows) find_keys(t, rows, shared.seen[t]);
-            if (t == 0) shared.of_rows = keys_of(rows);
+            if (t < kRows) shared.rows[t] = row(t);
+            if (t == 0) shared.of_rows = keys_of_rows();
             if (t < kKeys) shared.counts[t] = 1;
             Thread& own = threads[t];
             KVSCOPE_UNROLL
@@ -354,23 +351,18 @@ struct PrefillTile {
         });
     }
 
-    KVSCOPE_DEVICE void copy_queries(int t, const Rows& rows, Shared& shared) const {
+    KVSCOPE_DEVICE void copy_queries(int t, Shared& shared) const {
         constexpr int kLoads = D / kPerLoad<T>;
-        KVSCOPE_UNROLL_BY(2)
+        const T* const q = static_cast<const T*>(problem.q);
+        const int64_t apart = problem.q_token_stride;
+        const int d = problem.head_dim;
+        KVSCOPE_UNROLL_BY(4)
         for (int i = t; i < kRows * kLoads; i += Block::kThreads) {
-            const int row = i / kLoads, c = i % kLoads * kPerLoad<T>;
-            const T* query = static_cast<const T*>(problem.q) + rows.query_of(row) * problem.q_token_stride +
-                             int64_t{rows.head_of(row)} * problem.head_dim;
-            begin_copy(shared.queries + row * kStride + c, query + c,
-                       rows.query_of(row) < problem.n_queries && c < problem.head_dim);
+            const PrefillRow& row = shared.rows[i / kLoads];
+            const int c = i % kLoads * kPerLoad<T>;
+            begin_copy(shared.queries + i / kLoads * kStride + c, q + row.query * apart + int64_t{row.head} * d + c,
+                       row.high >= 0 && c < d);
         }
-    }
-
-    KVSCOPE_DEVICE void find_keys(int row, const Rows& rows, Seen& seen) const {
-        const int query = rows.query_of(row);
-        const bool exists = query < problem.n_queries;
-        seen.low = exists ? static_cast<int>(first_key_of(problem, query)) : 0;
-        seen.high = exists ? static_cast<int>(problem.q_begin) + query : -1;
     }
 
     /// Begins to copy the rows from `key` on of k or v; nothing behind the last.
@@ -382,11 +374,10 @@ struct PrefillTile {
 
     KVSCOPE_DEVICE static void read_counts(int t, int key, Shared& shared) {
         const KeysOfRows<T>& keys = shared.of_rows;
-        static_assert(kKeys <= Block::kThreads);
         if (t < kKeys) shared.counts[t] = key + t < keys.end ? keys.cardinality[key + t] : 1.0f;
     }
 
-    KVSCOPE_DEVICE void multiply_keys(Block& block, Threads& threads, Shared& shared) const {
+    KVSCOPE_DEVICE static void multiply_keys(Block& block, Threads& threads, Shared& shared) {
         const auto scores = [&](int t) -> typename Product::Scores& { return threads[t].scores; };
         Product::clear(block, scores);
         if constexpr (Shape::kIsBf16) {
@@ -405,7 +396,7 @@ struct PrefillTile {
     }
 
     /// Leaves the scores of keys that are seen, and brings what was summed before to the scale of the largest so far.
-    KVSCOPE_DEVICE void find_largest(Block& block, int key, Threads& threads, Shared& shared) const {
+    KVSCOPE_DEVICE static void find_largest(Block& block, int key, Threads& threads, Shared& shared) {
         const KeysOfRows<T>& keys = shared.of_rows;
         if (key < keys.first_full || key + kKeys - 1 > keys.last_full)
             block.anew([&](int t) { mask(t, key, shared, threads[t]); });
@@ -435,12 +426,15 @@ struct PrefillTile {
 
     /// Leaves the scores of keys that a row sees, all others kUnseen.
     KVSCOPE_DEVICE static void mask(int t, int key, const Shared& shared, Thread& own) {
-        Numbers<Seen, 2 * kPieces> seen;
+        Numbers<int, 2 * kPieces> low, high;
         KVSCOPE_UNROLL
-        for (int i = 0; i < 2 * kPieces; ++i) seen[i] = shared.seen[Product::row_of(t, i)];
+        for (int i = 0; i < 2 * kPieces; ++i) {
+            low[i] = shared.rows[Product::row_of(t, i)].low;
+            high[i] = shared.rows[Product::row_of(t, i)].high;
+        }
         const int first = key + Product::first_column_of(t);
         Product::each(own.scores, [&](float& score, int i, int column) {
-            if (first + column < seen[i].low || first + column > seen[i].high) score = kUnseen;
+            if (first + column < low[i] || first + column > high[i]) score = kUnseen;
         });
     }
 
@@ -479,7 +473,7 @@ struct PrefillTile {
     }
 
     /// In bf16 the weights of some keys are found while the values of those before them are multiplied.
-    KVSCOPE_DEVICE void add_values(Block& block, Threads& threads, Shared& shared) const {
+    KVSCOPE_DEVICE static void add_values(Block& block, Threads& threads, Shared& shared) {
         if constexpr (Shape::kIsBf16) {
             add_values_bf16(block, threads, shared);
         } else {
@@ -496,12 +490,12 @@ struct PrefillTile {
         }
     }
 
-    KVSCOPE_DEVICE void add_values_bf16(Block& block, Threads& threads, const Shared& shared) const {
+    KVSCOPE_DEVICE static void add_values_bf16(Block& block, Threads& threads, const Shared& shared) {
         Own<Block, typename Product::Fragments> a;
         Own<Block, Four> b;
         KVSCOPE_UNROLL
         for (int key = 0; key < kKeys; key += 16) {
-            block.registers([&](int t) {
+            block.anew([&](int t) {
                 weigh(t, key, threads[t], shared);
                 KVSCOPE_UNROLL
                 for (int piece = 0; piece < kPieces; ++piece) {
@@ -547,14 +541,13 @@ struct PrefillTile {
         }
     }
 
-    KVSCOPE_DEVICE void finish(Block& block, Threads& threads, const Shared& shared) const {
+    KVSCOPE_DEVICE static void finish(Block& block, Threads& threads, const Shared& shared) {
+        const PrefillItem& item = *shared.of_rows.item;
+        const PrefillAttention& problem = item.problem;
         Own<Block, OfRows> total;
         block.registers([&](int t) { total[t] = threads[t].total; });
         block.join_lanes(total, 1, Add{});
         block.join_lanes(total, 2, Add{});
-        const PrefillItem& item = *shared.of_rows.item;
-        const PrefillAttention& problem = item.problem;
-        const Rows rows(item, shared.of_rows.block_index);
         T* const out = static_cast<T*>(problem.out);
         Softmax* const sums = item.sums;
         const int64_t n_queries = problem.n_queries, apart = problem.out_token_stride;
@@ -562,13 +555,12 @@ struct PrefillTile {
         block.registers([&](int t) {
             KVSCOPE_UNROLL
             for (int i = 0; i < 2 * kPieces; ++i) {
-                const int row = Product::row_of(t, i);
-                const int query = rows.query_of(row), head = rows.head_of(row);
-                if (query >= n_queries) continue;
+                const PrefillRow& row = shared.rows[Product::row_of(t, i)];
+                if (row.high < 0) continue;
                 const float inverse = inverse_of(total[t][i]);
-                if (sums && t % 4 == 0) sums[head * n_queries + query] = {threads[t].largest[i], inverse};
+                if (sums && t % 4 == 0) sums[row.head * n_queries + row.query] = {threads[t].largest[i], inverse};
                 if (!out) continue;
-                T* const to = out + query * apart + int64_t{head} * d + 2 * (t % 4);
+                T* const to = out + row.query * apart + int64_t{row.head} * d + 2 * (t % 4);
                 KVSCOPE_UNROLL
                 for (int n = 0; n < D / 8; ++n) {
                     const Numbers<float, 4>& own = threads[t].out[i / 2][n];
