@@ -405,7 +405,7 @@ struct PrefillTile {
             KVSCOPE_UNROLL
             for (int i = 0; i < 2 * kPieces; ++i) largest[t][i] = kUnseen;
             Product::each(threads[t].scores,
-                          [&](float score, int i, int) { largest[t][i] = most(largest[t][i], score); });
+                          [&](float score, int i, int) { largest[t][i] = quick_most(largest[t][i], score); });
         });
         block.join_lanes(largest, 1, Most{});
         block.join_lanes(largest, 2, Most{});
@@ -442,8 +442,8 @@ struct PrefillTile {
         OfRows correction;
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kPieces; ++i) {
-            const float greater = most(own.largest[i], largest[i]);
-            correction[i] = power_of_two(own.largest[i] - greater);
+            const float greater = quick_most(own.largest[i], largest[i]);
+            correction[i] = quick_power_of_two(own.largest[i] - greater);
             own.largest[i] = greater;
             own.total[i] *= correction[i];
         }
@@ -465,7 +465,7 @@ struct PrefillTile {
             KVSCOPE_UNROLL
             for (int column = key; column < key + 16; column += column % 2 == 0 ? 1 : 7) {
                 float& score = own.scores[i / 2][column / 8][i % 2 * 2 + column % 2];
-                score = power_of_two(multiply_add(score, scale, -own.largest[i]));
+                score = quick_power_of_two(multiply_add(score, scale, -own.largest[i]));
                 const float count = shared.counts[Product::first_column_of(t) + column];
                 own.total[i] = multiply_add(score, count, own.total[i]);
             }
@@ -755,7 +755,7 @@ struct ColumnTile {
             KVSCOPE_UNROLL
             for (int e = 0; e < 2; ++e) {
                 const float score = own.scores[i / 2][column / 8][i % 2 * 2 + e];
-                const float weight = power_of_two(multiply_add(score, scale, -two[2 * e]));
+                const float weight = quick_power_of_two(multiply_add(score, scale, -two[2 * e]));
                 own.few[i] = multiply_add(weight, two[2 * e + 1], own.few[i]);
             }
         }
