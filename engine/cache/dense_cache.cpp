@@ -41,30 +41,10 @@ void DenseLayer::write_keys(const policies::ModelShape& shape, const at::Tensor&
     copy_heads(qkv, shape.n_heads, first, keys);
 }
 
-namespace {
-
-/// A first room is pinned where the device is a card, which writes into it several times as fast; those that others
-/// hold on to are not, since pinned memory is nobody else's.
-at::Tensor brought(const at::Tensor& there, at::Tensor& room) {
-    if (!room.defined() || room.use_count() > 1 || room.sizes() != there.sizes()) {
-        const bool pinned = there.is_cuda() && !room.defined();
-        room = at::empty(there.sizes(), at::TensorOptions().dtype(there.scalar_type()).pinned_memory(pinned));
-    }
-    room.copy_(there);
-    return room;
-}
-
-}  // namespace
-
-void DenseLayer::bring_to_processor(DenseLayer* room) {
+void DenseLayer::bring_to_processor(Room& room) {
     if (device.is_processor() || host_keys.defined()) return;
-    if (!room) {
-        host_keys = keys.cpu();
-        if (values.defined()) host_values = values.cpu();
-        return;
-    }
-    host_keys = brought(keys, room->host_keys);
-    if (values.defined()) host_values = brought(values, room->host_values);
+    host_keys = room.keys.copy(keys);
+    if (values.defined()) host_values = room.values.copy(values);
 }
 
 DenseLayer DenseLayer::on_processor() const {

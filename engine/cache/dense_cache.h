@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/device/compute_device.h"
+#include "engine/device/host_room.h"
 #include "kernels/types.h"
 #include "policies/interface/observations.h"
 
@@ -28,9 +29,17 @@ struct DenseLayer {
     /// The keys alone.
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// Copies what is there to the processor's memory, where it is not in that. `room` is used for it unless somebody
-    /// else still holds that, and is what was used.
-    void bring_to_processor(DenseLayer* room = nullptr);
+    /// Room for a layer's entries in the processor's memory.
+    struct Room {
+        HostRoom keys, values;
+    };
+
+    /// Copies what is there to the processor's memory, where it is not in that.
+    void bring_to_processor(Room& room);
+    void bring_to_processor() {
+        Room own;
+        bring_to_processor(own);
+    }
     /// What was brought there. @throws std::logic_error where nothing was
     DenseLayer on_processor() const;
 

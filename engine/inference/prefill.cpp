@@ -79,7 +79,7 @@ class Pass {
         DenseLayer dense =
             DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type(), model_.device());
         if (request_.needs.hidden_states) {
-            const at::Tensor here = residual_.cpu();
+            const at::Tensor here = residual_room_.copy(residual_);
             hidden_.assign(here.const_data_ptr<float>(), here.const_data_ptr<float>() + here.numel());
         }
         if (request_.needs.projection_inputs) normalise_inputs(layer);
@@ -91,7 +91,7 @@ class Pass {
             progress.advance(++steps);
         }
         if (measures_) recorded([&] { measures_->finish_layer(); });
-        if (request_.needs.entries) recorded([&] { dense.bring_to_processor(&host_); });
+        if (request_.needs.entries) recorded([&] { dense.bring_to_processor(entries_room_); });
         bring_observations();
         return dense;
     }
@@ -163,7 +163,7 @@ class Pass {
     void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {
         at::Tensor residual = residual_.narrow(0, begin, n);
         at::Tensor qkv = model_.project(layer, residual);
-        if (measures_) recorded([&] { measures_->add(residual.cpu(), qkv.cpu()); });
+        if (measures_) recorded([&] { measures_->add(residual_room_.copy(residual), qkv_room_.copy(qkv)); });
         const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n),
                                              rotation_.sines.narrow(0, begin, n)};
         if (plain_.keys.defined()) plain_.write_keys(shape_, qkv, begin);
@@ -193,9 +193,10 @@ class Pass {
 
     /// What policies read of the layer besides its cache, in the processor's memory.
     void bring_observations() {
-        if (plain_.keys.defined()) plain_keys_ = plain_.keys.cpu();
+        plain_keys_.reset();  // the room is free again
+        if (plain_.keys.defined()) plain_keys_ = plain_room_.copy(plain_.keys);
         if (!sums_.defined()) return;
-        const at::Tensor here = sums_.cpu();
+        const at::Tensor here = sums_room_.copy(sums_);
         sums_f32_.assign(here.const_data_ptr<double>(), here.const_data_ptr<double>() + here.numel());
     }
 
@@ -222,7 +223,7 @@ class Pass {
     void normalise_inputs(int layer) {
         const auto start = Clock::now();
         inputs_.resize(static_cast<size_t>(residual_.numel()));
-        const at::Tensor residual = residual_.cpu();
+        const at::Tensor residual = residual_room_.copy(residual_);
         const auto& weights = model_.on_processor().weights().layers[static_cast<size_t>(layer)];
         kernels::rms_norm({.n_rows = n_tokens_,
                            .dim = model_.config().hidden_size,
@@ -242,7 +243,8 @@ class Pass {
     int n_window_;
     TailPass tails_;
     DenseLayer tail_dense_;
-    DenseLayer host_;  ///< room for a layer's entries in the processor's memory
+    DenseLayer::Room entries_room_;
+    HostRoom residual_room_, qkv_room_, plain_room_, sums_room_;
     at::Tensor residual_;
     DenseLayer plain_;       ///< of a layer the keys (G, N, d) before RoPE; undefined where nobody needs them
     at::Tensor plain_keys_;  ///< the same in the processor's memory

@@ -68,7 +68,7 @@ TEST_CASE("the copied command makes the trace that Run makes") {
     SECTION("with everything else") {
         form.request.name = "my notes";
         form.request.questions = {"-f who, and 'when'?", "[a, b]", "--query_aware=on"};
-        form.request.options = {0.5, 0.75, 7, 9, "f32", true, true, 12, true};
+        form.request.options = {0.5, 0.75, 7, 9, "f32", "auto", true, true, 12, true};
         form.request.options.n_new = 2;
         form.request.options.query_aware = false;
         form.request.options.use_template = false;
