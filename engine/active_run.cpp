@@ -206,8 +206,8 @@ void ActiveRun::record_selection(int layer, policies::Selection selection, std::
         record.kept_indices.insert(record.kept_indices.end(), row.begin(), row.end());
         record.kept_offsets.push_back(record.kept_indices.size());
     }
-    if (!selection.scores.empty()) scores_.push_back(pool_.keep(std::move(selection.scores)));
-    if (!selection.scores_f64.empty()) scores_f64_.push_back(pool_.keep(std::move(selection.scores_f64)));
+    if (!selection.scores.empty()) scores_.push_back(pool_.keep(selection.scores));
+    if (!selection.scores_f64.empty()) scores_f64_.push_back(pool_.keep(selection.scores_f64));
     append(record.head_jsd, selection.head_jsd);
     append(record.channel_scores, selection.channel_scores);
     if (!window_attention.empty()) record_attention_kept(selection, summary, window_attention);

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policies/interface/scores.h"
+
 namespace kvscope::engine {
 
 /// The scores of all runs on a prompt, layer by layer: those that are alike bit by bit (of one policy at several
@@ -15,9 +17,10 @@ class ScorePool {
     template <class T>
     using Shared = std::shared_ptr<const std::vector<T>>;
 
+    /// @param scores some
     /// @returns the same values, in the memory of an earlier call that still holds them where there is one
-    Shared<float> keep(std::vector<float> values) { return keep(std::move(values), f32_); }
-    Shared<double> keep(std::vector<double> values) { return keep(std::move(values), f64_); }
+    Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
+    Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
     /// Of all values that are still held.
     size_t bytes() const;
@@ -27,7 +30,7 @@ class ScorePool {
     using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< by their hash
 
     template <class T>
-    static Shared<T> keep(std::vector<T> values, Known<T>& known);
+    static Shared<T> keep(const policies::Scores<T>& scores, Known<T>& known);
 
     Known<float> f32_;
     Known<double> f64_;

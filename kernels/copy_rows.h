@@ -18,7 +18,7 @@ struct RowCopy {
     const uint32_t* rows = nullptr;  ///< (n_rows) in the processor's memory whatever the device; nullptr: 0, 1, …
 };
 
-/// One after the other. No copy reads what another one in the call writes.
+/// In any order. No copy reads or writes what another one in the call writes.
 void copy_rows(std::span<const RowCopy> copies);
 
 }  // namespace kvscope::kernels

@@ -1,10 +1,14 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "kernels/divergence.h"
 #include "kernels/integer_shares.h"
-#include "kernels/select_topk.h"
+#include "kernels/parallel.h"
+#include "kernels/pool.h"
 #include "kernels/softmax.h"
 #include "policies/interface/adaptive_budgets.h"
 #include "policies/interface/selection.h"
@@ -31,30 +35,56 @@ class ApertureKv : public WindowPolicy {
           kernel_(values.integer("kernel")) {}
 
     Selection select(LayerObservations& observations) override {
+        // Alike at every budget, which comes in with the initial budgets (Eq. 14).
+        const std::string key = fmt::format(
+            "aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_, sharpen_, tau_, divergence_,
+            static_cast<int>(reduction_), static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
+        const auto ranked = observations.shared<Ranked>(key, [&] { return ranked_by(scores_of(observations)); });
+        return select_ranked(observations.layer, *ranked);
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        require_scores(layer, scores.scores_f64, rows(), n_prefix(), n_tokens());
+        return select_ranked(layer, ranked_by(std::move(scores.scores_f64)));
+    }
+
+ private:
+    /// Scores (R, N), NaN behind the prefix, and how their rows differ.
+    struct Ranked {
+        Scores<double> scores;
+        std::vector<double> jsd;              ///< (R, R)
+        std::vector<double> distinctiveness;  ///< (R) where budgets are reallocated by it
+    };
+
+    Scores<double> scores_of(LayerObservations& observations) const {
         const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::prefix);
         std::vector<double> s =
             scores_by_row<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
         require_scores(observations.layer, s, rows(), n_prefix(), n_prefix());
-        for (int row = 0; row < rows(); ++row) score_distribution(s.data() + row * n_prefix());
-        return select_from_scores(observations.layer,
-                                  {granularity(), {}, padded_with_nan(s, rows(), n_prefix(), n_tokens())});
+        kernels::parallel_for(rows(), rows() * n_prefix(),
+                              [&](int64_t row) { score_distribution(s.data() + row * n_prefix()); });
+        Scores<double> scores = padded_with_nan(s, rows(), n_prefix(), n_tokens());
+        require_scores(observations.layer, scores, rows(), n_prefix(), n_tokens());
+        return scores;
     }
 
-    Selection select_from_scores(int layer, LayerScores scores) override {
-        const std::vector<double>& s = scores.scores_f64;
-        require_scores(layer, s, rows(), n_prefix(), n_tokens());
-        const std::vector<double> distributions = as_distributions(s);
+    Ranked ranked_by(Scores<double> scores) const {
+        const std::vector<double> distributions = as_distributions(scores);
+        std::vector<double> jsd = matrix(kernels::jsd_matrix, distributions);
+        std::vector<double> apart;
+        if (raba_ && rows() > 1) apart = distinctiveness(jsd, distributions);
+        return {std::move(scores), std::move(jsd), std::move(apart)};
+    }
+
+    Selection select_ranked(int layer, const Ranked& ranked) const {
         Selection selection;
         selection.granularity = granularity();
-        const std::vector<double> jsd = matrix(kernels::jsd_matrix, distributions);
-        selection.head_jsd.assign(jsd.begin(), jsd.end());
-        const std::vector<int64_t> budgets = head_budgets(s, jsd, distributions, layer_budget(layer));
-        selection.rows = best_and_tail(s, budgets, n_prefix(), n_tokens());
-        selection.scores_f64 = std::move(scores.scores_f64);
+        selection.head_jsd.assign(ranked.jsd.begin(), ranked.jsd.end());
+        selection.rows = best_and_tail(ranked.scores, head_budgets(ranked, layer_budget(layer)), n_prefix(), n_tokens());
+        selection.scores_f64 = ranked.scores;
         return selection;
     }
 
- private:
     /// Eq. 13 in place, from a row's mean attention (Eq. 12) over the prefix.
     void score_distribution(double* row) const {
         const std::vector<double> mean(row, row + n_prefix());
@@ -64,7 +94,7 @@ class ApertureKv : public WindowPolicy {
 
     /// The prefix of s (R, N) as (R, n_prefix); without the second softmax pooled or summed rows are divided by their
     /// sum.
-    std::vector<double> as_distributions(const std::vector<double>& s) const {
+    std::vector<double> as_distributions(const Scores<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
         for (int row = 0; row < rows(); ++row) {
             double* out = rows_of_s.data() + row * n_prefix();
@@ -103,12 +133,10 @@ class ApertureKv : public WindowPolicy {
 
     /// Initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16, 17; whole shares of exactly R c), then the
     /// safeguard.
-    std::vector<int64_t> head_budgets(const std::vector<double>& s, const std::vector<double>& jsd,
-                                      const std::vector<double>& distributions, int64_t c) const {
-        std::vector<int64_t> budgets(static_cast<size_t>(rows()));
-        kernels::count_topk_by_row(s.data(), rows(), n_prefix(), n_tokens(), rows() * c, budgets.data());
-        if (raba_ && rows() > 1) {
-            std::vector<double> weighted = distinctiveness(jsd, distributions);
+    std::vector<int64_t> head_budgets(const Ranked& ranked, int64_t c) const {
+        std::vector<int64_t> budgets = best_by_row(ranked.scores, rows(), n_prefix(), n_tokens(), rows() * c);
+        if (!ranked.distinctiveness.empty()) {
+            std::vector<double> weighted = ranked.distinctiveness;
             for (size_t h = 0; h < weighted.size(); ++h) weighted[h] *= static_cast<double>(budgets[h]);
             if (std::accumulate(weighted.begin(), weighted.end(), 0.0) > 0.0) {
                 const std::vector<int64_t> caps(budgets.size(), n_prefix());

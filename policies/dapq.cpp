@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <string>
 
 #include "policies/interface/scoring_policy.h"
@@ -44,6 +46,11 @@ class DapQ : public ScoringPolicy {
     std::vector<float> score(LayerObservations& observations) override {
         return scores_by_row<float>(context().shape, granularity(), reduction_,
                                     observations.appended_attention().data(), context().n_tokens);
+    }
+
+    /// Observations are those of one kind of pseudo tokens.
+    std::string shared_as() const override {
+        return fmt::format("dapq {} {}", static_cast<int>(reduction_), static_cast<int>(granularity()));
     }
 
  private:

@@ -1,8 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "kernels/parallel.h"
 #include "kernels/pool.h"
 #include "policies/interface/selection.h"
 
@@ -31,31 +35,10 @@ class GemFilter : public Policy {
 
     void begin(const RunContext& context) override { context_ = context; }
 
-    /// The last query's q k, summed over all query heads, neither scaled nor turned into a distribution.
     Selection select(LayerObservations& observations) override {
-        const ModelShape& shape = context_.shape;
-        const int64_t n = context_.n_tokens, d = shape.head_dim;
-        std::vector<double> sums(static_cast<size_t>(n), 0.0);
-        std::vector<float> key(static_cast<size_t>(d));
-        for (int g = 0; g < shape.n_kv_heads; ++g) {
-            std::vector<double> query(static_cast<size_t>(d), 0.0);
-            for (int h = g * shape.group(); h < (g + 1) * shape.group(); ++h) {
-                const float* last = observations.window_queries.data() + ((h + 1) * observations.n_window - 1) * d;
-                for (size_t c = 0; c < query.size(); ++c) query[c] += last[c];
-            }
-            for (int64_t j = 0; j < n; ++j) {
-                read_entry(observations.keys, g, j, shape.head_dim, key.data());
-                for (size_t c = 0; c < query.size(); ++c) sums[static_cast<size_t>(j)] += query[c] * key[c];
-            }
-        }
-        const std::vector<float> raw(sums.begin(), sums.end());
-        require_scores(observations.layer, raw, 1, n, n);
-        std::vector<float> pooled(raw.size());
-        kernels::pool(kernels::Pooling::avg, raw.data(), n, kernel_, pooled.data());
-        pooled.back() = NAN;
-        std::vector<float> scores;
-        for (int g = 0; g < shape.n_kv_heads; ++g) scores.insert(scores.end(), pooled.begin(), pooled.end());
-        return select_from_scores(observations.layer, {Granularity::kv_head, std::move(scores), {}});
+        const auto scores = observations.shared<Scores<float>>(fmt::format("gemfilter {}", kernel_),
+                                                               [&] { return scores_of(observations); });
+        return select_from_scores(observations.layer, {Granularity::kv_head, *scores, {}});
     }
 
     Selection select_from_scores(int layer, LayerScores scores) override {
@@ -71,6 +54,41 @@ class GemFilter : public Policy {
     }
 
  private:
+    /// The last query's q k, summed over all query heads, neither scaled nor turned into a distribution; the last token
+    /// is no candidate. Alike in all rows.
+    Scores<float> scores_of(const LayerObservations& observations) const {
+        const ModelShape& shape = context_.shape;
+        const int64_t n = context_.n_tokens, d = shape.head_dim;
+        std::vector<std::vector<double>> queries(static_cast<size_t>(shape.n_kv_heads),
+                                                 std::vector<double>(static_cast<size_t>(d), 0.0));
+        for (int h = 0; h < shape.n_heads; ++h) {
+            const float* last = observations.window_queries.data() + ((h + 1) * observations.n_window - 1) * d;
+            auto& query = queries[static_cast<size_t>(h / shape.group())];
+            for (size_t c = 0; c < query.size(); ++c) query[c] += last[c];
+        }
+        std::vector<float> raw(static_cast<size_t>(n));
+        constexpr int64_t together = 256;
+        kernels::parallel_for((n + together - 1) / together, n * d * shape.n_kv_heads, [&](int64_t block) {
+            std::vector<float> key(static_cast<size_t>(d));
+            for (int64_t j = block * together; j < std::min((block + 1) * together, n); ++j) {
+                double sum = 0.0;
+                for (int g = 0; g < shape.n_kv_heads; ++g) {
+                    read_entry(observations.keys, g, j, shape.head_dim, key.data());
+                    const auto& query = queries[static_cast<size_t>(g)];
+                    for (size_t c = 0; c < query.size(); ++c) sum += query[c] * key[c];
+                }
+                raw[static_cast<size_t>(j)] = static_cast<float>(sum);
+            }
+        });
+        require_scores(observations.layer, raw, 1, n, n);
+        std::vector<float> pooled(raw.size());
+        kernels::pool(kernels::Pooling::avg, raw.data(), n, kernel_, pooled.data());
+        pooled.back() = NAN;
+        std::vector<float> scores;
+        for (int g = 0; g < shape.n_kv_heads; ++g) scores.insert(scores.end(), pooled.begin(), pooled.end());
+        return scores;
+    }
+
     std::optional<int64_t> layer_;
     int64_t kernel_;
     RunContext context_;

@@ -31,7 +31,7 @@ class HeadKv : public SnapKvFamily {
     }
 
  protected:
-    std::vector<int64_t> head_budgets(int layer, const std::vector<float>&) const override {
+    std::vector<int64_t> head_budgets(int layer, const Scores<float>&) const override {
         const auto first = shares_.begin() + layer * rows();
         return {first, first + rows()};
     }

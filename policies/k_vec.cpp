@@ -1,10 +1,13 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 
-#include "kernels/select_topk.h"
+#include "kernels/parallel.h"
 #include "policies/interface/focus.h"
 #include "policies/interface/selection.h"
 #include "policies/interface/window_policy.h"
@@ -51,16 +54,14 @@ class KVec : public WindowPolicy {
     bool decides_in_order() const override { return cross_layer_; }
 
     Selection select(LayerObservations& observations) override {
-        std::vector<float> attention = mean_attention(observations, window());
-        if (cross_head_) widen_unfocused(observations, attention);
-        std::vector<float> scores(static_cast<size_t>(rows() * n_prefix()));
-        for (int row = 0; row < rows(); ++row) {
-            kernels::pool(pooling_, attention.data() + row * n_tokens(), n_prefix(), kernel_,
-                          scores.data() + row * n_prefix());
-        }
-        if (cross_layer_) add_focus(observations, scores);
+        // Alike at every budget; the cross-layer module goes by what the run has kept.
+        const std::string key =
+            fmt::format("k-vec {} {} {} {} {} {} {} {}", window(), extended_window_, delta_, by_entropy_, cross_head_,
+                        static_cast<int>(reduction_), static_cast<int>(pooling_), kernel_);
+        const auto shared = observations.shared<Scores<float>>(key, [&] { return pooled_attention(observations); });
         Selection selection = select_from_scores(
-            observations.layer, {Granularity::kv_head, padded_with_nan(scores, rows(), n_prefix(), n_tokens()), {}});
+            observations.layer,
+            {Granularity::kv_head, cross_layer_ ? with_focus(observations, *shared) : *shared, {}});
         if (cross_layer_) count(selection);
         return selection;
     }
@@ -76,6 +77,14 @@ class KVec : public WindowPolicy {
     }
 
  private:
+    /// (G, N), NaN behind the prefix.
+    Scores<float> pooled_attention(LayerObservations& observations) const {
+        std::vector<float> attention = mean_attention(observations, window());
+        if (cross_head_) widen_unfocused(observations, attention);
+        return padded_with_nan(pooled_rows<float>(pooling_, kernel_, attention, rows(), n_tokens(), n_prefix()), rows(),
+                               n_prefix(), n_tokens());
+    }
+
     /// P of Eq. 8 (G, N) over the last `window` queries.
     std::vector<float> mean_attention(LayerObservations& observations, int window) const {
         const std::vector<float>& attention = observations.window_attention(window, 0.0f, SoftmaxRange::visible);
@@ -103,8 +112,8 @@ class KVec : public WindowPolicy {
         }
     }
 
-    /// Algorithm 1, lines 8-14, on scores (G, n_prefix).
-    void add_focus(LayerObservations& observations, std::vector<float>& scores) const {
+    /// Algorithm 1, lines 8-14, of scores (G, N).
+    Scores<float> with_focus(LayerObservations& observations, const Scores<float>& without) const {
         const std::vector<float>& peak = observations.window_peak(window());
         std::vector<double> focus(static_cast<size_t>(n_prefix()));
         for (size_t t = 0; t < focus.size(); ++t) {
@@ -113,13 +122,17 @@ class KVec : public WindowPolicy {
         }
         const int64_t budget = std::min(context().budget, n_tokens());
         const auto share = static_cast<int64_t>(std::floor(beta_ * static_cast<double>(budget) + 1e-9));
-        std::vector<uint32_t> preserved(static_cast<size_t>(std::min(share, layer_budget(observations.layer))));
-        for (int row = 0; row < rows(); ++row) {
-            float* score = scores.data() + row * n_prefix();
-            kernels::select_topk(score, n_prefix(), static_cast<int64_t>(preserved.size()), preserved.data());
+        const int64_t n_preserved = std::min(share, layer_budget(observations.layer));
+        const std::vector<int64_t> counts(static_cast<size_t>(rows()), n_preserved);
+        const auto preserved = best_and_tail(without, counts, n_prefix(), n_tokens());
+        std::vector<float> scores = without.vector();
+        kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
+            float* score = scores.data() + row * n_tokens();
             for (size_t t = 0; t < focus.size(); ++t) score[t] = below_preserved(score[t] + focus[t]);
-            for (uint32_t t : preserved) score[t] = kPreserved;
-        }
+            for (int64_t i = 0; i < n_preserved; ++i)
+                score[preserved[static_cast<size_t>(row)][static_cast<size_t>(i)]] = kPreserved;
+        });
+        return scores;
     }
 
     void count(const Selection& selection) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -5,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/parallel.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/common_parameters.h"
 #include "policies/interface/selection.h"
@@ -42,11 +45,13 @@ class LongCache : public Policy {
     }
 
     Selection select(LayerObservations& observations) override {
-        const std::vector<float>& attention = observations.window_attention(1, 0.0f, SoftmaxRange::visible);
-        return select_from_scores(observations.layer, {granularity_,
-                                                       scores_by_row<float>(context_.shape, granularity_, reduction_,
-                                                                            attention.data(), context_.n_tokens),
-                                                       {}});
+        const std::string key =
+            fmt::format("longcache {} {}", static_cast<int>(reduction_), static_cast<int>(granularity_));
+        const auto scores = observations.shared<Scores<float>>(key, [&] {
+            const std::vector<float>& attention = observations.window_attention(1, 0.0f, SoftmaxRange::visible);
+            return scores_by_row<float>(context_.shape, granularity_, reduction_, attention.data(), context_.n_tokens);
+        });
+        return select_from_scores(observations.layer, {granularity_, *scores, {}});
     }
 
     Selection select_from_scores(int layer, LayerScores scores) override {
@@ -55,10 +60,11 @@ class LongCache : public Policy {
         require_scores(layer, scores.scores, rows, n, n);
         Selection selection;
         selection.granularity = granularity_;
-        for (int row = 0; row < rows; ++row) {
-            selection.rows.push_back(kept(
-                std::span<const float>(scores.scores).subspan(static_cast<size_t>(row * n), static_cast<size_t>(n))));
-        }
+        selection.rows.resize(static_cast<size_t>(rows));
+        kernels::parallel_for(rows, rows * n, [&](int64_t row) {
+            selection.rows[static_cast<size_t>(row)] = kept(
+                std::span<const float>(scores.scores).subspan(static_cast<size_t>(row * n), static_cast<size_t>(n)));
+        });
         selection.scores = std::move(scores.scores);
         return selection;
     }

@@ -85,8 +85,8 @@ void set_selections(trace::RunRecord& record, const trace::ModelAttributes& mode
             storage.add_layer(policies::summary_of(record.label, static_cast<int>(layer), shape_of(model), n_tokens,
                                                    selection, element),
                               record);
-        append(record.scores, selection.scores);
-        append(record.scores_f64, selection.scores_f64);
+        append(record.scores, selection.scores.vector());
+        append(record.scores_f64, selection.scores_f64.vector());
         append(record.channel_scores, selection.channel_scores);
         append(record.head_jsd, selection.head_jsd);
     }

@@ -2,18 +2,30 @@
 
 #include <cstring>
 
+#include "kernels/parallel.h"
+
 namespace kvscope::kernels {
 
-void copy_rows(std::span<const RowCopy> copies) {
-    for (const RowCopy& copy : copies) {
-        const auto* from = static_cast<const char*>(copy.from);
-        auto* to = static_cast<char*>(copy.to);
-        for (int64_t i = 0; i < copy.n_rows; ++i, to += copy.to_stride) {
-            const auto row = copy.rows ? size_t{copy.rows[i]} : static_cast<size_t>(i);
-            const char* source = from + row * copy.from_stride;
-            if (source != to) std::memmove(to, source, copy.row_bytes);
-        }
+namespace {
+
+void copy(const RowCopy& rows) {
+    const auto* from = static_cast<const char*>(rows.from);
+    auto* to = static_cast<char*>(rows.to);
+    for (int64_t i = 0; i < rows.n_rows; ++i, to += rows.to_stride) {
+        const auto row = rows.rows ? size_t{rows.rows[i]} : static_cast<size_t>(i);
+        const char* source = from + row * rows.from_stride;
+        if (source != to) std::memmove(to, source, rows.row_bytes);
     }
+}
+
+}  // namespace
+
+void copy_rows(std::span<const RowCopy> copies) {
+    size_t bytes = 0;
+    for (const RowCopy& of_one : copies) bytes += static_cast<size_t>(of_one.n_rows) * of_one.row_bytes;
+    // Within one copy rows may move up, one after the other.
+    parallel_for(static_cast<int64_t>(copies.size()), static_cast<int64_t>(bytes / sizeof(float)),
+                 [&](int64_t i) { copy(copies[static_cast<size_t>(i)]); });
 }
 
 }  // namespace kvscope::kernels

@@ -1,27 +1,75 @@
 #include "kernels/reduce_heads.h"
 
+#include <algorithm>
+#include <array>
+
+#include "kernels/cpu/targets.h"
+#include "kernels/cpu_features.h"
 #include "kernels/larger.h"
+#include "kernels/parallel.h"
 
 namespace kvscope::kernels {
 
 namespace {
 
+constexpr int64_t kBlock = 512;      ///< columns whose sums stay in the nearest cache
+constexpr int64_t kColumns = 1 << 13;  ///< of a thread's turn
+
+/// One group's columns, at most kBlock of them: all of a row at a time, so that they vectorise, and each column's sum
+/// in the order of the heads.
+template <class Out>
+KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in_stride, int64_t group, int64_t n,
+                               Out* out) {
+    std::array<double, kBlock> values;
+    for (int64_t j = 0; j < n; ++j) values[j] = rows[j];
+    for (int64_t h = 1; h < group; ++h) {
+        const float* row = rows + h * in_stride;
+        if (kind == HeadReduction::max) {
+            for (int64_t j = 0; j < n; ++j) values[j] = larger(values[j], double{row[j]});
+        } else {
+            for (int64_t j = 0; j < n; ++j) values[j] += row[j];
+        }
+    }
+    const double divisor = kind == HeadReduction::mean ? static_cast<double>(group) : 1.0;
+    for (int64_t j = 0; j < n; ++j) out[j] = static_cast<Out>(values[j] / divisor);
+}
+
+#define KVSCOPE_BLOCK(name, target)                                                                               \
+    target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n,     \
+                             float* out) {                                                                        \
+        block_body(kind, rows, stride, group, n, out);                                                            \
+    }                                                                                                             \
+    target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n,     \
+                             double* out) {                                                                       \
+        block_body(kind, rows, stride, group, n, out);                                                            \
+    }
+
+KVSCOPE_BLOCK(generic, )
+#ifdef KVSCOPE_AVX2
+KVSCOPE_BLOCK(avx2, KVSCOPE_AVX2)
+KVSCOPE_BLOCK(avx512, KVSCOPE_AVX512)
+#endif
+#undef KVSCOPE_BLOCK
+
+template <class Out>
+void block(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, Out* out) {
+#ifdef KVSCOPE_AVX2
+    if (simd_level() >= SimdLevel::avx512) return block_avx512(kind, rows, stride, group, n, out);
+    if (simd_level() >= SimdLevel::avx2) return block_avx2(kind, rows, stride, group, n, out);
+#endif
+    block_generic(kind, rows, stride, group, n, out);
+}
+
 template <class Out>
 void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
             Out* out, int64_t out_stride) {
-    const double divisor = kind == HeadReduction::mean ? static_cast<double>(group) : 1.0;
-    for (int64_t g = 0; g < n_groups; ++g) {
-        const float* rows = in + g * group * in_stride;
-        Out* result = out + g * out_stride;
-        for (int64_t j = 0; j < n; ++j) {
-            double value = rows[j];
-            for (int64_t h = 1; h < group; ++h) {
-                const double other = rows[h * in_stride + j];
-                value = kind == HeadReduction::max ? larger(value, other) : value + other;
-            }
-            result[j] = static_cast<Out>(value / divisor);
-        }
-    }
+    const int64_t n_turns = (n + kColumns - 1) / kColumns;
+    parallel_for(n_groups * n_turns, n_groups * group * n, [&](int64_t i) {
+        const int64_t g = i / n_turns, begin = i % n_turns * kColumns, end = std::min(begin + kColumns, n);
+        for (int64_t j = begin; j < end; j += kBlock)
+            block(kind, in + g * group * in_stride + j, in_stride, group, std::min(kBlock, end - j),
+                  out + g * out_stride + j);
+    });
 }
 
 }  // namespace

@@ -2,14 +2,13 @@
 
 #include "kernels/integer_shares.h"
 #include "kernels/select_topk.h"
+#include "policies/interface/selection.h"
 
 namespace kvscope::policies {
 
-std::vector<int64_t> adaptive_budgets(const float* scores, int rows, int64_t n_prefix, int64_t row_stride, int64_t c,
-                                      double alpha) {
-    std::vector<int64_t> counts(static_cast<size_t>(rows));
-    kernels::count_topk_by_row(scores, rows, n_prefix, row_stride, rows * c, counts.data());
-    return with_safeguard(std::move(counts), c, alpha);
+std::vector<int64_t> adaptive_budgets(const Scores<float>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
+                                      int64_t c, double alpha) {
+    return with_safeguard(best_by_row(scores, rows, n_prefix, n_tokens, rows * c), c, alpha);
 }
 
 std::vector<int64_t> with_safeguard(std::vector<int64_t> counts, int64_t c, double alpha) {

@@ -4,12 +4,14 @@
 #include <span>
 #include <vector>
 
+#include "policies/interface/scores.h"
+
 namespace kvscope::policies {
 
-/// Ada-KV's shares of a layer's R c slots: how many of the R c best scores of all rows (R, row_stride), among the first
+/// Ada-KV's shares of a layer's R c slots: how many of the R c best scores of all rows (R, n_tokens), among the first
 /// n_prefix of each, fall into each row, mixed with the uniform share: n (1 - alpha) + alpha c, as integer shares.
-std::vector<int64_t> adaptive_budgets(const float* scores, int rows, int64_t n_prefix, int64_t row_stride, int64_t c,
-                                      double alpha);
+std::vector<int64_t> adaptive_budgets(const Scores<float>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
+                                      int64_t c, double alpha);
 
 /// n_h (1 - alpha) + alpha c as integer shares of R c, the sum of `counts`.
 std::vector<int64_t> with_safeguard(std::vector<int64_t> counts, int64_t c, double alpha);

@@ -15,12 +15,15 @@ class AdaptivePolicy : public SnapKvFamily {
         : SnapKvFamily(values), alpha_(values.real("alpha")), normalize_(values.boolean("normalize")) {}
 
  protected:
-    void finish_scores(int layer, std::vector<float>& scores) const override {
-        if (normalize_) weigh_by_concentration(scores.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer));
+    Scores<float> finished(int layer, Scores<float> scores) const override {
+        if (!normalize_) return scores;
+        std::vector<float> weighed = scores.vector();
+        weigh_by_concentration(weighed.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer));
+        return weighed;
     }
 
-    std::vector<int64_t> head_budgets(int layer, const std::vector<float>& scores) const override {
-        return adaptive_budgets(scores.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer), alpha_);
+    std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const override {
+        return adaptive_budgets(scores, rows(), n_prefix(), n_tokens(), layer_budget(layer), alpha_);
     }
 
  private:

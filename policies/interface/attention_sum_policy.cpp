@@ -1,5 +1,7 @@
 #include "policies/interface/attention_sum_policy.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -14,6 +16,10 @@ Needs AttentionSumPolicy::needs() const {
     Needs needs;
     needs.attention_sums = true;
     return needs;
+}
+
+std::string AttentionSumPolicy::shared_as() const {
+    return fmt::format("attention sums {} {}", static_cast<int>(reduction_), static_cast<int>(granularity()));
 }
 
 std::vector<float> AttentionSumPolicy::score(LayerObservations& observations) {

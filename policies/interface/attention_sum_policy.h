@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "policies/interface/scoring_policy.h"
@@ -16,6 +17,7 @@ class AttentionSumPolicy : public ScoringPolicy {
 
  protected:
     std::vector<float> score(LayerObservations& observations) override;
+    std::string shared_as() const override;
 
     kernels::HeadReduction reduction() const { return reduction_; }
 

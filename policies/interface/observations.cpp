@@ -117,6 +117,7 @@ void LayerObservations::set_appended(std::span<const float> queries, EntriesView
     n_appended_ = n_queries;
     n_appended_keys_ = n_keys;
     appended_attention_.clear();
+    shared_.keep_latest(0);
 }
 
 const std::vector<float>& LayerObservations::appended_attention() {
@@ -194,6 +195,7 @@ void LayerObservations::keep_latest(size_t n) {
     };
     trim(window_attention_);
     trim(window_peak_);
+    shared_.keep_latest(n);
 }
 
 }  // namespace kvscope::policies

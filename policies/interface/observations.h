@@ -10,6 +10,7 @@
 #include "kernels/backend.h"
 #include "kernels/types.h"
 #include "kernels/window_attention.h"
+#include "policies/interface/memo.h"
 
 namespace kvscope::policies {
 
@@ -89,8 +90,15 @@ class LayerObservations {
     /// @throws std::logic_error where no token is appended.
     const std::vector<float>& appended_attention();
 
-    /// Frees all window attentions, and all window peaks, but the n that were asked for last; references to the others
-    /// become invalid.
+    /// What several runs make of these observations alike, worked out by the one that asks first: `Memo::get`. What
+    /// depends on a run's budget, or on what a policy saw in other layers, is not for it.
+    template <class T>
+    std::shared_ptr<const T> shared(const std::string& key, const std::function<T()>& make) {
+        return shared_.get(key, make);
+    }
+
+    /// Frees all window attentions, all window peaks, and all that is shared, but the n of each that were asked for
+    /// last; references to the others become invalid.
     void keep_latest(size_t n);
 
  private:
@@ -116,6 +124,7 @@ class LayerObservations {
     std::mutex mutex_;
     std::map<std::tuple<int, float, SoftmaxRange>, Derived> window_attention_;
     std::map<int, Derived> window_peak_;
+    Memo shared_;
     uint64_t n_asked_ = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
 #include "policies/interface/projection.h"
+#include "policies/interface/scores.h"
 #include "policies/interface/stored_layer.h"
 #include "policies/interface/switching.h"
 #include "policies/interface/token_classification.h"
@@ -96,8 +97,8 @@ struct PassPlan {
 /// One layer's scores alone, as a trace holds them: R rows (G or H) of N, one of the two vectors or neither.
 struct LayerScores {
     Granularity granularity = Granularity::kv_head;
-    std::vector<float> scores;
-    std::vector<double> scores_f64;
+    Scores<float> scores;
+    Scores<double> scores_f64;
     std::vector<float> channel_scores{};  ///< (R, d) or empty
 };
 
@@ -107,8 +108,8 @@ struct Selection {
     std::vector<std::vector<uint32_t>> rows;  ///< R rows (G or H) of kept prompt positions, strictly ascending
     /// (R, N) what was ranked, before anything is forced in or out; NaN where a position is no candidate. A policy
     /// fills one of the two, or neither when it ranks nothing.
-    std::vector<float> scores;
-    std::vector<double> scores_f64;
+    Scores<float> scores;
+    Scores<double> scores_f64;
     std::vector<float> channel_scores;  ///< (R, d) what key channels were ranked by; empty where none are
     std::vector<float> head_jsd;        ///< (R, R) natural logarithms; empty where the policy computes none
     /// What the cache holds in place of whole keys and values of the kept entries; nullopt: just those.

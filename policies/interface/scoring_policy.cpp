@@ -24,7 +24,10 @@ void ScoringPolicy::begin(const RunContext& context) {
 }
 
 Selection ScoringPolicy::select(LayerObservations& observations) {
-    return select_from_scores(observations.layer, {granularity_, score(observations), {}});
+    const std::string key = shared_as();
+    if (key.empty()) return select_from_scores(observations.layer, {granularity_, score(observations), {}});
+    const auto scores = observations.shared<Scores<float>>(key, [&] { return score(observations); });
+    return select_from_scores(observations.layer, {granularity_, *scores, {}});
 }
 
 Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "policies/interface/common_parameters.h"
@@ -23,6 +24,10 @@ class ScoringPolicy : public Policy {
 
     /// (R, N), the highest stay, for all positions: which of them are recent depends on the budget alone.
     virtual std::vector<float> score(LayerObservations& observations) = 0;
+
+    /// Where runs are to share their scores: what these depend on besides the observations, with the policy's name
+    /// first. The budget must not be among it. Empty: each run has its own.
+    virtual std::string shared_as() const { return {}; }
 
     const RunContext& context() const { return context_; }
     Granularity granularity() const { return granularity_; }

@@ -1,10 +1,12 @@
 #include "policies/interface/selection.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
 
+#include "kernels/parallel.h"
 #include "kernels/select_topk.h"
 
 namespace kvscope::policies {
@@ -32,32 +34,79 @@ std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int 
     return scores;
 }
 
-template <class Score>
-void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
+template <class T>
+std::vector<T> pooled_rows(kernels::Pooling pooling, int64_t kernel, std::span<const T> in, int rows, int64_t columns,
+                           int64_t n) {
+    std::vector<T> out(static_cast<size_t>(rows * n));
+    kernels::parallel_for(rows, rows * n, [&](int64_t row) {
+        kernels::pool(pooling, in.data() + row * columns, n, kernel, out.data() + row * n);
+    });
+    return out;
+}
+
+namespace {
+
+/// @param first_nan of a row, -1 for none
+void require_ranked(int layer, size_t found, int rows, int64_t n_tokens,
+                    const std::function<int64_t(int64_t row)>& first_nan) {
     const std::string where = "layer " + std::to_string(layer);
-    if (static_cast<int64_t>(scores.size()) != rows * n_tokens) {
+    if (static_cast<int64_t>(found) != rows * n_tokens) {
         throw ScoreError(where + ": expected " + std::to_string(rows) + " x " + std::to_string(n_tokens) +
-                         " scores, found " + std::to_string(scores.size()));
+                         " scores, found " + std::to_string(found));
     }
     for (int row = 0; row < rows; ++row) {
-        const int64_t position = kernels::find_nan(scores.data() + row * n_tokens, n_prefix);
+        const int64_t position = first_nan(row);
         if (position < 0) continue;
         throw ScoreError(where + ", head " + std::to_string(row) + ": the score of position " +
                          std::to_string(position) + " is not a number, so that nothing can be ranked");
     }
 }
 
+}  // namespace
+
 template <class Score>
-std::vector<std::vector<uint32_t>> best_and_tail(const std::vector<Score>& scores, std::span<const int64_t> counts,
+void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
+    require_ranked(layer, scores.size(), rows, n_tokens,
+                   [&](int64_t row) { return kernels::find_nan(scores.data() + row * n_tokens, n_prefix); });
+}
+
+template <class Score>
+void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
+    const auto* ranking = scores.known_ranking(n_tokens);
+    if (!ranking) return require_scores(layer, scores.vector(), rows, n_prefix, n_tokens);
+    require_ranked(layer, scores.size(), rows, n_tokens,
+                   [&](int64_t row) { return ranking->find_nan(row, n_prefix); });
+}
+
+template <class Score>
+std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, std::span<const int64_t> counts,
                                                  int64_t n_prefix, int64_t n_tokens) {
     std::vector<std::vector<uint32_t>> rows(counts.size());
-    for (size_t row = 0; row < rows.size(); ++row) {
-        const int64_t count = counts[row];
-        rows[row].resize(static_cast<size_t>(count + n_tokens - n_prefix));
-        kernels::select_topk(scores.data() + static_cast<int64_t>(row) * n_tokens, n_prefix, count, rows[row].data());
-        std::iota(rows[row].begin() + count, rows[row].end(), static_cast<uint32_t>(n_prefix));
-    }
+    const auto n_rows = static_cast<int64_t>(rows.size());
+    const auto* ranking = scores.ranking(n_tokens);
+    kernels::parallel_for(n_rows, ranking ? 0 : n_rows * n_prefix, [&](int64_t row) {
+        auto& places = rows[static_cast<size_t>(row)];
+        const int64_t count = counts[static_cast<size_t>(row)];
+        places.resize(static_cast<size_t>(count + n_tokens - n_prefix));
+        if (ranking)
+            ranking->select(row, n_prefix, count, places.data());
+        else
+            kernels::select_topk(scores.data() + row * n_tokens, n_prefix, count, places.data());
+        std::iota(places.begin() + count, places.end(), static_cast<uint32_t>(n_prefix));
+    });
     return rows;
+}
+
+template <class Score>
+std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
+                                 int64_t count) {
+    std::vector<int64_t> counts(static_cast<size_t>(rows));
+    const auto* ranking = scores.known_ranking(n_tokens);
+    if (ranking && ranking->ends_at(n_prefix))
+        ranking->count(n_prefix, count, counts.data());
+    else
+        kernels::count_topk_by_row(scores.data(), rows, n_prefix, n_tokens, count, counts.data());
+    return counts;
 }
 
 template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
@@ -66,11 +115,17 @@ template std::vector<double> scores_by_row(const ModelShape&, Granularity, kerne
                                            int64_t);
 template std::vector<float> padded_with_nan(const std::vector<float>&, int, int64_t, int64_t);
 template std::vector<double> padded_with_nan(const std::vector<double>&, int, int64_t, int64_t);
+template std::vector<float> pooled_rows(kernels::Pooling, int64_t, std::span<const float>, int, int64_t, int64_t);
+template std::vector<double> pooled_rows(kernels::Pooling, int64_t, std::span<const double>, int, int64_t, int64_t);
 template void require_scores(int, const std::vector<float>&, int, int64_t, int64_t);
 template void require_scores(int, const std::vector<double>&, int, int64_t, int64_t);
-template std::vector<std::vector<uint32_t>> best_and_tail(const std::vector<float>&, std::span<const int64_t>, int64_t,
+template void require_scores(int, const Scores<float>&, int, int64_t, int64_t);
+template void require_scores(int, const Scores<double>&, int, int64_t, int64_t);
+template std::vector<std::vector<uint32_t>> best_and_tail(const Scores<float>&, std::span<const int64_t>, int64_t,
                                                           int64_t);
-template std::vector<std::vector<uint32_t>> best_and_tail(const std::vector<double>&, std::span<const int64_t>, int64_t,
+template std::vector<std::vector<uint32_t>> best_and_tail(const Scores<double>&, std::span<const int64_t>, int64_t,
                                                           int64_t);
+template std::vector<int64_t> best_by_row(const Scores<float>&, int, int64_t, int64_t, int64_t);
+template std::vector<int64_t> best_by_row(const Scores<double>&, int, int64_t, int64_t, int64_t);
 
 }  // namespace kvscope::policies

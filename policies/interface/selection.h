@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/pool.h"
 #include "kernels/reduce_heads.h"
 #include "policies/interface/policy.h"
 
@@ -24,15 +25,28 @@ template <class Score>
 std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int rows, int64_t n_prefix,
                                    int64_t n_tokens);
 
+/// Rows (R, columns) of in, pooled along their first n values each: (R, n).
+template <class T>
+std::vector<T> pooled_rows(kernels::Pooling pooling, int64_t kernel, std::span<const T> in, int rows, int64_t columns,
+                           int64_t n);
+
 /// A NaN among the first n_prefix columns of scores (R, n_tokens), or a wrong size, as a ScoreError that names the
 /// layer.
+template <class Score>
+void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 template <class Score>
 void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 
 /// Per row the positions of its `counts[row]` best scores among the first n_prefix of (R, n_tokens), and all positions
 /// from n_prefix on; ascending.
 template <class Score>
-std::vector<std::vector<uint32_t>> best_and_tail(const std::vector<Score>& scores, std::span<const int64_t> counts,
+std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, std::span<const int64_t> counts,
                                                  int64_t n_prefix, int64_t n_tokens);
+
+/// How many of the `count` best scores of all rows of (R, n_tokens) together, of the first n_prefix each, are in each
+/// row.
+template <class Score>
+std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
+                                 int64_t count);
 
 }  // namespace kvscope::policies

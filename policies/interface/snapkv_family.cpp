@@ -1,5 +1,8 @@
 #include "policies/interface/snapkv_family.h"
 
+#include <fmt/format.h>
+
+#include <string>
 #include <utility>
 
 #include "policies/interface/selection.h"
@@ -14,7 +17,13 @@ SnapKvFamily::SnapKvFamily(const ParameterValues& values)
       kernel_(values.integer("kernel")) {}
 
 Selection SnapKvFamily::select(LayerObservations& observations) {
-    return select_by_attention(observations.layer, window_attention(observations));
+    // Alike for all policies of the family, and at every budget.
+    const std::string key =
+        fmt::format("snapkv {} {} {} {} {} {}", window(), lambda_, static_cast<int>(reduction_),
+                    static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
+    const auto scores = observations.shared<Scores<float>>(
+        key, [&] { return pooled(observations.layer, window_attention(observations)); });
+    return select_pooled(observations.layer, *scores);
 }
 
 const std::vector<float>& SnapKvFamily::window_attention(LayerObservations& observations) const {
@@ -22,19 +31,20 @@ const std::vector<float>& SnapKvFamily::window_attention(LayerObservations& obse
 }
 
 Selection SnapKvFamily::select_by_attention(int layer, const std::vector<float>& attention) {
-    LayerScores scores{granularity(),
-                       scores_by_row<float>(context().shape, granularity(), reduction_, attention.data(), n_tokens()),
-                       {}};
+    return select_pooled(layer, pooled(layer, attention));
+}
+
+Scores<float> SnapKvFamily::pooled(int layer, const std::vector<float>& attention) const {
+    const std::vector<float> scores =
+        scores_by_row<float>(context().shape, granularity(), reduction_, attention.data(), n_tokens());
     // Pooling would spread a NaN or swallow it; named here, it is found where it arose.
-    require_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
-    std::vector<float> pooled(static_cast<size_t>(rows() * n_prefix()));
-    for (int row = 0; row < rows(); ++row) {
-        kernels::pool(pooling_, scores.scores.data() + row * n_tokens(), n_prefix(), kernel_,
-                      pooled.data() + row * n_prefix());
-    }
-    scores.scores = padded_with_nan(pooled, rows(), n_prefix(), n_tokens());
-    finish_scores(layer, scores.scores);
-    return select_from_scores(layer, std::move(scores));
+    require_scores(layer, scores, rows(), n_prefix(), n_tokens());
+    return padded_with_nan(pooled_rows<float>(pooling_, kernel_, scores, rows(), n_tokens(), n_prefix()), rows(),
+                           n_prefix(), n_tokens());
+}
+
+Selection SnapKvFamily::select_pooled(int layer, Scores<float> scores) {
+    return select_from_scores(layer, {granularity(), finished(layer, std::move(scores)), {}});
 }
 
 Selection SnapKvFamily::select_from_scores(int layer, LayerScores scores) {
@@ -46,7 +56,7 @@ Selection SnapKvFamily::select_from_scores(int layer, LayerScores scores) {
     return selection;
 }
 
-std::vector<int64_t> SnapKvFamily::head_budgets(int layer, const std::vector<float>&) const {
+std::vector<int64_t> SnapKvFamily::head_budgets(int layer, const Scores<float>&) const {
     return std::vector<int64_t>(static_cast<size_t>(rows()), layer_budget(layer));
 }
 

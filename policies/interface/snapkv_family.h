@@ -24,14 +24,18 @@ class SnapKvFamily : public WindowPolicy {
     /// The decision by some mean attention (H, N): reduced, pooled, finished and ranked.
     Selection select_by_attention(int layer, const std::vector<float>& attention);
 
-    /// What is done to pooled scores (R, N), NaN behind the prefix, before they are ranked.
-    virtual void finish_scores(int /*layer*/, std::vector<float>& /*scores*/) const {}
+    /// What becomes of pooled scores (R, N), NaN behind the prefix, before they are ranked.
+    virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
 
     /// Entries of the prefix that each row keeps in a layer; over all layers their sum has to be that of R *
     /// layer_budget(layer).
-    virtual std::vector<int64_t> head_budgets(int layer, const std::vector<float>& scores) const;
+    virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
  private:
+    /// Some mean attention (H, N), reduced and pooled: (R, N), NaN behind the prefix.
+    Scores<float> pooled(int layer, const std::vector<float>& attention) const;
+    Selection select_pooled(int layer, Scores<float> scores);
+
     float lambda_;
     kernels::HeadReduction reduction_;
     kernels::Pooling pooling_;

@@ -36,14 +36,18 @@ trace::RunRecord run_of(const policies::PolicySpec& spec, int64_t budget) {
     std::vector<policies::LayerScores> layers(static_cast<size_t>(kSize.n_layers));
     for (policies::LayerScores& layer : layers) {
         layer.granularity = query_heads ? policies::Granularity::query_head : policies::Granularity::kv_head;
+        std::vector<float> scores;
+        std::vector<double> scores_f64;
         for (size_t row = 0; row < n_rows; ++row) {
             std::vector<double> weights;
             double sum = 0;
             for (size_t i = 0; i < n_tokens; ++i) sum += weights.emplace_back(std::pow(uniform(random), 8.0F) + 1e-4F);
             for (const double weight : weights) {
-                f64 ? layer.scores_f64.push_back(weight / sum) : layer.scores.push_back(static_cast<float>(weight));
+                f64 ? scores_f64.push_back(weight / sum) : scores.push_back(static_cast<float>(weight));
             }
         }
+        layer.scores = std::move(scores);
+        layer.scores_f64 = std::move(scores_f64);
     }
     policies::RunContext context;
     context.shape = {static_cast<int>(kSize.n_layers), static_cast<int>(kSize.n_heads),

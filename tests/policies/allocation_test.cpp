@@ -72,13 +72,13 @@ TEST_CASE("PyramidKV is exact and falls for any size", "[allocation]") {
 TEST_CASE("Ada-KV's shares by hand", "[allocation]") {
     // Head 0 holds the six best of both, c = 3.
     const std::vector<float> scores{9, 8, 7, 6, 5, 4, /**/ 1, 1, 1, 1, 1, 1};
-    CHECK(adaptive_budgets(scores.data(), 2, 6, 6, 3, 0.0) == Counts{6, 0});
+    CHECK(adaptive_budgets(scores, 2, 6, 6, 3, 0.0) == Counts{6, 0});
     // 6 * 0.8 + 0.6 = 5.4 and 0.6: the slot goes to head 1.
-    CHECK(adaptive_budgets(scores.data(), 2, 6, 6, 3, 0.2) == Counts{5, 1});
-    CHECK(adaptive_budgets(scores.data(), 2, 6, 6, 3, 0.5) == Counts{5, 1});  // 4.5 and 1.5: the tie to head 0
-    CHECK(adaptive_budgets(scores.data(), 2, 6, 6, 3, 1.0) == Counts{3, 3});
+    CHECK(adaptive_budgets(scores, 2, 6, 6, 3, 0.2) == Counts{5, 1});
+    CHECK(adaptive_budgets(scores, 2, 6, 6, 3, 0.5) == Counts{5, 1});  // 4.5 and 1.5: the tie to head 0
+    CHECK(adaptive_budgets(scores, 2, 6, 6, 3, 1.0) == Counts{3, 3});
     const std::vector<float> alike(12, 1.0f);  // ties to the lower head
-    CHECK(adaptive_budgets(alike.data(), 2, 6, 6, 3, 0.0) == Counts{6, 0});
+    CHECK(adaptive_budgets(alike, 2, 6, 6, 3, 0.0) == Counts{6, 0});
 }
 
 TEST_CASE("normalize weighs each head by the share its best c hold", "[allocation]") {

@@ -76,18 +76,19 @@ class AppendsTokens : public KeepFirst {
         const ModelShape& shape = observations.shape;
         const int64_t n = observations.n_tokens;
         Selection selection;
-        selection.scores.assign(static_cast<size_t>(shape.n_kv_heads * n), 0.0f);
+        std::vector<float> scores(static_cast<size_t>(shape.n_kv_heads * n));
         for (int head = 0; head < shape.n_heads; ++head) {
-            float* row = selection.scores.data() + head / shape.group() * n;
+            float* row = scores.data() + head / shape.group() * n;
             for (int64_t i = 0; i < observations.n_appended(); ++i) {
                 const std::vector<double> weights = attention(observations, head, i);
                 for (int64_t j = 0; j < n; ++j) row[j] += static_cast<float>(weights[static_cast<size_t>(j)]);
             }
         }
         for (int g = 0; g < shape.n_kv_heads; ++g) {
-            const std::vector<float> row(selection.scores.begin() + g * n, selection.scores.begin() + (g + 1) * n);
+            const std::vector<float> row(scores.begin() + g * n, scores.begin() + (g + 1) * n);
             selection.rows.push_back(best_of(row, context_.budget));
         }
+        selection.scores = std::move(scores);
         return selection;
     }
 

@@ -1,0 +1,35 @@
+#include "kernels/parallel.h"
+
+#include <exception>
+#include <vector>
+
+namespace kvscope::kernels {
+
+namespace {
+
+/// Below this many elements waking the other threads takes longer than the work.
+constexpr int64_t kWorthThreads = 1 << 15;
+
+}  // namespace
+
+void parallel_for(int64_t n, int64_t elements, const std::function<void(int64_t)>& body) {
+    if (n < 2 || elements < kWorthThreads) {
+        for (int64_t i = 0; i < n; ++i) body(i);
+        return;
+    }
+    // An exception must not leave the thread that it arose on.
+    std::vector<std::exception_ptr> failures(static_cast<size_t>(n));
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t i = 0; i < n; ++i) {
+        try {
+            body(i);
+        } catch (...) {
+            failures[static_cast<size_t>(i)] = std::current_exception();
+        }
+    }
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+}
+
+}  // namespace kvscope::kernels

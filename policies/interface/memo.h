@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <typeindex>
+#include <utility>
+
+namespace kvscope::policies {
+
+/// What takes long to find and what several ask for: worked out once. Thread-safe: who asks for what is being worked
+/// out waits for it.
+class Memo {
+ public:
+    /// @param key what it is, with all that it depends on; a policy's begins with its name
+    /// @param make works it out from that alone, so that it is the same whoever asks first
+    /// @throws what `make` throws; nothing is kept then
+    template <class T>
+    std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {
+        const auto entry = entry_of({typeid(T), key});
+        const std::lock_guard lock(entry->mutex);
+        if (!entry->value) entry->value = std::make_shared<const T>(make());
+        return std::static_pointer_cast<const T>(entry->value);
+    }
+
+    /// Forgets all but the n that were asked for last.
+    void keep_latest(size_t n) {
+        const std::lock_guard lock(mutex_);
+        while (entries_.size() > n)
+            entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+                return a.second->asked < b.second->asked;
+            }));
+    }
+
+ private:
+    struct Entry {
+        std::mutex mutex;
+        std::shared_ptr<const void> value;
+        uint64_t asked = 0;  ///< the place of the last time among all times
+    };
+    using Key = std::pair<std::type_index, std::string>;
+
+    std::shared_ptr<Entry> entry_of(const Key& key) {
+        const std::lock_guard lock(mutex_);
+        auto& entry = entries_[key];
+        if (!entry) entry = std::make_shared<Entry>();
+        entry->asked = ++n_asked_;
+        return entry;
+    }
+
+    std::mutex mutex_;
+    std::map<Key, std::shared_ptr<Entry>> entries_;
+    uint64_t n_asked_ = 0;
+};
+
+}  // namespace kvscope::policies

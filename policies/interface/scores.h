@@ -1,0 +1,88 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "kernels/ranking.h"
+
+namespace kvscope::policies {
+
+/// A layer's scores, row by row, as a vector holds them; but what was made once is never changed, and copies share it:
+/// one policy's runs at several budgets, and policies that rank by the same, hold the same scores.
+template <class T>
+class Scores {
+ public:
+    using value_type = T;
+    using Values = std::shared_ptr<const std::vector<T>>;
+
+    Scores() = default;
+    Scores(std::vector<T> values) {  // in a vector's place
+        if (!values.empty()) held_ = std::make_shared<Held>(std::move(values));
+    }
+    Scores(std::initializer_list<T> values) : Scores(std::vector<T>(values)) {}
+
+    size_t size() const { return vector().size(); }
+    bool empty() const { return vector().empty(); }
+    const T* data() const { return vector().data(); }
+    auto begin() const { return vector().begin(); }
+    auto end() const { return vector().end(); }
+    const T& operator[](size_t i) const { return vector()[i]; }
+    const std::vector<T>& vector() const {
+        static const std::vector<T> none;
+        return held_ ? *held_->values : none;
+    }
+    operator std::span<const T>() const { return vector(); }  // as a vector
+
+    void assign(size_t n, T value) { *this = std::vector<T>(n, value); }
+    template <class Iterator>
+    void assign(Iterator first, Iterator last) {
+        *this = std::vector<T>(first, last);
+    }
+
+    bool operator==(const Scores& other) const { return vector() == other.vector(); }
+
+    /// What all copies share; nullptr where there are none.
+    Values values() const { return held_ ? held_->values : nullptr; }
+
+    /// The order of these scores as rows of n. The first time that it is asked for there is none: of what is ranked
+    /// once, the best are found faster than an order.
+    const kernels::Ranking<T>* ranking(int64_t n) const {
+        if (!held_ || n < 1 || size() % static_cast<size_t>(n) != 0) return nullptr;
+        const std::lock_guard lock(held_->mutex);
+        const auto n_rows = static_cast<int64_t>(size()) / n;
+        if (!held_->ranking && held_->was_asked)
+            held_->ranking = std::make_unique<kernels::Ranking<T>>(data(), n_rows, n);
+        held_->was_asked = true;
+        return known(n);
+    }
+    /// The same, where it is there.
+    const kernels::Ranking<T>* known_ranking(int64_t n) const {
+        if (!held_) return nullptr;
+        const std::lock_guard lock(held_->mutex);
+        return known(n);
+    }
+
+ private:
+    struct Held {
+        explicit Held(std::vector<T> all) : values(std::make_shared<const std::vector<T>>(std::move(all))) {}
+        Values values;  // a pointer of their own, so that who keeps them alone does not keep their order
+        std::mutex mutex;
+        bool was_asked = false;
+        std::unique_ptr<const kernels::Ranking<T>> ranking;
+    };
+
+    const kernels::Ranking<T>* known(int64_t n) const {
+        return held_->ranking && held_->ranking->n() == n ? held_->ranking.get() : nullptr;
+    }
+
+    std::shared_ptr<Held> held_;
+};
+
+}  // namespace kvscope::policies
