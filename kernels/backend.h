@@ -63,7 +63,7 @@ class Backend {
     virtual void window_attention(const WindowAttention& problem) const = 0;
     virtual void window_peak(const WindowAttention& problem) const = 0;
     virtual void copy_rows(std::span<const RowCopy> copies) const = 0;
-    virtual void row_errors(const RowErrors& problem) const = 0;
+    virtual void row_errors(std::span<const RowErrors> problems) const = 0;
 };
 
 /// The processor.

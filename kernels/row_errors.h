@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/types.h"
 
@@ -19,7 +20,8 @@ struct RowErrors {
     double* errors = nullptr;  ///< (n_rows, n_heads), in the processor's memory whatever the device
 };
 
+/// One after the other or at once: none writes what another one reads or writes.
 /// @throws std::invalid_argument for a type that is neither f32 nor bf16
-void row_errors(const RowErrors& problem);
+void row_errors(std::span<const RowErrors> problems);
 
 }  // namespace kvscope::kernels

@@ -201,14 +201,30 @@ class CudaBackend final : public TorchBackend {
         const auto bytes = function<abi::CopyRowsWorkspace>(abi::kCopyRowsWorkspaceSymbol)(copies.data(), n);
         run<abi::CopyRows>(abi::kCopyRowsSymbol, bytes, copies.data(), n);
     }
-    void row_errors(const kernels::RowErrors& problem) const override {
-        const auto n = static_cast<size_t>(problem.n_rows) * static_cast<size_t>(problem.n_heads);
+    void row_errors(std::span<const kernels::RowErrors> problems) const override {
+        const auto n_of = [](const kernels::RowErrors& problem) {
+            return static_cast<size_t>(problem.n_rows) * static_cast<size_t>(problem.n_heads);
+        };
+        size_t n = 0;
+        for (const kernels::RowErrors& problem : problems) n += n_of(problem);
         if (n == 0) return;
+        // Brought to the processor at once: each time waits for the device.
         const kernels::DeviceArray errors(*this, n * sizeof(double));
-        kernels::RowErrors there = problem;
-        there.errors = static_cast<double*>(errors.data());
-        run_alone(abi::kRowErrorsSymbol, there);
-        download(problem.errors, there.errors, n * sizeof(double));
+        auto* next = static_cast<double*>(errors.data());
+        for (const kernels::RowErrors& problem : problems) {
+            if (n_of(problem) == 0) continue;
+            kernels::RowErrors there = problem;
+            there.errors = next;
+            run_alone(abi::kRowErrorsSymbol, there);
+            next += n_of(problem);
+        }
+        std::vector<double> here(n);
+        download(here.data(), errors.data(), n * sizeof(double));
+        const double* from = here.data();
+        for (const kernels::RowErrors& problem : problems) {
+            std::copy_n(from, n_of(problem), problem.errors);
+            from += n_of(problem);
+        }
     }
 
  private:

@@ -296,18 +296,30 @@ void TorchBackend::copy_rows(std::span<const kernels::RowCopy> copies) const {
     }
 }
 
-void TorchBackend::row_errors(const kernels::RowErrors& problem) const {
-    const int64_t width = int64_t{problem.n_heads} * problem.head_dim;
-    const auto vectors = [&](const void* data, int64_t stride) {
-        return rows(data, problem.n_rows, width, stride, problem.dtype)
-            .to(at::kDouble)
-            .unflatten(1, {int64_t{problem.n_heads}, int64_t{problem.head_dim}});
-    };
-    const at::Tensor found = vectors(problem.found, problem.found_stride),
-                     expected = vectors(problem.expected, problem.expected_stride);
-    const at::Tensor norms = (expected * expected).sum(-1), differences = (found - expected).square().sum(-1);
-    const at::Tensor errors = (differences / norms).sqrt().masked_fill(norms == 0, 0.0);
-    host(problem.errors, problem.n_rows * problem.n_heads, at::kDouble).copy_(errors.flatten());
+void TorchBackend::row_errors(std::span<const kernels::RowErrors> problems) const {
+    std::vector<at::Tensor> found_there;
+    for (const kernels::RowErrors& problem : problems) {
+        const int64_t width = int64_t{problem.n_heads} * problem.head_dim;
+        const auto vectors = [&](const void* data, int64_t stride) {
+            return rows(data, problem.n_rows, width, stride, problem.dtype)
+                .to(at::kDouble)
+                .unflatten(1, {int64_t{problem.n_heads}, int64_t{problem.head_dim}});
+        };
+        const at::Tensor found = vectors(problem.found, problem.found_stride),
+                         expected = vectors(problem.expected, problem.expected_stride);
+        const at::Tensor norms = (expected * expected).sum(-1), differences = (found - expected).square().sum(-1);
+        const at::Tensor errors = (differences / norms).sqrt().masked_fill(norms == 0, 0.0);
+        found_there.push_back(errors.flatten());
+    }
+    if (found_there.empty()) return;
+    // Brought to the processor at once: each time waits for the device.
+    const at::Tensor here = at::cat(found_there).cpu();
+    const double* next = here.const_data_ptr<double>();
+    for (const kernels::RowErrors& problem : problems) {
+        const int64_t n = problem.n_rows * problem.n_heads;
+        std::copy_n(next, n, problem.errors);
+        next += n;
+    }
 }
 
 }  // namespace kvscope::engine

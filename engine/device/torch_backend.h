@@ -40,7 +40,7 @@ class TorchBackend : public kernels::Backend {
     void window_attention(const kernels::WindowAttention& problem) const override;
     void window_peak(const kernels::WindowAttention& problem) const override;
     void copy_rows(std::span<const kernels::RowCopy> copies) const override;
-    void row_errors(const kernels::RowErrors& problem) const override;
+    void row_errors(std::span<const kernels::RowErrors> problems) const override;
 
  protected:
     /// Memory at `data` as libtorch computes on it.

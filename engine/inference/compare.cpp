@@ -9,7 +9,9 @@
 #include "engine/common/error.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/sampler.h"
+#include "kernels/index_of_largest.h"
 #include "kernels/log_softmax.h"
+#include "kernels/parallel.h"
 
 namespace kvscope::engine {
 namespace {
@@ -17,10 +19,35 @@ namespace {
 // Rows of one pass: large enough to be bound by arithmetic and not by reading the weights.
 constexpr int64_t rows_together = 768;
 
-at::Tensor log_probabilities(const float* logits, int64_t rows, int64_t vocabulary) {
-    at::Tensor logs = at::empty({rows, vocabulary}, at::kFloat);
-    kernels::log_softmax({.n_rows = rows, .n = vocabulary, .in = logits, .out = logs.data_ptr<float>()});
+/// Of logits (rows, vocabulary), which nobody reads afterwards, in their place.
+void turn_to_log_probabilities(at::Tensor& logits) {
+    kernels::log_softmax({.n_rows = logits.size(0),
+                          .n = logits.size(1),
+                          .in = logits.const_data_ptr<float>(),
+                          .out = logits.data_ptr<float>()});
+}
+
+/// One row of logits.
+at::Tensor log_probabilities(std::span<const float> logits) {
+    const auto n = static_cast<int64_t>(logits.size());
+    at::Tensor logs = at::empty({1, n}, at::kFloat);
+    kernels::log_softmax({.n_rows = 1, .n = n, .in = logits.data(), .out = logs.data_ptr<float>()});
     return logs;
+}
+
+/// The likeliest token of each row; -1 for a row that holds NaN.
+std::vector<int32_t> greedy_of(const at::Tensor& rows) {
+    std::vector<int32_t> tokens(static_cast<size_t>(rows.size(0)));
+    const int64_t n = rows.size(1);
+    const float* data = rows.const_data_ptr<float>();
+    kernels::parallel_for(rows.size(0), rows.numel(), [&](int64_t i) {
+        tokens[static_cast<size_t>(i)] = static_cast<int32_t>(kernels::index_of_largest(data + i * n, n));
+    });
+    return tokens;
+}
+
+void require_no_nan(std::span<const int32_t> greedy) {
+    if (std::find(greedy.begin(), greedy.end(), -1) != greedy.end()) refuse_nan();
 }
 
 void compare_rows(const FullReference& reference, int64_t first, const at::Tensor& found, Comparison& comparison) {
@@ -32,12 +59,15 @@ void compare_rows(const FullReference& reference, int64_t first, const at::Tenso
                                  .log_p = expected.const_data_ptr<float>(),
                                  .log_q = found.const_data_ptr<float>(),
                                  .out = kl.data()});
+    const std::vector<int32_t> greedy = greedy_of(found);
+    const auto expected_greedy =
+        std::span<const int32_t>(reference.greedy).subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+    require_no_nan(expected_greedy);
+    require_no_nan(greedy);
     for (int64_t i = 0; i < rows; ++i) {
         const auto t = static_cast<size_t>(first + i);
-        const auto n = static_cast<size_t>(found.size(1));
         comparison.step_kl[t] = std::max(kl[static_cast<size_t>(i)], 0.0f);
-        comparison.step_agreement[t] = greedy_token({expected.const_data_ptr<float>() + i * found.size(1), n}) ==
-                                       greedy_token({found.const_data_ptr<float>() + i * found.size(1), n});
+        comparison.step_agreement[t] = expected_greedy[static_cast<size_t>(i)] == greedy[static_cast<size_t>(i)];
     }
 }
 
@@ -76,10 +106,9 @@ void compare_group(const Transformer& model, const FullReference& reference, std
             comparison.error = sequences[s].error;
             if (comparison.error.empty() && n_logits > 0)
                 comparison.error = failure_of([&] {
-                    const at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
-                    compare_rows(reference, first + 1,
-                                 log_probabilities(logits.const_data_ptr<float>(), n_logits, logits.size(1)),
-                                 comparison);
+                    at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
+                    turn_to_log_probabilities(logits);
+                    compare_rows(reference, first + 1, logits, comparison);
                 });
             progress.advance(done += n_logits);
         }
@@ -110,7 +139,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     reference.tokens.assign(tokens.begin(), tokens.end());
     reference.log_probabilities = at::empty({n, vocabulary}, at::kFloat);
     greedy_token(first_logits);  // refuses NaN
-    reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits.data(), 1, vocabulary));
+    reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits));
     reference.attention.first_position = full.position;
     std::vector<AttentionReference> blocks;
     const int64_t most = std::min(rows_together, model.backend().rows_alike());
@@ -124,14 +153,15 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         if (full.failed()) throw RunError(full.error);
         const int64_t n_logits = std::min(rows, n - 1 - first);
         if (n_logits > 0) {
-            const at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));
-            for (int64_t i = 0; i < n_logits; ++i)
-                greedy_token({logits.const_data_ptr<float>() + i * vocabulary, static_cast<size_t>(vocabulary)});
-            reference.log_probabilities.narrow(0, first + 1, n_logits)
-                .copy_(log_probabilities(logits.const_data_ptr<float>(), n_logits, vocabulary));
+            at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));
+            require_no_nan(greedy_of(logits));
+            turn_to_log_probabilities(logits);
+            reference.log_probabilities.narrow(0, first + 1, n_logits).copy_(logits);
         }
         progress.advance(first + rows);
     }
+    // Of the logarithms, as those of the caches that are compared with it: two logits can have the same one.
+    reference.greedy = greedy_of(reference.log_probabilities);
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
         std::vector<at::Tensor> queries, outputs;
         for (const auto& block : blocks) {
@@ -159,10 +189,8 @@ std::vector<Comparison> compare(const Transformer& model, const FullReference& r
             auto& comparison = comparisons[s];
             comparison.step_kl.resize(static_cast<size_t>(total));
             comparison.step_agreement.resize(static_cast<size_t>(total));
-            comparison.error = failure_of([&] {
-                compare_rows(reference, 0, log_probabilities(first_logits[s].data(), 1, model.config().vocab_size),
-                             comparison);
-            });
+            comparison.error =
+                failure_of([&] { compare_rows(reference, 0, log_probabilities(first_logits[s]), comparison); });
             if (comparison.error.empty())
                 group.push_back(
                     {sequences[s], OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)), &comparison});

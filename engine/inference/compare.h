@@ -16,6 +16,7 @@ namespace kvscope::engine {
 struct FullReference {
     std::vector<int32_t> tokens;   ///< (T)
     at::Tensor log_probabilities;  ///< (T, vocabulary) f32: row t is what token t is drawn from
+    std::vector<int32_t> greedy;   ///< (T) the likeliest token of each
     AttentionReference attention;  ///< of the T tokens read back
     /// (L) of (G, n, d): the full cache's keys behind what policies see, the answer's last; empty where not asked for.
     std::vector<at::Tensor> keys_behind{};

@@ -369,7 +369,8 @@ class Feed {
             auto& comparison = begin_comparison(layer, s, 0, n, columns, position, side);
             block.q = comparison.queries.data_ptr();
             block.out = comparison.found.data_ptr();
-            block.q_token_stride = block.out_token_stride = comparison.queries.size(1);
+            block.q_token_stride = comparison.queries.stride(0);
+            block.out_token_stride = comparison.found.stride(0);
             work.blocks.push_back(block);
         }
     }
@@ -465,36 +466,40 @@ class Feed {
         comparison.sequence = s;
         comparison.first_head = static_cast<int>(columns.query / d());
         comparison.expected = of_row(reference.outputs);
-        comparison.queries = of_row(reference.queries).contiguous();
-        comparison.found = at::empty_like(comparison.queries);
+        comparison.queries = of_row(reference.queries);
+        comparison.found = at::empty({n, width}, comparison.queries.options());
         const int64_t by = position - (reference.first_position + token);
         if (by != 0) {
-            comparison.queries = comparison.queries.clone();
+            comparison.queries = comparison.queries.clone(at::MemoryFormat::Contiguous);
             side.rotate(comparison.queries.data_ptr(), columns.queries, n, width, side.turn_by(by, n));
         }
         return comparison;
     }
 
     void compare(int layer, Side& side) {
-        std::vector<double> errors;
+        if (side.comparisons.empty()) return;
+        std::vector<std::vector<double>> errors;
+        std::vector<kernels::RowErrors> problems;
         for (const auto& comparison : side.comparisons) {
-            auto& sums = options_.errors[comparison.sequence];
             const int64_t n = comparison.found.size(0);
             const auto n_heads = static_cast<int>(comparison.found.size(1) / d());
-            errors.resize(static_cast<size_t>(n * n_heads));
-            side.model->backend().row_errors({.dtype = model_.dtype(),
-                                              .n_rows = n,
-                                              .n_heads = n_heads,
-                                              .head_dim = shape_.head_dim,
-                                              .found = comparison.found.const_data_ptr(),
-                                              .found_stride = comparison.found.stride(0),
-                                              .expected = comparison.expected.const_data_ptr(),
-                                              .expected_stride = comparison.expected.stride(0),
-                                              .errors = errors.data()});
-            for (int64_t t = 0; t < n; ++t)
-                for (int h = 0; h < n_heads; ++h)
-                    sums[static_cast<size_t>(layer * shape_.n_heads + comparison.first_head + h)] +=
-                        errors[static_cast<size_t>(t * n_heads + h)];
+            problems.push_back({.dtype = model_.dtype(),
+                                .n_rows = n,
+                                .n_heads = n_heads,
+                                .head_dim = shape_.head_dim,
+                                .found = comparison.found.const_data_ptr(),
+                                .found_stride = comparison.found.stride(0),
+                                .expected = comparison.expected.const_data_ptr(),
+                                .expected_stride = comparison.expected.stride(0),
+                                .errors = errors.emplace_back(static_cast<size_t>(n * n_heads)).data()});
+        }
+        side.model->backend().row_errors(problems);
+        for (size_t i = 0; i < problems.size(); ++i) {
+            const auto& comparison = side.comparisons[i];
+            double* sums = options_.errors[comparison.sequence].data() + layer * shape_.n_heads + comparison.first_head;
+            const double* error = errors[i].data();
+            for (int64_t t = 0; t < problems[i].n_rows; ++t)
+                for (int h = 0; h < problems[i].n_heads; ++h) sums[h] += *error++;
         }
     }
 

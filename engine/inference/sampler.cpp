@@ -4,16 +4,18 @@
 #include <cmath>
 
 #include "engine/common/error.h"
+#include "kernels/index_of_largest.h"
 
 namespace kvscope::engine {
 
+void refuse_nan() {
+    throw RunError("the model's logits hold NaN: the weights are damaged or overflow in this type; try f32");
+}
+
 int32_t greedy_token(std::span<const float> logits) {
-    size_t best = 0;
-    for (size_t i = 0; i < logits.size(); ++i) {
-        if (std::isnan(logits[i]))
-            throw RunError("the model's logits hold NaN: the weights are damaged or overflow in this type; try f32");
-        if (logits[i] > logits[best]) best = i;
-    }
+    if (logits.empty()) return 0;
+    const int64_t best = kernels::index_of_largest(logits.data(), static_cast<int64_t>(logits.size()));
+    if (best < 0) refuse_nan();
     return static_cast<int32_t>(best);
 }
 

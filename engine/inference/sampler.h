@@ -32,7 +32,10 @@ class Sampler {
     std::vector<std::pair<float, int32_t>> candidates_;
 };
 
-/// The lowest id of the largest logit.
+/// @throws RunError always: logits hold NaN
+[[noreturn]] void refuse_nan();
+
+/// The lowest id of the largest logit. @throws RunError for a NaN
 int32_t greedy_token(std::span<const float> logits);
 
 }  // namespace kvscope::engine

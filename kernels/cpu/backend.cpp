@@ -38,7 +38,7 @@ class CpuBackend final : public Backend {
     }
     void window_peak(const WindowAttention& problem) const override { kernels::window_peak(problem); }
     void copy_rows(std::span<const RowCopy> copies) const override { kernels::copy_rows(copies); }
-    void row_errors(const RowErrors& problem) const override { kernels::row_errors(problem); }
+    void row_errors(std::span<const RowErrors> problems) const override { kernels::row_errors(problems); }
 
  private:
     static constexpr std::align_val_t alignment{64};

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "kernels/bf16.h"
+#include "kernels/parallel.h"
 
 namespace kvscope::kernels {
 namespace {
@@ -33,13 +34,24 @@ void compare(const RowErrors& problem) {
 
 }  // namespace
 
-void row_errors(const RowErrors& problem) {
+namespace {
+
+void compare(const RowErrors& problem) {
     if (problem.dtype == DType::f32)
         compare<float>(problem);
     else if (problem.dtype == DType::bf16)
         compare<bf16>(problem);
     else
         throw std::invalid_argument("row_errors: type is f16, expected f32 or bf16");
+}
+
+}  // namespace
+
+void row_errors(std::span<const RowErrors> problems) {
+    int64_t elements = 0;
+    for (const RowErrors& problem : problems) elements += problem.n_rows * problem.n_heads * problem.head_dim;
+    parallel_for(static_cast<int64_t>(problems.size()), elements,
+                 [&](int64_t i) { compare(problems[static_cast<size_t>(i)]); });
 }
 
 }  // namespace kvscope::kernels

@@ -302,16 +302,26 @@ TEMPLATE_TEST_CASE("libtorch's functions make what the processor's kernels make"
             arrays.backend().copy_rows({copies + 1, 1});
             auto all = arrays.numbers(from, 20 * 8);
             for (const double number : arrays.numbers(to, 6 * 16)) all.push_back(number);
-            std::vector<double> errors(3 * 2, -1.0);
-            arrays.backend().row_errors({.dtype = type,
-                                         .n_rows = 3,
-                                         .n_heads = 2,
-                                         .head_dim = 4,
-                                         .found = from,
-                                         .found_stride = 16,
-                                         .expected = to,
-                                         .expected_stride = 8,
-                                         .errors = errors.data()});
+            std::vector<double> errors(3 * 2 + 2 * 1, -1.0);
+            const kernels::RowErrors problems[] = {{.dtype = type,
+                                                    .n_rows = 3,
+                                                    .n_heads = 2,
+                                                    .head_dim = 4,
+                                                    .found = from,
+                                                    .found_stride = 16,
+                                                    .expected = to,
+                                                    .expected_stride = 8,
+                                                    .errors = errors.data()},
+                                                   {.dtype = type,
+                                                    .n_rows = 2,
+                                                    .n_heads = 1,
+                                                    .head_dim = 8,
+                                                    .found = to,
+                                                    .found_stride = 8,
+                                                    .expected = from,
+                                                    .expected_stride = 16,
+                                                    .errors = errors.data() + 6}};
+            arrays.backend().row_errors(problems);
             all.insert(all.end(), errors.begin(), errors.end());
             return all;
         });

@@ -270,8 +270,8 @@ class FakeKernels final : public kernels::Backend {
     void copy_rows(std::span<const kernels::RowCopy> copies) const override {
         processor().copy_rows(translated(copies, [](auto& p) { return std::tie(p.from, p.to); }));
     }
-    void row_errors(const kernels::RowErrors& problem) const override {
-        run(&kernels::Backend::row_errors, problem, [](auto& p) { return std::tie(p.found, p.expected); });
+    void row_errors(std::span<const kernels::RowErrors> problems) const override {
+        processor().row_errors(translated(problems, [](auto& p) { return std::tie(p.found, p.expected); }));
     }
 
  private:
