@@ -25,9 +25,19 @@ policies::Needs union_of(const Runs& runs) {
         all.hidden_states = all.hidden_states || run->needs().hidden_states;
         all.projection_inputs = all.projection_inputs || run->needs().projection_inputs;
         all.keys_before_rope = all.keys_before_rope || run->needs().keys_before_rope;
-        all.entries = all.entries || run->reads_entries();
+        all.entries = all.entries || (run->reads_entries() && run->pass().filter_layer < 0);
     }
     return all;
+}
+
+/// Layers whose entries runs read that filter the prompt behind these layers, and look at no others.
+std::vector<int> entry_layers_of(const Runs& runs) {
+    std::vector<int> layers;
+    for (const auto& run : runs) {
+        if (!run->failed() && run->pass().filter_layer >= 0 && run->reads_entries())
+            layers.push_back(run->pass().filter_layer);
+    }
+    return layers;
 }
 
 /// The runs' pseudo tokens, those that are alike once.
@@ -57,6 +67,7 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     PrefillRequest request;
     request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
     request.needs = union_of(runs);
+    request.entry_layers = entry_layers_of(runs);
     // What is measured follows from the request alone, not from the policies that look on, nor from which are left.
     if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (is_kept) {
@@ -265,20 +276,24 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
     const auto lookaheads = look_ahead(transformer(), drafts, n_tokens, prompt.n_visible(), last_logits, progress_);
     timings_.decode_s += watch.seconds();
     for (size_t i = 0; i < looking.size(); ++i) {
-        auto& run = *looking[i];
-        if (!lookaheads[i].error.empty()) run.fail("looking ahead: " + lookaheads[i].error);
-        run.record.lookahead_ids = lookaheads[i].ids;
-        for (size_t layer = 0; layer < held.size() && !run.failed(); ++layer) {
+        if (!lookaheads[i].error.empty()) looking[i]->fail("looking ahead: " + lookaheads[i].error);
+        looking[i]->record.lookahead_ids = lookaheads[i].ids;
+        looking[i]->drop_draft();
+    }
+    // Layer by layer, as runs share what they look at in one.
+    for (size_t layer = 0; layer < held.size(); ++layer) {
+        auto& observations = held[layer]->observations;
+        for (size_t i = 0; i < looking.size(); ++i) {
+            if (looking[i]->failed()) continue;
             if (progress_.cancelled()) throw Cancelled();
-            auto& observations = held[layer]->observations;
             const auto n = static_cast<int>(n_tokens[i]);
             DenseLayer own{.keys = lookaheads[i].keys[layer], .device = transformer().device()};
-            if (run.reads_entries()) own.bring_to_processor();
+            if (looking[i]->reads_entries()) own.bring_to_processor();
             observations.set_appended(lookaheads[i].queries[layer], own.keys_view(), n, n);
-            run.decide(observations, held[layer]->dense,
-                       layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
+            looking[i]->decide(observations, held[layer]->dense,
+                               layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
         }
-        run.drop_draft();
+        observations.forget_appended();
     }
 }
 

@@ -26,19 +26,19 @@ at::Tensor last_keys(const Transformer& model, const RunCache& cache, int layer,
     at::Tensor keys = at::empty({shape.n_kv_heads, n, shape.head_dim}, model.options());
     const size_t entry = static_cast<size_t>(shape.head_dim) * kernels::size_of(model.dtype());
     RunCache::Scratch scratch;
+    std::vector<kernels::RowCopy> copies;
     for (int g = 0; g < shape.n_kv_heads; ++g) {
         const int row = g * (cache.n_rows() / shape.n_kv_heads);
         const int64_t n_entries = cache.n_entries(layer, row);
         const auto view = cache.view(layer, row, n_entries, 0, 0, scratch);
-        const kernels::RowCopy copy{
-            .from = static_cast<const char*>(view.keys) + static_cast<size_t>(n_entries - n) * entry,
-            .from_stride = entry,
-            .to = static_cast<char*>(keys.data_ptr()) + static_cast<size_t>(g * n) * entry,
-            .to_stride = entry,
-            .n_rows = n,
-            .row_bytes = entry};
-        model.backend().copy_rows({&copy, 1});
+        copies.push_back({.from = static_cast<const char*>(view.keys) + static_cast<size_t>(n_entries - n) * entry,
+                          .from_stride = entry,
+                          .to = static_cast<char*>(keys.data_ptr()) + static_cast<size_t>(g * n) * entry,
+                          .to_stride = entry,
+                          .n_rows = n,
+                          .row_bytes = entry});
     }
+    model.backend().copy_rows(copies);
     return keys;
 }
 

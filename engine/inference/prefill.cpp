@@ -91,7 +91,7 @@ class Pass {
             progress.advance(++steps);
         }
         if (measures_) recorded([&] { measures_->finish_layer(); });
-        if (request_.needs.entries) recorded([&] { dense.bring_to_processor(entries_room_); });
+        if (brings_entries(layer)) recorded([&] { dense.bring_to_processor(entries_room_); });
         bring_observations();
         return dense;
     }
@@ -137,10 +137,17 @@ class Pass {
         copy_queries(model_, qkv, 0, n, queries, n, 0);
         DenseLayer& own = tail_entries_[tail];
         own = {.keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous(), .device = model_.device()};
-        if (request_.needs.entries) own.bring_to_processor();
+        if (brings_entries(layer)) own.bring_to_processor();
         auto observations = observe(layer, dense);
-        observations->set_appended(queries, own.keys_view(), static_cast<int>(n), static_cast<int>(n));
+        observations->set_appended(queries, own.keys_view(), static_cast<int>(n), static_cast<int>(n),
+                                   all_keys_of_tail());
         return observations;
+    }
+
+    /// The prompt's keys and a tail's behind them: there is one place for the latter, that of several tails' last.
+    policies::EntriesView all_keys_of_tail() const {
+        if (request_.tails.size() > 1) return {};
+        return DenseLayer::entries_view(tail_dense_.keys, tail_dense_.device);
     }
 
     void prepare_tails() {
@@ -158,6 +165,11 @@ class Pass {
         const auto start = Clock::now();
         work();
         recording_seconds_ += seconds_since(start);
+    }
+
+    bool brings_entries(int layer) const {
+        const auto& some = request_.entry_layers;
+        return request_.needs.entries || std::find(some.begin(), some.end(), layer) != some.end();
     }
 
     void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {

@@ -18,6 +18,7 @@ namespace kvscope::engine {
 struct PrefillRequest {
     std::span<const int32_t> ids;                ///< (N), at least one
     policies::Needs needs;                       ///< the union over all runs
+    std::vector<int> entry_layers{};             ///< whose entries policies read, where `needs` does not say all
     trace::PromptRecord* projections = nullptr;  ///< receives what `ProjectionMeasures` measures; nullptr: nothing does
     std::span<const float> modes;                ///< of the model's projections, as `ProjectionMeasures` takes them
     std::span<const Tail> tails;

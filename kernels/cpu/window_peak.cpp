@@ -13,6 +13,8 @@ namespace kvscope::kernels {
 
 namespace {
 
+constexpr int64_t kColumns = 1024;  ///< of the last sum, that a thread does at a time
+
 void check(const WindowAttention& problem) {
     if (problem.prefix_only || problem.n_kv_heads < 1 || problem.n_heads < 1 ||
         problem.n_heads % problem.n_kv_heads != 0 || problem.head_dim < 1 || problem.window < 1 ||
@@ -25,13 +27,53 @@ void check(const WindowAttention& problem) {
     if (!problem.queries || !problem.keys || !problem.mean) throw std::invalid_argument("window_peak: a null array");
 }
 
-/// Adds a group's part of the softmax of n logits, which it overwrites, to sums.
-void add_weights(float* logits, int64_t n, int group, float* sums) {
-    const float largest = *std::max_element(logits, logits + n);
-    double total = 0.0;
-    for (int64_t j = 0; j < n; ++j) total += logits[j] = std::exp(logits[j] - largest);
-    const auto part = static_cast<float>(1.0 / (total * group));
-    for (int64_t j = 0; j < n; ++j) sums[j] += logits[j] * part;
+/// The largest of n > 0 numbers, of which none is a NaN.
+float largest_of(const float* values, int64_t n) {
+    constexpr int64_t kLanes = 16;  // compared side by side, since one chain of comparisons waits for itself
+    float lanes[kLanes];
+    std::fill(lanes, lanes + kLanes, values[0]);
+    int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+            lanes[lane] = lanes[lane] < values[j + lane] ? values[j + lane] : lanes[lane];
+    }
+    for (; j < n; ++j) lanes[0] = lanes[0] < values[j] ? values[j] : lanes[0];
+    return *std::max_element(lanes, lanes + kLanes);
+}
+
+/// Sums of `rows` rows of n, each in the order of its numbers: several at a time, for the same reason.
+void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, double* sums) {
+    constexpr int64_t kTogether = 4;
+    int64_t row = 0;
+    for (; row + kTogether <= rows; row += kTogether) {
+        const float* first = values + row * stride;
+        double total[kTogether] = {};
+        for (int64_t j = 0; j < n; ++j) {
+            for (int64_t r = 0; r < kTogether; ++r) total[r] += first[r * stride + j];
+        }
+        std::copy_n(total, kTogether, sums + row);
+    }
+    for (; row < rows; ++row) {
+        double total = 0.0;
+        for (int64_t j = 0; j < n; ++j) total += values[row * stride + j];
+        sums[row] = total;
+    }
+}
+
+/// Adds the mean of a group's softmaxes of n logits each, which it overwrites, to sums.
+void add_weights(float* logits, int64_t stride, int64_t n, int group, float* sums) {
+    for (int h = 0; h < group; ++h) {
+        float* of_head = logits + h * stride;
+        const float largest = largest_of(of_head, n);
+        for (int64_t j = 0; j < n; ++j) of_head[j] = std::exp(of_head[j] - largest);
+    }
+    std::vector<double> totals(static_cast<size_t>(group));
+    sum_rows(logits, stride, n, group, totals.data());
+    for (int h = 0; h < group; ++h) {
+        const float* of_head = logits + h * stride;
+        const auto part = static_cast<float>(1.0 / (totals[static_cast<size_t>(h)] * group));
+        for (int64_t j = 0; j < n; ++j) sums[j] += of_head[j] * part;
+    }
 }
 
 }  // namespace
@@ -53,7 +95,9 @@ void window_peak(const WindowAttention& problem) {
         if (problem.keys_dtype == DType::bf16) {
             const bf16* from = static_cast<const bf16*>(problem.keys) + g * problem.key_head_stride;
             converted.resize(size(n * d));
-            for (int64_t i = 0; i < n * d; ++i) converted[size(i)] = to_float(from[i]);
+            float* to = converted.data();
+#pragma omp parallel for schedule(static)
+            for (int64_t i = 0; i < n * d; ++i) to[i] = to_float(from[i]);
             keys = converted.data();
         }
         linear({.dtype = DType::f32,
@@ -68,16 +112,19 @@ void window_peak(const WindowAttention& problem) {
             const int64_t end = n - w + i + 1;
             const int64_t begin = problem.sliding_window > 0 ? std::max<int64_t>(end - problem.sliding_window, 0) : 0;
             std::vector<float> sums(size(end - begin), 0.0f);
-            for (int h = 0; h < group; ++h) {
-                add_weights(logits.data() + (i * group + h) * n + begin, end - begin, group, sums.data());
-            }
+            add_weights(logits.data() + i * group * n + begin, n, end - begin, group, sums.data());
             float* of_query = most.data() + i * n + begin;
             for (size_t j = 0; j < sums.size(); ++j) of_query[j] = larger(of_query[j], sums[j]);
         }
     }
-    std::fill(problem.mean, problem.mean + n, 0.0f);
-    for (int64_t i = 0; i < w; ++i) {
-        for (int64_t j = 0; j < n; ++j) problem.mean[j] += most[size(i * n + j)] / static_cast<float>(w);
+#pragma omp parallel for schedule(static)
+    for (int64_t begin = 0; begin < n; begin += kColumns) {
+        const int64_t end = std::min(begin + kColumns, n);
+        std::fill(problem.mean + begin, problem.mean + end, 0.0f);
+        for (int64_t i = 0; i < w; ++i) {
+            const float* of_query = most.data() + i * n;
+            for (int64_t j = begin; j < end; ++j) problem.mean[j] += of_query[j] / static_cast<float>(w);
+        }
     }
 }
 

@@ -110,50 +110,71 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
 }
 
 void LayerObservations::set_appended(std::span<const float> queries, EntriesView keys_of_appended, int n_queries,
-                                     int n_keys) {
+                                     int n_keys, EntriesView all_keys) {
     const std::lock_guard lock(mutex_);
     appended_queries_ = queries;
     appended_keys_ = keys_of_appended;
     n_appended_ = n_queries;
     n_appended_keys_ = n_keys;
+    all_keys_ = all_keys;
     appended_attention_.clear();
     shared_.keep_latest(0);
+}
+
+void LayerObservations::forget_appended() {
+    set_appended({}, {}, 0, 0);
+    joined_.reset();
+}
+
+EntriesView LayerObservations::joined_keys() {
+    if (all_keys_.place()) return all_keys_;
+    const auto entry = static_cast<size_t>(shape.head_dim) * kernels::size_of(keys.dtype);
+    const int64_t n_all = n_tokens + n_appended_keys_;
+    const kernels::Backend& backend = keys.backend();
+    const bool has_prompt = joined_ && n_joined_ == n_appended_keys_;
+    if (!has_prompt) {
+        joined_.reset();
+        joined_ =
+            std::make_unique<kernels::DeviceArray>(backend, static_cast<size_t>(shape.n_kv_heads * n_all) * entry);
+        n_joined_ = n_appended_keys_;
+    }
+    std::vector<kernels::RowCopy> copies;
+    const auto copy = [&](const EntriesView& from, int64_t head, int64_t first, int64_t n) {
+        copies.push_back({.from = static_cast<const char*>(from.place()) +
+                                  static_cast<size_t>(head * from.head_stride) * kernels::size_of(from.dtype),
+                          .from_stride = entry,
+                          .to = static_cast<char*>(joined_->data()) + static_cast<size_t>(head * n_all + first) * entry,
+                          .to_stride = entry,
+                          .n_rows = n,
+                          .row_bytes = entry});
+    };
+    for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
+        if (!has_prompt) copy(keys, g, 0, n_tokens);
+        copy(appended_keys_, g, n_tokens, n_appended_keys_);
+    }
+    backend.copy_rows(copies);
+    EntriesView all{.dtype = keys.dtype, .head_stride = n_all * shape.head_dim, .device = keys.device};
+    (keys.device ? all.device_data : all.data) = joined_->data();
+    return all;
 }
 
 const std::vector<float>& LayerObservations::appended_attention() {
     if (n_appended_ == 0) throw std::logic_error("layer " + std::to_string(layer) + ": no token is appended");
     const std::lock_guard lock(mutex_);
     if (!appended_attention_.empty()) return appended_attention_;
-    const auto entry = static_cast<size_t>(shape.head_dim) * kernels::size_of(keys.dtype);
     const int64_t n_all = n_tokens + n_appended_keys_;
-    const kernels::Backend& backend = keys.backend();
-    const kernels::DeviceArray all(backend, static_cast<size_t>(shape.n_kv_heads * n_all) * entry);
-    std::vector<kernels::RowCopy> copies;
-    const auto copy = [&](const EntriesView& from, int64_t head, int64_t first, int64_t n) {
-        copies.push_back({.from = static_cast<const char*>(from.place()) +
-                                  static_cast<size_t>(head * from.head_stride) * kernels::size_of(from.dtype),
-                          .from_stride = entry,
-                          .to = static_cast<char*>(all.data()) + static_cast<size_t>(head * n_all + first) * entry,
-                          .to_stride = entry,
-                          .n_rows = n,
-                          .row_bytes = entry});
-    };
-    for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
-        copy(keys, g, 0, n_tokens);
-        copy(appended_keys_, g, n_tokens, n_appended_keys_);
-    }
-    backend.copy_rows(copies);
+    const EntriesView all = joined_keys();
     std::vector<float> mean(static_cast<size_t>(shape.n_heads * n_all));
-    run(&kernels::Backend::window_attention, backend,
+    run(&kernels::Backend::window_attention, all.backend(),
         {.n_heads = shape.n_heads,
          .n_kv_heads = shape.n_kv_heads,
          .head_dim = shape.head_dim,
          .window = n_appended_,
          .n_tokens = n_all,
          .queries = appended_queries_.data(),
-         .keys = all.data(),
-         .keys_dtype = keys.dtype,
-         .key_head_stride = n_all * shape.head_dim,
+         .keys = all.place(),
+         .keys_dtype = all.dtype,
+         .key_head_stride = all.head_stride,
          .sliding_window = sliding_window,
          .mean = mean.data()},
         mean.size());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <tuple>
@@ -80,7 +81,11 @@ class LayerObservations {
 
     /// Tokens behind the prompt, PassPlan's appended or generated ones: the M last queries (H, M, d), f32 post-RoPE, of
     /// K >= M keys (G, K, d) of the prompt's type. They replace earlier ones.
-    void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys);
+    /// @param all_keys (G, N + K, d) the prompt's and these, where they lie together
+    void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
+                      EntriesView all_keys = {});
+    /// Frees what was made of them. The next ones are set without it faster, where they are as many.
+    void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }
     int n_appended() const { return n_appended_; }
@@ -107,6 +112,8 @@ class LayerObservations {
         uint64_t asked = 0;  ///< the place of the last time among all times
     };
 
+    /// The keys of both, the prompt's and the appended ones: (G, N + K, d).
+    EntriesView joined_keys();
     /// `window` cut to N. @throws std::logic_error when more queries are asked for than were observed.
     int observed_window(int window) const;
     /// Of the last w prompt queries, as they were observed, over all keys; where to is the caller's.
@@ -120,6 +127,10 @@ class LayerObservations {
     EntriesView appended_keys_;
     int n_appended_ = 0;
     int n_appended_keys_ = 0;
+    EntriesView all_keys_;
+    /// The prompt's keys and room for the appended ones behind them, to be used again by the next of so many.
+    std::unique_ptr<kernels::DeviceArray> joined_;
+    int n_joined_ = 0;
     std::vector<float> appended_attention_;
     std::mutex mutex_;
     std::map<std::tuple<int, float, SoftmaxRange>, Derived> window_attention_;

@@ -50,6 +50,46 @@ TEST_CASE("window attention is the mean of the definition, for both ranges, with
     }
 }
 
+TEST_CASE("what is shared is worked out once, until it is freed or other tokens are appended", "[observations]") {
+    Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
+    LayerObservations& observations = *cache.observations[0];
+    int n_made = 0;
+    const auto made = [&](const std::string& key) { return *observations.shared<int>(key, [&] { return ++n_made; }); };
+    CHECK(made("a") == 1);
+    CHECK(made("a") == 1);
+    CHECK(made("b") == 2);
+    observations.keep_latest(1);
+    CHECK(made("b") == 2);
+    CHECK(made("a") == 3);
+    observations.forget_appended();
+    CHECK(made("a") == 4);
+    CHECK_THROWS_AS(observations.appended_attention(), std::logic_error);
+}
+
+TEST_CASE("appended keys are attended to alike beside the prompt's and in memory of their own", "[observations]") {
+    const ModelShape shape{1, 6, 3, 16};
+    Cache cache = random_cache(shape, 77, 31, 20);
+    const Layer& layer = cache.layers[0];
+    LayerObservations& observations = *cache.observations[0];
+    const int64_t n = layer.n_tokens, d = shape.head_dim;
+    const auto m = observations.n_appended();
+    const std::vector<float> first = observations.appended_attention();
+    std::vector<float> all, other(layer.appended_keys.rbegin(), layer.appended_keys.rend());
+    for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
+        all.insert(all.end(), layer.keys.begin() + g * n * d, layer.keys.begin() + (g + 1) * n * d);
+        all.insert(all.end(), layer.appended_keys.begin() + g * m * d, layer.appended_keys.begin() + (g + 1) * m * d);
+        all.resize(all.size() + static_cast<size_t>(5 * d));  // room for more
+    }
+    const auto set = [&](const std::vector<float>& keys, EntriesView together) {
+        observations.set_appended(layer.appended_queries, {keys.data(), kvscope::kernels::DType::f32, m * d}, m, m,
+                                  together);
+        return observations.appended_attention();
+    };
+    CHECK(set(other, {}) != first);
+    CHECK(set(layer.appended_keys, {}) == first);
+    CHECK(set(layer.appended_keys, {all.data(), kvscope::kernels::DType::f32, (n + m + 5) * d}) == first);
+}
+
 TEST_CASE("the window's peak is the mean over its queries of the most attention from any KV head", "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
     const Layer& layer = cache.layers[0];
