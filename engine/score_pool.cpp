@@ -34,8 +34,8 @@ ScorePool::Shared<T> ScorePool::keep(const policies::Scores<T>& scores, Known<T>
             continue;
         }
         // Bit by bit: a position that is no candidate has a NaN, which equals nothing.
-        if (held == values || (held->size() == values->size() &&
-                               std::memcmp(held->data(), bytes.data(), bytes.size()) == 0))
+        if (held == values ||
+            (held->size() == values->size() && std::memcmp(held->data(), bytes.data(), bytes.size()) == 0))
             return held;
         ++first;
     }

@@ -36,9 +36,9 @@ class ApertureKv : public WindowPolicy {
 
     Selection select(LayerObservations& observations) override {
         // Alike at every budget, which comes in with the initial budgets (Eq. 14).
-        const std::string key = fmt::format(
-            "aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_, sharpen_, tau_, divergence_,
-            static_cast<int>(reduction_), static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
+        const std::string key = fmt::format("aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_,
+                                            sharpen_, tau_, divergence_, static_cast<int>(reduction_),
+                                            static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
         const auto ranked = observations.shared<Ranked>(key, [&] { return ranked_by(scores_of(observations)); });
         return select_ranked(observations.layer, *ranked);
     }
@@ -80,7 +80,8 @@ class ApertureKv : public WindowPolicy {
         Selection selection;
         selection.granularity = granularity();
         selection.head_jsd.assign(ranked.jsd.begin(), ranked.jsd.end());
-        selection.rows = best_and_tail(ranked.scores, head_budgets(ranked, layer_budget(layer)), n_prefix(), n_tokens());
+        selection.rows =
+            best_and_tail(ranked.scores, head_budgets(ranked, layer_budget(layer)), n_prefix(), n_tokens());
         selection.scores_f64 = ranked.scores;
         return selection;
     }

@@ -60,8 +60,7 @@ class KVec : public WindowPolicy {
                         static_cast<int>(reduction_), static_cast<int>(pooling_), kernel_);
         const auto shared = observations.shared<Scores<float>>(key, [&] { return pooled_attention(observations); });
         Selection selection = select_from_scores(
-            observations.layer,
-            {Granularity::kv_head, cross_layer_ ? with_focus(observations, *shared) : *shared, {}});
+            observations.layer, {Granularity::kv_head, cross_layer_ ? with_focus(observations, *shared) : *shared, {}});
         if (cross_layer_) count(selection);
         return selection;
     }

@@ -12,7 +12,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr int64_t kBlock = 512;      ///< columns whose sums stay in the nearest cache
+constexpr int64_t kBlock = 512;        ///< columns whose sums stay in the nearest cache
 constexpr int64_t kColumns = 1 << 13;  ///< of a thread's turn
 
 /// One group's columns, at most kBlock of them: all of a row at a time, so that they vectorise, and each column's sum
@@ -34,14 +34,14 @@ KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in
     for (int64_t j = 0; j < n; ++j) out[j] = static_cast<Out>(values[j] / divisor);
 }
 
-#define KVSCOPE_BLOCK(name, target)                                                                               \
-    target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n,     \
-                             float* out) {                                                                        \
-        block_body(kind, rows, stride, group, n, out);                                                            \
-    }                                                                                                             \
-    target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n,     \
-                             double* out) {                                                                       \
-        block_body(kind, rows, stride, group, n, out);                                                            \
+#define KVSCOPE_BLOCK(name, target)                                                                           \
+    target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, \
+                             float* out) {                                                                    \
+        block_body(kind, rows, stride, group, n, out);                                                        \
+    }                                                                                                         \
+    target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, \
+                             double* out) {                                                                   \
+        block_body(kind, rows, stride, group, n, out);                                                        \
     }
 
 KVSCOPE_BLOCK(generic, )

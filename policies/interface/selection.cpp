@@ -74,8 +74,7 @@ template <class Score>
 void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
     const auto* ranking = scores.known_ranking(n_tokens);
     if (!ranking) return require_scores(layer, scores.vector(), rows, n_prefix, n_tokens);
-    require_ranked(layer, scores.size(), rows, n_tokens,
-                   [&](int64_t row) { return ranking->find_nan(row, n_prefix); });
+    require_ranked(layer, scores.size(), rows, n_tokens, [&](int64_t row) { return ranking->find_nan(row, n_prefix); });
 }
 
 template <class Score>

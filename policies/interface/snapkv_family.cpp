@@ -18,9 +18,8 @@ SnapKvFamily::SnapKvFamily(const ParameterValues& values)
 
 Selection SnapKvFamily::select(LayerObservations& observations) {
     // Alike for all policies of the family, and at every budget.
-    const std::string key =
-        fmt::format("snapkv {} {} {} {} {} {}", window(), lambda_, static_cast<int>(reduction_),
-                    static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
+    const std::string key = fmt::format("snapkv {} {} {} {} {} {}", window(), lambda_, static_cast<int>(reduction_),
+                                        static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
     const auto scores = observations.shared<Scores<float>>(
         key, [&] { return pooled(observations.layer, window_attention(observations)); });
     return select_pooled(observations.layer, *scores);

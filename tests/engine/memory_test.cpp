@@ -103,6 +103,13 @@ TEST_CASE("scores that do not follow the budget are held once for all budgets") 
     CHECK(pool.keep(std::vector<float>{1, nan, 3}) != a);
     CHECK(pool.bytes() == 3 * sizeof(float));
     CHECK(pool.keep(std::vector<double>{1, 2})->size() == 2);
+    const policies::Scores<float> scores = a ? *a : std::vector<float>{};
+    CHECK(pool.keep(scores) == a);
+    CHECK(pool.keep(std::vector<float>(100'000, 1.0f)) != pool.keep([] {
+        std::vector<float> all(100'000, 1.0f);
+        all[777] = 2.0f;  // between the places that the hash looks at
+        return all;
+    }()));
     CHECK(pool.bytes() == 3 * sizeof(float));  // what nobody holds is gone
 }
 

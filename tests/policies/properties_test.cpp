@@ -191,6 +191,44 @@ const std::vector<Size> kSizes{{{5, 6, 3, 8}, 90}, {{1, 2, 1, 8}, 40}, {{2, 4, 4
 
 }  // namespace
 
+TEST_CASE("a decision is the same whoever looked at the observations before", "[properties]") {
+    for (size_t s = 0; s < kSizes.size(); ++s) {
+        const auto& [shape, n] = kSizes[s];
+        Cache shared = random_cache(shape, n, 70 + static_cast<unsigned>(s));
+        Cache alone = random_cache(shape, n, 70 + static_cast<unsigned>(s));
+        for (const PolicySpec& spec : all_specs(shape)) {
+            for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {
+                if (budget <= protected_entries(spec, shape)) continue;
+                CAPTURE(spec.label(), s, budget);
+                alone.observe(64);
+                const auto expected = select_all(*spec.create(), alone, budget);
+                for (int time = 0; time < 2; ++time) {
+                    const auto found = select_all(*spec.create(), shared, budget);
+                    REQUIRE(std::equal(found.begin(), found.end(), expected.begin(), expected.end(), same_bits));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("several policies and budgets hold the same scores", "[properties]") {
+    Cache cache = random_cache({2, 4, 2, 8}, 90, 71);
+    const auto values = [&](const char* policy, int64_t budget) {
+        return select_all(*base_spec(*find_definition(policy), {2, 4, 2, 8}).create(), cache, budget)[1]
+            .scores.values();
+    };
+    const auto first = values("snapkv", 20);
+    REQUIRE(first);
+    for (const char* policy : {"snapkv", "pyramidkv", "ada-snapkv", "ada-pyramidkv"})
+        CHECK(values(policy, 40) == first);
+    CHECK(values("h2o", 20) == values("h2o", 50));
+    CHECK(values("dapq", 20) == values("dapq", 50));
+    CHECK(values("longcache", 20) == values("longcache", 50));
+    CHECK(values("k-vec", 20) != values("k-vec", 50));
+    cache.observations[1]->keep_latest(0);
+    CHECK(values("snapkv", 20) != first);
+}
+
 TEST_CASE("budgets are exact, rows ascend, what is protected stays, scores give the kept sets", "[properties]") {
     for (size_t s = 0; s < kSizes.size(); ++s) {
         const auto& [shape, n] = kSizes[s];
