@@ -39,13 +39,18 @@ std::span<const float> layer_of(std::span<const float> attention, size_t layer, 
 
 std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,
                                   int64_t n_tokens, const policies::Selection& selection) {
-    const int per_row = shape.n_heads / static_cast<int>(selection.rows.size());
+    const int64_t per_row = shape.n_heads / static_cast<int64_t>(selection.rows.size());
     std::vector<float> shares;
-    for (int h = 0; h < shape.n_heads; ++h) {
-        const float* weights = window_attention.data() + h * n_tokens;
-        double kept = 0;
-        for (const uint32_t j : selection.rows[static_cast<size_t>(h / per_row)]) kept += weights[j];
-        shares.push_back(static_cast<float>(std::min(kept, 1.0)));
+    // A row's heads side by side: the sum of one of them waits for itself.
+    std::vector<double> kept(static_cast<size_t>(per_row));
+    const float* weights = window_attention.data();
+    for (const auto& row : selection.rows) {
+        std::fill(kept.begin(), kept.end(), 0.0);
+        for (const uint32_t j : row) {
+            for (int64_t h = 0; h < per_row; ++h) kept[static_cast<size_t>(h)] += weights[h * n_tokens + j];
+        }
+        for (const double share : kept) shares.push_back(static_cast<float>(std::min(share, 1.0)));
+        weights += per_row * n_tokens;
     }
     return shares;
 }

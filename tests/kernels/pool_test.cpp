@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -46,6 +47,23 @@ TEST_CASE("pooling equals the plain loop at every length and width", "[pool]") {
             CAPTURE(n, width);
             CHECK(pooled(Pooling::max, in, width) == largest);
             CHECK(pooled(Pooling::avg, in, width) == average);
+        }
+    }
+}
+
+TEST_CASE("numbers without a sign are pooled as others are, at every length and width", "[pool]") {
+    std::mt19937 random(6);
+    for (int64_t n : {1, 2, 17, 2047, 2048, 2050, 5000}) {
+        std::vector<float> in(static_cast<size_t>(n));
+        for (float& value : in) value = std::uniform_real_distribution<float>(0.0f, 1.0f)(random);
+        in[static_cast<size_t>(n / 2)] = std::numeric_limits<float>::infinity();
+        std::vector<float> below(in);  // with one number less than 0 they go the other way
+        below.push_back(-1.0f);
+        for (int64_t width : {1, 3, 7, 31, 33}) {
+            CAPTURE(n, width);
+            auto expected = pooled(Pooling::max, below, width);
+            expected.pop_back();
+            CHECK(pooled(Pooling::max, in, width) == expected);
         }
     }
 }
