@@ -182,7 +182,7 @@ struct DecodePiece {
                 for (int i = 0; i < kEntries * Q; ++i) {
                     const int entry = first + t / kLanes + i / Q * kApart;
                     // One thread alone where there are few: ptxas would index the others' choice in local memory.
-                    const int writer = Q == 1 ? 0 : i % kLanes;
+                    const int writer = Q <= 2 ? 0 : i % kLanes;
                     if (t % kLanes == writer && entry < n)
                         shared.weights[(stage * keys.at_once + entry) * Q + i % Q] = sums[t][i] * scale;
                 }
