@@ -7,8 +7,9 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// Below this many elements waking the other threads takes longer than the work.
-constexpr int64_t kWorthThreads = 1 << 15;
+/// Below this many elements, a tenth of a millisecond or so, waking the other threads brings little; and where other
+/// programs keep the cores busy, every loop waits for the last of them to get its turn.
+constexpr int64_t kWorthThreads = 1 << 17;
 
 }  // namespace
 

@@ -17,6 +17,9 @@ namespace {
 constexpr int kDigitBits = 11;
 constexpr int kDigits = 1 << kDigitBits;
 
+template <class Score>
+constexpr int kPasses = (8 * static_cast<int>(sizeof(Score)) + kDigitBits - 1) / kDigitBits;
+
 template <class Key>
 struct Place {
     Key key;
@@ -32,14 +35,13 @@ KeyOf<Score> descending_key(Score score) {
 /// Radix sort from the lowest digit on, which keeps equal keys in their order.
 template <class Key>
 void sort(std::vector<Place<Key>>& places) {
-    constexpr int kPasses = (8 * static_cast<int>(sizeof(Key)) + kDigitBits - 1) / kDigitBits;
-    std::array<std::array<uint32_t, kDigits>, kPasses> counts{};
+    std::array<std::array<uint32_t, kDigits>, kPasses<Key>> counts{};
     const auto digit = [](Key key, int pass) { return static_cast<size_t>(key >> (pass * kDigitBits)) % kDigits; };
     for (const auto& place : places) {
-        for (int pass = 0; pass < kPasses; ++pass) ++counts[static_cast<size_t>(pass)][digit(place.key, pass)];
+        for (int pass = 0; pass < kPasses<Key>; ++pass) ++counts[static_cast<size_t>(pass)][digit(place.key, pass)];
     }
     std::vector<Place<Key>> moved(places.size());
-    for (int pass = 0; pass < kPasses; ++pass) {
+    for (int pass = 0; pass < kPasses<Key>; ++pass) {
         auto& count = counts[static_cast<size_t>(pass)];
         if (std::find(count.begin(), count.end(), places.size()) != count.end()) continue;  // all have the same digit
         uint32_t begin = 0;
@@ -63,7 +65,7 @@ Ranking<Score>::Ranking(const Score* scores, int64_t n_rows, int64_t n)
       n_(n),
       order_(static_cast<size_t>(n_rows * n)),
       n_numbers_(static_cast<size_t>(n_rows)) {
-    parallel_for(n_rows, n_rows * n, [&](int64_t row) {
+    parallel_for(n_rows, 2 * kPasses<Score> * n_rows * n, [&](int64_t row) {
         const Score* of_row = scores + row * n;
         std::vector<Place<KeyOf<Score>>> places(static_cast<size_t>(n));
         int64_t n_numbers = 0;
