@@ -9,14 +9,9 @@ namespace {
 constexpr const char* kName = "attention_decode";
 using Block = DeviceBlock<kDecodeThreads>;
 
-// Blocks of a processor: as many as its shared memory takes, but for the queries that need more registers.
-template <int Q>
-inline constexpr int kDecodeBlocks = Q == 8 ? 2 : 4;
-
 template <class T, int Q>
-__global__ __launch_bounds__(kDecodeThreads, kDecodeBlocks<Q>) void attend_pieces(DecodeArrays arrays,
-                                                                                  const DecodePass* passes,
-                                                                                  int64_t n_passes) {
+__global__ __launch_bounds__(kDecodeThreads) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
+                                                                int64_t n_passes) {
     extern __shared__ uint4 memory[];
     Block block;
     const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x)];

@@ -8,10 +8,10 @@
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;
-inline constexpr int kDecodePiece = 256;      ///< entries at most
-inline constexpr int kDecodeMostDim = 256;    ///< channels of keys and of values
-inline constexpr int kDecodeMostQueries = 8;  ///< that a block works on at once
-inline constexpr int kDecodeStageBytes = 20 << 10;
+inline constexpr int kDecodePiece = 256;             ///< entries at most
+inline constexpr int kDecodeMostDim = 256;           ///< channels of keys and of values
+inline constexpr int kDecodeMostQueries = 8;         ///< that a block works on at once
+inline constexpr int kDecodeStagedBytes = 32 << 10;  ///< of values that are on their way while keys are multiplied
 
 /// A row, its strides filled in.
 struct DecodePart {
@@ -49,70 +49,28 @@ struct DecodeArrays {
 /// @tparam T of q, k, v  @tparam Q queries
 template <class T, int Q>
 struct DecodeShared {
-    alignas(16) float queries[Q][kDecodeMostDim];
-    alignas(16) float weights[kDecodePiece * Q];  ///< (entry, query)
-    union {
-        alignas(16) T stages[2][kDecodeStageBytes / sizeof(T)];  ///< (entry, channel) each
-        float reduced[kDecodeThreads / 2 * Q * kPerLoad<T>];     ///< behind the last stage
-    };
-};
-
-/// Keys or values of a piece on their way through shared memory, stage by stage, zeros behind their channels.
-template <class T>
-struct DecodeStages {
-    const T* data;
-    int64_t data_stride;
-    bool aligned;
-    int width, loads;     ///< channels; loads that an entry takes
-    int stride, at_once;  ///< of entries in a stage: four of them lie in different banks; entries of a stage
-
-    KVSCOPE_DEVICE DecodeStages(const void* from, int64_t from_stride, bool is_aligned, int channels)
-        : data(static_cast<const T*>(from)), data_stride(from_stride), aligned(is_aligned), width(channels) {
-        loads = (channels + kPerLoad<T> - 1) / kPerLoad<T>;
-        stride = (loads + 4) * kPerLoad<T>;
-        at_once = kDecodeStageBytes / static_cast<int>(sizeof(T)) / stride;
-    }
-
-    /// Of a stage those of `count` entries.
-    KVSCOPE_DEVICE int n_of(int stage, int count) const { return least(at_once, count - stage * at_once); }
-
-    /// Begins to fetch a stage. @param first the piece's first entry
-    KVSCOPE_DEVICE void fetch(int t, int n_threads, int stage, int count, int64_t first, T* to) const {
-        const T* from = data + (first + stage * at_once) * data_stride;
-        const int n = n_of(stage, count) * loads;
-        for (int i = t; i < n; i += n_threads) {
-            const int entry = i / loads, c = i % loads * kPerLoad<T>;
-            const T* source = from + entry * data_stride + c;
-            if (aligned)
-                begin_copy(to + entry * stride + c, source, true);
-            else
-                store_aligned(to + entry * stride + c, load_some(source, width - c));
-        }
-    }
+    float queries[Q][kDecodeMostDim];
+    float weights[kDecodePiece * Q];  ///< (entry, query)
+    float reduced[kDecodeThreads / 2 * Q * kPerLoad<T>];
+    alignas(16) T staged[kDecodeStagedBytes / sizeof(T)];  ///< (entry, channel): values of the first entries
 };
 
 /// One piece of a row and up to Q of its queries.
 template <class Block, class T, int Q>
 struct DecodePiece {
     static constexpr int kLanes = 4;    ///< threads that share an entry's key
-    static constexpr int kEntries = 2;  ///< that a thread works on at once
+    static constexpr int kEntries = 4;  ///< that a thread works on at once
     static constexpr int kApart = Block::kThreads / kLanes;
     static constexpr int kPer = kPerLoad<T>;
     using Shared = DecodeShared<T, Q>;
-    using Sums = Numbers<float, Q * kPer>;  ///< of a thread's columns
 
     const DecodeArrays& arrays;
     const DecodePart& part;
-    DecodeStages<T> keys, values;
     int first_query, n_queries, count;
     int64_t begin, state;
 
     KVSCOPE_DEVICE DecodePiece(const DecodeArrays& all, const DecodePass& pass, int64_t block)
-        : arrays(all),
-          part(all.parts[pass.part]),
-          keys(part.row.k, part.row.k_stride, part.aligned_keys, part.row.key_dim),
-          values(part.row.v, part.row.v_stride, part.aligned_values, all.head_dim),
-          first_query(pass.first_query) {
+        : arrays(all), part(all.parts[pass.part]), first_query(pass.first_query) {
         const int64_t piece = block - pass.first_block;
         const Range range = piece_of(part.row.n_entries, part.n_pieces, piece);
         begin = range.begin;
@@ -121,60 +79,57 @@ struct DecodePiece {
         state = part.state + piece * part.row.n_queries + first_query;
     }
 
-    /// A stage is multiplied while the next one is on its way, the first of the values' while the keys' logits become
-    /// weights.
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
-        const int n_keys = (count + keys.at_once - 1) / keys.at_once;
-        const int n = n_keys + (count + values.at_once - 1) / values.at_once;
-        const auto fetch = [&](int t, int stage) {
-            T* to = shared.stages[stage % 2];
-            if (stage < n_keys)
-                keys.fetch(t, Block::kThreads, stage, count, begin, to);
-            else if (stage < n)
-                values.fetch(t, Block::kThreads, stage - n_keys, count, begin, to);
-            commit_copies();
-        };
-        Own<Block, Sums> sums;
-        block.registers([&](int t) {
-            fetch(t, 0);
-            fetch(t, 1);
-            sums[t] = {};
-        });
+        stage_values(block, shared);
         read_queries(block, shared);
-        KVSCOPE_UNROLL_BY(1)
-        for (int stage = 0; stage < n; ++stage) {
-            block.threads([](int) { wait_for_copies<1>(); });
-            const T* held = shared.stages[stage % 2];
-            if (stage < n_keys)
-                logits(block, stage, held, shared);
-            else
-                block.registers([&](int t) { add_values(t, stage - n_keys, held, shared, sums[t]); });
-            block.threads([](int) {});
-            block.registers([&](int t) { fetch(t, stage + 2); });
-            if (stage == n_keys - 1) weigh(block, shared);
-        }
-        write_values(block, sums, shared);
+        if (part.aligned_keys)
+            logits<true>(block, shared);
+        else
+            logits<false>(block, shared);
+        weigh(block, shared);
+        if (part.aligned_values)
+            sum_values<true>(block, shared);
+        else
+            sum_values<false>(block, shared);
+    }
+
+    /// Entries whose values are staged.
+    KVSCOPE_DEVICE int n_staged() const {
+        const int fit = kDecodeStagedBytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
+        return part.aligned_values ? least(count, fit) : 0;
+    }
+
+    KVSCOPE_DEVICE void stage_values(Block& block, Shared& shared) const {
+        const int d = arrays.head_dim, loads = d / kPer, n = n_staged();
+        const T* v = static_cast<const T*>(part.row.v) + begin * part.row.v_stride;
+        block.registers([&](int t) {
+            for (int i = t; i < n * loads; i += Block::kThreads) {
+                const int entry = i / loads, c = i % loads * kPer;
+                begin_copy(shared.staged + entry * d + c, v + entry * part.row.v_stride + c, true);
+            }
+            commit_copies();
+        });
     }
 
     /// Zeros behind their channels, and in place of queries that are not there.
     KVSCOPE_DEVICE void read_queries(Block& block, Shared& shared) const {
         const T* q = static_cast<const T*>(part.row.q) + first_query * part.row.q_stride;
+        const int width = static_cast<int>(pieces_of(part.row.key_dim, kPer)) * kPer;
         block.threads([&](int t) {
             for (int i = 0; i < Q; ++i)
-                for (int c = t; c < keys.loads * kPer; c += Block::kThreads) {
+                for (int c = t; c < width; c += Block::kThreads) {
                     const bool exists = i < n_queries && c < part.row.key_dim;
                     shared.queries[i][c] = exists ? to_float(q[i * part.row.q_stride + c]) : 0.0f;
                 }
         });
     }
 
-    KVSCOPE_DEVICE void logits(Block& block, int stage, const T* held, Shared& shared) const {
+    template <bool aligned>
+    KVSCOPE_DEVICE void logits(Block& block, Shared& shared) const {
         const float scale = arrays.scale * kLog2E;
-        const int n = keys.n_of(stage, count);
         Own<Block, Numbers<float, kEntries * Q>> sums;
-        KVSCOPE_UNROLL_BY(1)
-        for (int first = 0; first < n; first += kEntries * kApart) {
-            block.registers([&](int t) { multiply_keys(held, n, shared, first + t / kLanes, t % kLanes, sums[t]); });
+        for (int first = 0; first < count; first += kEntries * kApart) {
+            block.registers([&](int t) { multiply_keys<aligned>(shared, first + t / kLanes, t % kLanes, sums[t]); });
             KVSCOPE_UNROLL
             for (int step = kLanes / 2; step > 0; step /= 2) block.join_lanes(sums, step, Add{});
             block.registers([&](int t) {
@@ -182,35 +137,37 @@ struct DecodePiece {
                 for (int i = 0; i < kEntries * Q; ++i) {
                     const int entry = first + t / kLanes + i / Q * kApart;
                     // One thread alone where there are few: ptxas would index the others' choice in local memory.
-                    const int writer = Q <= 2 ? 0 : i % kLanes;
-                    if (t % kLanes == writer && entry < n)
-                        shared.weights[(stage * keys.at_once + entry) * Q + i % Q] = sums[t][i] * scale;
+                    const int writer = Q == 1 ? 0 : i % kLanes;
+                    if (t % kLanes == writer && entry < count) shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
                 }
             });
         }
+        block.threads([](int) {});
     }
 
     /// Of entries `first`, first + kApart, ... the products of every kLanes-th load.
-    KVSCOPE_DEVICE void multiply_keys(const T* held, int n, const Shared& shared, int first, int lane,
+    template <bool aligned>
+    KVSCOPE_DEVICE void multiply_keys(const Shared& shared, int first, int lane,
                                       Numbers<float, kEntries * Q>& sums) const {
-        sums = {};
-        KVSCOPE_UNROLL_BY(1)
-        for (int c = lane * kPer; c < keys.loads * kPer; c += kLanes * kPer) {
-            Numbers<Loaded<T>, kEntries> loaded;
+        const DecodeRow& row = part.row;
+        const T* k = static_cast<const T*>(row.k) + begin * row.k_stride;
+        KVSCOPE_UNROLL
+        for (int i = 0; i < kEntries * Q; ++i) sums[i] = 0;
+        for (int c = lane * kPer; c < row.key_dim; c += kLanes * kPer) {
+            Numbers<Loaded<T>, kEntries> keys;
             KVSCOPE_UNROLL
-            for (int e = 0; e < kEntries; ++e)  // a repeated last one is not written
-                loaded[e] = load_aligned(held + least(first + e * kApart, n - 1) * keys.stride + c);
+            for (int e = 0; e < kEntries; ++e) {
+                const int entry = least(first + e * kApart, count - 1);  // a repeated last one is not written
+                keys[e] = load<aligned>(k + entry * row.k_stride + c, row.key_dim - c);
+            }
             KVSCOPE_UNROLL
             for (int i = 0; i < Q; ++i) {
                 KVSCOPE_UNROLL
-                for (int four = 0; four < kPer; four += 4) {
-                    const Loaded<float> query = load_aligned(&shared.queries[i][c + four]);
+                for (int j = 0; j < kPer; ++j) {
+                    const float query = shared.queries[i][c + j];
                     KVSCOPE_UNROLL
-                    for (int j = 0; j < 4; ++j) {
-                        KVSCOPE_UNROLL
-                        for (int e = 0; e < kEntries; ++e)
-                            sums[e * Q + i] = multiply_add(query[j], loaded[e][four + j], sums[e * Q + i]);
-                    }
+                    for (int e = 0; e < kEntries; ++e)
+                        sums[e * Q + i] = multiply_add(query, keys[e][j], sums[e * Q + i]);
                 }
             }
         }
@@ -242,7 +199,7 @@ struct DecodePiece {
                 arrays.total[state + query] = total[t];
             });
         }
-        block.threads([](int) {});
+        block.threads([](int) { wait_for_copies<0>(); });
     }
 
     /// Every 32nd entry; returns the sum of their weights.
@@ -262,65 +219,34 @@ struct DecodePiece {
         return total;
     }
 
-    /// Threads that have a column of a stage's entries each: kPer channels of every groups-th entry.
-    KVSCOPE_DEVICE int n_groups() const { return Block::kThreads / values.loads; }
-
-    KVSCOPE_DEVICE void add_values(int t, int stage, const T* held, const Shared& shared, Sums& sums) const {
-        const int groups = n_groups(), n = values.n_of(stage, count), group = t / values.loads;
-        if (group >= groups) return;
-        const T* column = held + t % values.loads * kPer;
-        const float* weights = shared.weights + stage * values.at_once * Q;
-        KVSCOPE_UNROLL_BY(2)
-        for (int j = group; j < n; j += groups) {
-            const Loaded<T> value = load_aligned(column + j * values.stride);
-            const Numbers<float, Q> of_entry = weights_at(weights + j * Q);
+    /// Each thread a few columns of some entries; then these sums are added up.
+    template <bool aligned>
+    KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
+        const int d = arrays.head_dim, chunks = static_cast<int>(pieces_of(d, kPer));
+        const int groups = Block::kThreads / chunks;
+        Own<Block, Numbers<float, Q * kPer>> sums;
+        block.registers([&](int t) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < Q; ++i) {
-                KVSCOPE_UNROLL
-                for (int c = 0; c < kPer; ++c)
-                    sums[i * kPer + c] = multiply_add(of_entry[i], value[c], sums[i * kPer + c]);
-            }
-        }
-    }
-
-    /// Of an entry one for each query.
-    KVSCOPE_DEVICE static Numbers<float, Q> weights_at(const float* p) {
-        Numbers<float, Q> found;
-        if constexpr (Q % 4 == 0) {
-            KVSCOPE_UNROLL
-            for (int i = 0; i < Q; i += 4) {
-                const Loaded<float> four = load_aligned(p + i);
-                KVSCOPE_UNROLL
-                for (int j = 0; j < 4; ++j) found[i + j] = four[j];
-            }
-        } else {
-            KVSCOPE_UNROLL
-            for (int i = 0; i < Q; ++i) found[i] = p[i];
-        }
-        return found;
-    }
-
-    /// Adds up what the groups have.
-    KVSCOPE_DEVICE void write_values(Block& block, Own<Block, Sums>& sums, Shared& shared) const {
-        const int d = arrays.head_dim, loads = values.loads;
-        block.threads([](int) { wait_for_copies<0>(); });
+            for (int i = 0; i < Q * kPer; ++i) sums[t][i] = 0;
+            if (t / chunks < groups) add_values<aligned>(shared, t / chunks, groups, t % chunks * kPer, sums[t]);
+        });
         KVSCOPE_UNROLL_BY(1)
-        for (int n = n_groups(), half = 0; n > 1; n = half) {
+        for (int n = groups, half = 0; n > 1; n = half) {
             half = (n + 1) / 2;
             block.threads([&](int t) {
-                const int slot = t - half * loads;
-                if (slot < 0 || t >= n * loads) return;
+                const int slot = t - half * chunks;
+                if (slot < 0 || t >= n * chunks) return;
                 KVSCOPE_UNROLL
                 for (int i = 0; i < Q * kPer; ++i) shared.reduced[i * (Block::kThreads / 2) + slot] = sums[t][i];
             });
             block.threads([&](int t) {
-                if (t >= (n - half) * loads) return;
+                if (t >= (n - half) * chunks) return;
                 KVSCOPE_UNROLL
                 for (int i = 0; i < Q * kPer; ++i) sums[t][i] += shared.reduced[i * (Block::kThreads / 2) + t];
             });
         }
         block.registers([&](int t) {
-            if (t >= loads) return;
+            if (t >= chunks) return;
             KVSCOPE_UNROLL
             for (int i = 0; i < Q; ++i) {
                 KVSCOPE_UNROLL
@@ -329,6 +255,36 @@ struct DecodePiece {
                         arrays.values[(state + i) * d + t * kPer + j] = sums[t][i * kPer + j];
             }
         });
+    }
+
+    /// Columns [column, column + kPer) of entries `first`, first + apart, ...
+    template <bool aligned>
+    KVSCOPE_DEVICE void add_values(const Shared& shared, int first, int apart, int column,
+                                   Numbers<float, Q * kPer>& sums) const {
+        const DecodeRow& row = part.row;
+        const T* v = static_cast<const T*>(row.v) + begin * row.v_stride + column;
+        const int left = arrays.head_dim - column, staged = n_staged();
+        const auto value_of = [&](int entry) {
+            if (aligned && entry < staged) return load_aligned(shared.staged + entry * arrays.head_dim + column);
+            return load<aligned>(v + entry * row.v_stride, left);
+        };
+        constexpr int kAtOnce = 4;  // loads under way
+        for (int j = first; j < count; j += kAtOnce * apart) {
+            Numbers<Loaded<T>, kAtOnce> values;
+            KVSCOPE_UNROLL
+            for (int e = 0; e < kAtOnce; ++e) values[e] = value_of(least(j + e * apart, count - 1));
+            KVSCOPE_UNROLL
+            for (int e = 0; e < kAtOnce; ++e) {
+                if (j + e * apart >= count) continue;
+                KVSCOPE_UNROLL
+                for (int i = 0; i < Q; ++i) {
+                    const float weight = shared.weights[(j + e * apart) * Q + i];
+                    KVSCOPE_UNROLL
+                    for (int c = 0; c < kPer; ++c)
+                        sums[i * kPer + c] = multiply_add(weight, values[e][c], sums[i * kPer + c]);
+                }
+            }
+        }
     }
 };
 
