@@ -1,4 +1,4 @@
-"""usage: card_peers.py [--tokens N] [--new-tokens T] [--runs presses|none] [--out FILE.json]: the peers' rates on a card.
+"""usage: card_peers.py [--tokens N] [--new-tokens T] [--budget B] [--presses A,B] [--out FILE.json]: the peers' rates on a card.
 
 PyTorch's products and flash attention, FlashInfer's decode attention where it is installed, and kvpress with a random
 model of Llama-3.1-8B's shape: one press after the other, each with a prefill of its own, as it is used.

@@ -59,7 +59,7 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
 
 // Some megabytes at once, along the first dimension: a data set of all kept entries has millions of rows of one number.
 void read_data_set(hid_t data_set, const std::string& action) {
-    constexpr hsize_t most_bytes = hsize_t{4} << 20;
+    constexpr hsize_t most_bytes = hsize_t{4} << 20, most_row_bytes = hsize_t{1} << 40;
     const h5::Handle type(H5Dget_type(data_set), H5Tclose), space(H5Dget_space(data_set), H5Sclose);
     std::vector<hsize_t> shape(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
     if (H5Sget_simple_extent_npoints(space.get()) <= 0) return;
@@ -70,7 +70,11 @@ void read_data_set(hid_t data_set, const std::string& action) {
         H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
     const hsize_t n_rows = std::exchange(shape[0], hsize_t{1});
     hsize_t row_bytes = H5Tget_size(type.get());
-    for (const hsize_t extent : shape) row_bytes *= extent;
+    for (const hsize_t extent : shape) {
+        if (extent > most_row_bytes / row_bytes)
+            throw DamagedTrace(fmt::format("cannot {}: a row of it is larger than any trace", action));
+        row_bytes *= extent;
+    }
     const hsize_t at_once = std::clamp<hsize_t>(most_bytes / row_bytes, 1, n_rows);
     std::vector<char> rows(static_cast<std::size_t>(at_once * row_bytes));
     std::vector<hsize_t> start(shape.size(), 0);

@@ -47,6 +47,12 @@ void DenseLayer::bring_to_processor(Room& room) {
     if (values.defined()) host_values = room.values.copy(values);
 }
 
+void DenseLayer::bring_to_processor() {
+    if (device.is_processor() || host_keys.defined()) return;
+    host_keys = keys.cpu();
+    if (values.defined()) host_values = values.cpu();
+}
+
 DenseLayer DenseLayer::on_processor() const {
     if (device.is_processor()) return *this;
     if (!host_keys.defined())

@@ -36,10 +36,7 @@ struct DenseLayer {
 
     /// Copies what is there to the processor's memory, where it is not in that.
     void bring_to_processor(Room& room);
-    void bring_to_processor() {
-        Room own;
-        bring_to_processor(own);
-    }
+    void bring_to_processor();
     /// What was brought there. @throws std::logic_error where nothing was
     DenseLayer on_processor() const;
 

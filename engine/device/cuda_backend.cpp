@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -319,6 +320,15 @@ Card card(int number) {
             .total_bytes = found.total_bytes,
             .free_bytes = found.free_bytes,
             .bytes_per_second = found.bytes_per_second};
+}
+
+void give_back_unused(int number) {
+    cuda_device(number);  // libtorch's half is there
+    try {
+        c10::getDeviceAllocator(at::kCUDA)->emptyCache();
+    } catch (const c10::Error&) {
+        // Then less counts as free than could be.
+    }
 }
 
 const ComputeDevice& cuda_device(int number) {

@@ -9,7 +9,8 @@ at::Tensor HostRoom::copy(const at::Tensor& there) {
     const auto n = static_cast<int64_t>(there.nbytes());
     const bool is_held = bytes_.defined() && bytes_.storage().use_count() > 1;
     if (!bytes_.defined() || is_held || bytes_.numel() < n) {
-        // A card writes into pinned memory several times as fast; what others hold on to is not pinned for them.
+        // A card writes into pinned memory several times as fast. Where one copy is held on to, so will the others be,
+        // and those are not pinned.
         const bool pinned = there.is_cuda() && !is_held;
         bytes_ = at::empty({n}, at::TensorOptions().dtype(at::kByte).pinned_memory(pinned));
     }

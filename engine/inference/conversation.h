@@ -44,6 +44,8 @@ class Conversation {
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
     const std::string& label() const { return label_; }
+    /// Whether the cache is this model's, which it reads: another of the same weights does not do.
+    bool is_of(const Model& model) const { return &cache_.model() == &model.transformer(); }
     /// What stands as the run's own answer in the turns before a further question.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 

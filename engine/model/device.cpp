@@ -28,6 +28,7 @@ std::string text_of(const Card& card) {
 
 /// Why the model does not go onto the card; empty where it does.
 std::string reason_against(const std::filesystem::path& path, kernels::DType dtype, int number) {
+    give_back_unused(number);
     const Card found = card(number);
     const auto checkpoint = checkpoint::open_checkpoint(path);
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(*checkpoint, dtype);
@@ -53,10 +54,18 @@ ComputeDevice open_card(int number, const std::filesystem::path& model, std::str
 std::vector<DeviceChoice> devices() {
     std::vector<DeviceChoice> all{{"cpu", "the processor"}};
     if (!kernels::cuda::available()) return all;
+    const auto add_card = [&](int number) {
+        const std::string name = fmt::format("cuda:{}", number);
+        try {
+            all.push_back({name, text_of(card(number))});
+        } catch (const std::runtime_error& error) {
+            all.push_back({name, error.what()});
+        }
+    };
     try {
         const int n = count_cards();
         if (n > 0) all.push_back({"auto", "a card that has room for the model, else the processor"});
-        for (int i = 0; i < n; ++i) all.push_back({fmt::format("cuda:{}", i), text_of(card(i))});
+        for (int i = 0; i < n; ++i) add_card(i);
     } catch (const std::runtime_error&) {
         // The driver gave up: the processor is left.
     }
@@ -74,7 +83,11 @@ ComputeDevice device_for(std::string_view name, const std::filesystem::path& mod
                          Progress& progress) {
     if (!is_device_name(name))
         throw UsageError("unknown device '" + std::string(name) + "': expected cpu, auto, cuda or cuda:N");
-    if (name == "cpu" || (name == "auto" && !kernels::cuda::available())) return {};
+    if (name == "cpu") return {};
+    if (name == "auto" && !kernels::cuda::available()) {
+        progress.message("the processor is used: " + kernels::cuda::unavailable_reason());
+        return {};
+    }
     try {
         return open_card(card_number(name).value_or(0), model, dtype, progress);
     } catch (const checkpoint::CheckpointError&) {

@@ -18,10 +18,11 @@
 /// string, into `error`. Raise kVersion whenever a signature or a struct that crosses this border changes.
 ///
 /// A kernel takes the problem of its CPU twin, checked as that one checks it, with its arrays in device memory unless
-/// said otherwise, and enqueues its work on `stream`, a cudaStream_t of the current device. It neither allocates nor
-/// waits, and what the host passes may go once it has returned. `workspace` is device memory of as many bytes as the
-/// function of the same name and `_workspace` says, aligned to 256 bytes, and its contents have to stay until the
-/// stream has come past the call: calls on one stream may share it.
+/// said otherwise, and enqueues its work on `stream`, a cudaStream_t of the current device. It allocates nothing
+/// but, once for a device, the pinned memory through which problems go there, waits only where that is full, and takes
+/// all calls of a device to be on one stream; what the host passes may go once it has returned. `workspace` is device
+/// memory of as many bytes as the function of the same name and `_workspace` says, aligned to 256 bytes, and its
+/// contents have to stay until the stream has come past the call: calls on one stream may share it.
 namespace kvscope::kernels::cuda::abi {
 
 inline constexpr int kVersion = 2;

@@ -233,10 +233,10 @@ TEST_CASE("a device that this machine lacks is shown where it was asked for, ref
         });
     };
     const EngineSession& engine = *form.driven.app().engine();
+    in_form([&](ImGuiTestContext& c) { c.ItemOpen("###more"); });
     REQUIRE(form.driven.draw_until([&] { return !engine.status().devices.empty(); }, patience));
     CHECK(engine.status().devices.size() == 1);
     in_form([&](ImGuiTestContext& c) {
-        c.ItemOpen("###more");
         c.Yield(2);
         was_shown = c.ItemExists("###more/##device");
     });

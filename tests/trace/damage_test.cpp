@@ -587,3 +587,22 @@ TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
     }
     CHECK(refused > rounds / 4);
 }
+
+TEST_CASE("a part whose data set claims more than any trace can hold is set aside, too", "[trace]") {
+    const sample::TemporaryFolder folder;
+    Writer writer(folder / "t.h5", sample::recipe);
+    sample::write_parts(writer);
+    const fs::path part = folder.path() / "t.h5.part" / "run-0-2.h5";
+    edit(part, [](hid_t f) {
+        const hsize_t shape[] = {1, hsize_t{1} << 31, hsize_t{1} << 30}, chunk[] = {1, 1, 1};
+        const h5::Handle space(H5Screate_simple(3, shape, nullptr), H5Sclose);
+        const h5::Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+        H5Pset_chunk(properties.get(), 3, chunk);
+        const h5::Handle created(H5Dcreate2(f, "/prompts/0/runs/2/huge", H5T_STD_U64LE, space.get(), H5P_DEFAULT,
+                                            properties.get(), H5P_DEFAULT),
+                                 H5Dclose);
+        REQUIRE(created.get() >= 0);
+    });
+    CHECK_THROWS_AS(writer.finish(), DamagedTrace);
+    CHECK(fs::exists(folder.path() / "t.h5.part" / "run-0-2.damaged-1"));
+}

@@ -103,8 +103,13 @@ class ThreadedSession final : public EngineSession {
           known_models_(std::move(known_models)),
           before_step_(std::move(before_step)),
           counter_(wake_),
-          model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
-          look_for_devices_([this] { tell_devices(progress_); }),
+          model_(progress_,
+                 [this](const auto& model) {
+                     jobs_.post([this, model] {
+                         model_for_counts_ = model;
+                         caches_.clear();  // each holds the model before
+                     });
+                 }),
           jobs_(progress_, notice_, wake_, n_threads) {}
 
     uint64_t run(const RunRequest& request) override {
@@ -208,6 +213,10 @@ class ThreadedSession final : public EngineSession {
                 model_.tell_spectra();
                 jobs_.post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
             });
+    }
+
+    void look_for_devices() override {
+        if (!device_search_.joinable()) device_search_ = std::jthread([this] { tell_devices(progress_); });
     }
 
     void cancel() override { jobs_.cancel(); }
@@ -400,7 +409,7 @@ class ThreadedSession final : public EngineSession {
                 };
                 events.on_made_again = [this, job](const QuestionJob::Asked& asked, const engine::RepeatedRun& again) {
                     if (!again.cache) return;
-                    jobs_.post([this, job, name = asked.name, cache = again.cache] {
+                    jobs_.post([this, job, name = asked.name, cache = with_model(again.cache, model_.get())] {
                         caches_.keep(job->document, job->prompt, name, cache);
                     });
                 };
@@ -476,9 +485,10 @@ class ThreadedSession final : public EngineSession {
                                       why.empty() ? "it failed at another question of its context" : why);
                 continue;
             }
-            jobs_.post([this, document, prompt, what_if = what_ifs[i], again = repeated[i]] {
-                caches_.keep(document, prompt, what_if.name, again.cache);
-                take_decoded(what_if, again.record);
+            jobs_.post([this, document, prompt, what_if = what_ifs[i], record = repeated[i].record,
+                        cache = with_model(repeated[i].cache, model_.get())] {
+                caches_.keep(document, prompt, what_if.name, cache);
+                take_decoded(what_if, record);
                 partial_.clear();
             });
         }
@@ -562,7 +572,7 @@ class ThreadedSession final : public EngineSession {
         events.on_end = [&](engine::Experiment& experiment) {
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
-            for (auto& cache : experiment.take_caches()) caches.push_back(std::move(cache));
+            for (auto& cache : experiment.take_caches()) caches.push_back(with_model(std::move(cache), model));
             if (!live) return;
             std::vector<int> prompts;
             for (size_t i = 0; i < contexts.size(); ++i) {
@@ -618,7 +628,7 @@ class ThreadedSession final : public EngineSession {
     KeptPrefills prefills_;
     RunCaches caches_;
 
-    std::jthread look_for_devices_;  ///< beside the jobs: the driver takes its time
+    std::jthread device_search_;  ///< beside the jobs: the driver takes its time
 
     JobQueue jobs_;  ///< last: its thread uses all of the above
 };

@@ -9,6 +9,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/error.h"
 #include "engine/model/device.h"
+#include "engine/options/device_name.h"
 #include "engine/spectra.h"
 
 namespace kvscope::gui {
@@ -63,6 +64,12 @@ void LoadedModel::need(const trace::ModelAttributes& wanted, const std::vector<f
     load(is(wanted) ? path_ : place_of(wanted, places), is_type ? wanted.dtype : "", device_);
 }
 
+bool LoadedModel::is_on(const std::string& device) const {
+    const engine::ComputeDevice& here = model_->transformer().device();
+    if (here.is_processor()) return device == "cpu" || (device == "auto" && device_ == "auto");
+    return device == "auto" || engine::card_number(device) == engine::card_number(here.backend->name());
+}
+
 void LoadedModel::load(const fs::path& path, const std::string& dtype, const std::string& device) {
     const auto is_of_type = [&] {
         const auto wanted = dtype.empty()
@@ -70,12 +77,8 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
                                 : std::optional(engine::dtype_from_name(dtype, model_->transformer().device()));
         return !wanted || model_->transformer().dtype() == *wanted;
     };
-    if (model_ && path_ == path && device_ == device && is_of_type()) return;
+    if (model_ && path_ == path && is_on(device) && is_of_type()) return;
     progress_.go_on(EngineStatus::State::loading, path.filename().string());
-    if (model_ && !model_->transformer().device().is_processor()) {  // a card seldom has room for two
-        model_.reset();
-        progress_.set_model("", {}, 0, "");
-    }
     const std::string type = dtype.empty() ? "auto" : dtype;
     const engine::ComputeDevice on = engine::device_for(device, path, type, progress_);
     model_ = std::make_shared<const engine::Model>(

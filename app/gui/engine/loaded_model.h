@@ -51,6 +51,7 @@ class LoadedModel {
     void tell_spectra();
 
  private:
+    bool is_on(const std::string& device) const;
     /// @param dtype empty: any
     void load(const std::filesystem::path& path, const std::string& dtype, const std::string& device);
 
@@ -58,7 +59,7 @@ class LoadedModel {
     std::function<void(const Pointer&)> on_loaded_;
     Pointer model_;
     std::filesystem::path path_;
-    std::string device_ = "cpu";     ///< as it was asked for
+    std::string device_ = "cpu";     ///< as it was asked for last
     std::filesystem::path refused_;  ///< chosen last, and not to be loaded; empty: none
 };
 

@@ -8,6 +8,17 @@
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {
+
+std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
+                                                 std::shared_ptr<const engine::Model> model) {
+    struct Both {
+        std::shared_ptr<const engine::Model> model;
+        std::shared_ptr<engine::Conversation> cache;  // goes first
+    };
+    if (!cache) return nullptr;
+    const auto both = std::make_shared<Both>(Both{std::move(model), std::move(cache)});
+    return {both, both->cache.get()};
+}
 namespace {
 
 constexpr std::ptrdiff_t most_made_again = 32;

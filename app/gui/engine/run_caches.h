@@ -12,6 +12,10 @@ namespace kvscope::gui {
 class Document;
 class Session;
 
+/// A cache together with the model that it reads: as long as the one is there, so is the other.
+std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
+                                                 std::shared_ptr<const engine::Model> model);
+
 /// Caches of finished runs that can be asked more: all of the latest job, and the latest that were made again. A
 /// what-if's goes with the settings that it was made with. The window's thread.
 class RunCaches {

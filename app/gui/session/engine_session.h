@@ -158,6 +158,8 @@ class EngineSession {
     /// Trains EchoKV's maps for the model that is loaded, else the default one. Stopped, the same request goes on.
     virtual void train(const TrainingRequest& request) = 0;
     virtual const TrainingStatus& training() const = 0;
+    /// Fills `EngineStatus::devices`, once, beside whatever else is under way: a card is taken into use for it.
+    virtual void look_for_devices() = 0;
     /// Ends the job under way at the next safe place and drops those that wait.
     virtual void cancel() = 0;
     virtual EngineStatus status() const = 0;

@@ -384,6 +384,7 @@ class RunView : public View {
         ImGui::SetItemTooltip("sampling, seeds, number type, device, isolated runs, recorded window%s%s",
                               changes.empty() ? "" : "\nother than by default: ", changes.c_str());
         if (!more_is_open_) return;
+        engine_->look_for_devices();
         edit_run_options(form_.request.options, status.devices, context.theme);
         ImGui::BeginDisabled(changes.empty());
         if (ImGui::Button("Back to defaults##more")) reset_seldom_changed(form_.request.options);
