@@ -80,6 +80,38 @@ TEST_CASE("caches of an opened trace answer as those of the job that wrote it, a
     CHECK(document.further_answers().size() == 2 * expected.size() - 1);
 }
 
+TEST_CASE("caches go with their model, and runs answer the same once another one was loaded") {
+    testing::SessionWithEngine gui;
+    gui.known_models = {gui.request({}, "").model};
+    gui.engine->run(request(gui));
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    const auto expected = answers_of_all_runs(gui);
+    gui.engine->load_model(std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "llama2-mha");
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    CHECK_FALSE(gui.engine->has_cache(gui.session.documents().front()->key_of(0, 1)));
+    CHECK(answers_of_all_runs(gui) == expected);
+}
+
+TEST_CASE("a device that is not there does not cost the model that is loaded") {
+    testing::SessionWithEngine gui;
+    auto wanted = gui.request({"random"}, "32");
+    gui.engine->run(wanted);
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    wanted.options.device = "cuda:63";
+    wanted.output = gui.folder / "two.h5";
+    gui.engine->run(wanted);
+    gui.until_idle();
+    CHECK_THAT(gui.engine->status().error, Catch::StartsWith("--device cuda:63: "));
+    CHECK(gui.engine->status().model_path == wanted.model);
+    wanted.options.device = "cpu";
+    gui.engine->run(wanted);
+    gui.until_idle();
+    CHECK(gui.engine->status().error == "");
+}
+
 TEST_CASE("a question that cannot be asked ends with its reason") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "4,16"));
