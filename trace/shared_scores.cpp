@@ -1,11 +1,10 @@
 #include "trace/shared_scores.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
-#include <cstring>
-#include <functional>
 #include <stdexcept>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "trace/errors.h"
@@ -16,25 +15,13 @@
 
 namespace kvscope::trace {
 
-namespace {
-
-// Bit by bit, since a position that is no candidate has a NaN.
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+// A position that is no candidate has a NaN, which no comparison of numbers finds the same.
+SharedScores::Digest SharedScores::digest_of(const std::vector<float>& scores, const std::vector<double>& scores_f64) {
+    const bool is_f64 = !scores_f64.empty();
+    const XXH128_hash_t hash = is_f64 ? XXH3_128bits_withSeed(scores_f64.data(), scores_f64.size() * sizeof(double), 1)
+                                      : XXH3_128bits_withSeed(scores.data(), scores.size() * sizeof(float), 0);
+    return {hash.low64, hash.high64};
 }
-
-template <class T>
-std::uint64_t hash_of(const std::vector<T>& values) {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-}
-
-/// Of a run's scores, which are of one of the two types.
-std::uint64_t hash_of(const std::vector<float>& scores, const std::vector<double>& scores_f64) {
-    return scores_f64.empty() ? hash_of(scores) : ~hash_of(scores_f64);
-}
-
-}  // namespace
 
 void SharedScores::add_part(int prompt, int run, std::optional<int> source) {
     if (source) {
@@ -55,36 +42,30 @@ std::set<int> SharedScores::forget_orphans(int prompt, const std::set<int>& runs
     return orphans;
 }
 
-SharedScores::Scores SharedScores::read(int prompt, int run) const {
-    Scores scores;
+SharedScores::Digest SharedScores::read_digest(int prompt, int run) const {
     const h5::Handle file = open_input_file(folder_ / run_part(prompt, run));
     const std::string path = fmt::format("/prompts/{}/runs/{}/{}", prompt, run, schema::run::scores.path);
-    if (!h5::exists(file.get(), path)) return scores;
+    if (!h5::exists(file.get(), path)) return digest_of({}, {});
     const h5::Handle data_set = h5::open_data_set(file.get(), path);
-    if (h5::info(data_set.get()).element == schema::Type::f64)
-        scores.f64 = h5::read<double>(data_set.get());
-    else
-        scores.f32 = h5::read<float>(data_set.get());
-    return scores;
+    if (h5::info(data_set.get()).element == schema::Type::f64) return digest_of({}, h5::read<double>(data_set.get()));
+    return digest_of(h5::read<float>(data_set.get()), {});
 }
 
-bool SharedScores::holds(int prompt, int run, Holder& holder, const RunRecord& record) const {
-    if (holder.hash && *holder.hash != hash_of(record.scores, record.scores_f64)) return false;
-    Scores held;
+bool SharedScores::holds(int prompt, int run, Holder& holder, const Digest& wanted) const {
     try {
-        held = read(prompt, run);
+        if (!holder.digest) holder.digest = read_digest(prompt, run);
     } catch (const TraceError&) {
         return false;  // joining the parts reads all of them, and sets this one aside
     }
-    holder.hash = hash_of(held.f32, held.f64);
-    return same_bits(held.f32, record.scores) && same_bits(held.f64, record.scores_f64);
+    return *holder.digest == wanted;
 }
 
 std::optional<int> SharedScores::find(int prompt, int run, const RunRecord& record) {
     auto& holders = holders_[prompt];
+    const Digest wanted = digest_of(record.scores, record.scores_f64);
     const auto own = holders.find(run);
     if (own != holders.end() && !own->second.borrowers.empty()) {
-        if (!holds(prompt, run, own->second, record))
+        if (!holds(prompt, run, own->second, wanted))
             throw std::invalid_argument(
                 fmt::format("run {} of prompt {} cannot be replaced by one with other scores: run {} takes its own "
                             "from it",
@@ -93,7 +74,7 @@ std::optional<int> SharedScores::find(int prompt, int run, const RunRecord& reco
     }
     if (record.scores.empty() && record.scores_f64.empty()) return std::nullopt;
     for (auto& [other, holder] : holders) {
-        if (other != run && holds(prompt, other, holder, record)) return other;
+        if (other != run && holds(prompt, other, holder, wanted)) return other;
     }
     return std::nullopt;
 }
@@ -107,7 +88,7 @@ void SharedScores::written(int prompt, int run, const RunRecord& record, std::op
         holders_[prompt].erase(run);
         add_part(prompt, run, source);
     } else if (!record.scores.empty() || !record.scores_f64.empty()) {
-        holders_[prompt][run].hash = hash_of(record.scores, record.scores_f64);
+        holders_[prompt][run].digest = digest_of(record.scores, record.scores_f64);
     }
 }
 

@@ -31,17 +31,16 @@ class SharedScores {
     void written(int prompt, int run, const RunRecord& record, std::optional<int> source);
 
  private:
+    /// Of scores, bit by bit: 128 bits, so that no two of them are taken for the same.
+    using Digest = std::pair<std::uint64_t, std::uint64_t>;
     struct Holder {
-        std::optional<std::uint64_t> hash;  ///< of the scores; nothing where they were not read yet
+        std::optional<Digest> digest;  ///< nothing where the scores were not read yet
         std::set<int> borrowers;
     };
-    struct Scores {
-        std::vector<float> f32;
-        std::vector<double> f64;
-    };
 
-    Scores read(int prompt, int run) const;
-    bool holds(int prompt, int run, Holder& holder, const RunRecord& record) const;
+    static Digest digest_of(const std::vector<float>& scores, const std::vector<double>& scores_f64);
+    Digest read_digest(int prompt, int run) const;
+    bool holds(int prompt, int run, Holder& holder, const Digest& wanted) const;
 
     std::filesystem::path folder_;
     std::map<int, std::map<int, Holder>> holders_;  ///< by prompt and run

@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "json/bounded_json.h"
@@ -106,9 +107,31 @@ ReadFailed still_there(const ReadFailed& failure) {
                     failure.what()));
 }
 
-[[noreturn]] void refuse_existing(const fs::path& path) {
-    throw ReplaceableOutputExists(fmt::format(
-        "{} exists and is not what is to be written; choose another output, or have it replaced", path.string()));
+/// " (it differs in: device, seed)"; empty where one of the recipes cannot be understood.
+std::string difference(const nlohmann::json& recipe, const std::string& other) {
+    const auto there = bounded_json::parse_or_discard(other);
+    if (!there.is_object() || !recipe.is_object()) return {};
+    std::set<std::string> keys;
+    for (const auto* one : {&recipe, &there})
+        for (const auto& [key, value] : one->items())
+            if (recipe.value(key, nlohmann::json()) != there.value(key, nlohmann::json())) keys.insert(key);
+    return keys.empty() ? "" : fmt::format(" (it differs in: {})", fmt::join(keys, ", "));
+}
+
+[[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
+    throw ReplaceableOutputExists(
+        fmt::format("{} exists and is not what is to be written{}; choose another output, or have it replaced",
+                    path.string(), why));
+}
+
+[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe) {
+    std::string why;
+    try {
+        if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json);
+    } catch (const TraceError&) {
+        // Whatever it is, it is another thing.
+    }
+    refuse_existing(folder, why);
 }
 
 // Force replaces traces, whatever is left of them: not a text that somebody has named as the output by mistake.
@@ -207,7 +230,7 @@ struct Writer::Impl {
         if (file == Found::other && !options.force) refuse_existing(path);
         if (file == Found::other) require_replaceable(path);
         if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
-            refuse_existing(folder);
+            refuse_existing_folder(folder, recipe);
 
         make_folder(folder);
         lock = FolderLock(folder);
@@ -229,7 +252,7 @@ struct Writer::Impl {
         try {
             const Found found = look_at_folder(folder, recipe, options.is_part_of_it);
             if (found == Found::other) {
-                if (!options.force) refuse_existing(folder);
+                if (!options.force) refuse_existing_folder(folder, recipe);
                 empty_folder(folder);
             }
             remove_temporary_files(folder);

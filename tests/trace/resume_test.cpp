@@ -457,7 +457,7 @@ TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
         writer.write_model(sample::model({}));
         writer.write_results("niah", 0, rows);
     }
-    CHECK_THROWS_AS(Writer(path, R"({"samples": 2})"), OutputExists);
+    CHECK_THROWS_WITH(Writer(path, R"({"samples": 2})"), Catch::Contains("(it differs in: samples)"));
     {
         Writer writer(path, R"({"samples": 2})", more);
         CHECK(writer.resumed());
