@@ -7,15 +7,10 @@
 
 #include "engine/common/progress.h"
 #include "engine/device/compute_device.h"
+#include "engine/options/device_name.h"
 #include "kernels/types.h"
 
 namespace kvscope::engine {
-
-/// A device of this machine that a model can be run on.
-struct DeviceChoice {
-    std::string name;  ///< "cpu", "auto", "cuda:0"
-    std::string text;  ///< "NVIDIA H100, 61.2 of 79.2 GiB free"
-};
 
 /// The processor first; cards where they can be used. Looks for them, which takes some tenths of a second.
 std::vector<DeviceChoice> devices();

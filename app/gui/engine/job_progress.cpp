@@ -52,7 +52,7 @@ void JobProgress::end(const std::string& error) {
     on_change_();
 }
 
-void JobProgress::set_devices(std::vector<EngineStatus::Device> devices) {
+void JobProgress::set_devices(std::vector<engine::DeviceChoice> devices) {
     {
         const std::lock_guard lock(mutex_);
         status_.devices = std::move(devices);

@@ -35,11 +35,7 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
         wanted.name));
 }
 
-void tell_devices(JobProgress& progress) {
-    std::vector<EngineStatus::Device> all;
-    for (auto& device : engine::devices()) all.push_back({std::move(device.name), std::move(device.text)});
-    progress.set_devices(std::move(all));
-}
+void tell_devices(JobProgress& progress) { progress.set_devices(engine::devices()); }
 
 void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
     if (path.empty()) path = refused_;

@@ -10,6 +10,7 @@
 
 #include "app/gui/session/own_number.h"
 #include "app/gui/session/selection.h"
+#include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
@@ -71,10 +72,6 @@ constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
     enum class State { idle, loading, running, cancelling };
-    /// One that a run can be made on: as `kvscope run --device` takes it, and what it is.
-    struct Device {
-        std::string name, text;
-    };
     State state = State::idle;
     std::string what;                  ///< "demo.h5: 15 runs"
     std::string phase;                 ///< "prefill"
@@ -86,8 +83,8 @@ struct EngineStatus {
     std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
     int64_t context_length = 0;        ///< of that model
     double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
-    std::vector<Device> devices;       ///< of this machine, the processor first; empty: not known yet
-    std::string error;                 ///< of the last job, whichever it was; empty: it went well
+    std::vector<engine::DeviceChoice> devices;  ///< of this machine, the processor first; empty: not known yet
+    std::string error;                          ///< of the last job, whichever it was; empty: it went well
     bool busy() const { return state != State::idle; }
 };
 

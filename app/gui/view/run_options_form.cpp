@@ -21,7 +21,7 @@ void choose(const char* label, std::string& value, const std::vector<std::string
     ImGui::EndCombo();
 }
 
-void choose_device(const char* label, std::string& value, const std::vector<EngineStatus::Device>& devices) {
+void choose_device(const char* label, std::string& value, const std::vector<engine::DeviceChoice>& devices) {
     if (!ImGui::BeginCombo(label, value.c_str())) return;
     for (const auto& device : devices)
         if (ImGui::Selectable(fmt::format("{}: {}", device.name, device.text).c_str(), device.name == value))
@@ -55,7 +55,7 @@ void draw_help(const RunOption& option, const std::string& usual) {
     ImGui::EndTooltip();
 }
 
-void draw_row(const RunOption& option, RunOptions& options, const std::vector<EngineStatus::Device>& devices,
+void draw_row(const RunOption& option, RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
               const Theme& theme) {
     const std::string usual = option.text({});
     const bool differs = !option.is_default(options);
@@ -92,7 +92,7 @@ void draw_problem(const std::string& problem, const Theme& theme) {
     ImGui::PopStyleColor();
 }
 
-void edit_run_options(RunOptions& options, const std::vector<EngineStatus::Device>& devices, const Theme& theme) {
+void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices, const Theme& theme) {
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form != RunOption::InForm::row) continue;
         const bool is_device = option.member == RunOption::Member(&RunOptions::device);

@@ -12,7 +12,7 @@ namespace kvscope::gui {
 /// The options that are seldom changed, a row each: its name, marked where it differs from the default of `kvscope
 /// run`, the field, a way back, and beneath it what is wrong.
 /// @param devices of this machine; the choice is shown where there is one
-void edit_run_options(engine::RunOptions& options, const std::vector<EngineStatus::Device>& devices,
+void edit_run_options(engine::RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
                       const Theme& theme);
 
 /// What is wrong with a field, under it; nothing where nothing is.
