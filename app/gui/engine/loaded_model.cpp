@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <stdexcept>
 
 #include "app/program/paths.h"
@@ -68,10 +67,8 @@ bool LoadedModel::is_on(const std::string& device) const {
 
 void LoadedModel::load(const fs::path& path, const std::string& dtype, const std::string& device) {
     const auto is_of_type = [&] {
-        const auto wanted = dtype.empty()
-                                ? std::nullopt
-                                : std::optional(engine::dtype_from_name(dtype, model_->transformer().device()));
-        return !wanted || model_->transformer().dtype() == *wanted;
+        const auto& loaded = model_->transformer();
+        return dtype.empty() || loaded.dtype() == engine::dtype_from_name(dtype, loaded.device());
     };
     if (model_ && path_ == path && is_on(device) && is_of_type()) return;
     progress_.go_on(EngineStatus::State::loading, path.filename().string());
