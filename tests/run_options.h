@@ -20,7 +20,7 @@ inline RunOptions with_another_value(const RunOption& option) {
             if constexpr (std::is_same_v<Value, bool>)
                 value = !value;
             else if constexpr (std::is_same_v<Value, std::string>)
-                value = option.choices.empty()          ? "auto"  // of devices
+                value = option.of_machine               ? "auto"
                         : option.choices.at(0) == value ? option.choices.at(1)
                                                         : option.choices.at(0);
             else if constexpr (std::is_floating_point_v<Value>)

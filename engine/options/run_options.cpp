@@ -32,8 +32,8 @@ struct Option : RunOption {
     Option& word(std::vector<std::string> taken, const char* else_said = "") {
         return choices = std::move(taken), refusal = else_said, *this;
     }
-    Option& word(bool (*taken)(std::string_view), const char* else_said) {
-        return accepts = taken, refusal = else_said, *this;
+    Option& word_of_machine(bool (*taken)(std::string_view), const char* else_said) {
+        return accepts = taken, refusal = else_said, of_machine = true, *this;
     }
     Option& following(Member other) { return follows = other, *this; }
     Option& not_of_run() { return of_prompt = true, *this; }
@@ -76,7 +76,7 @@ std::vector<RunOption> declared() {
             .with_any_model(),
         Option(&RunOptions::device, "device", "--device",
                "cpu, cuda, cuda:N, or auto: a card that has room for the model, else cpu")
-            .word(is_device_name, "unknown device '{}': expected cpu, auto, cuda or cuda:N")
+            .word_of_machine(is_device_name, "unknown device '{}': expected cpu, auto, cuda or cuda:N")
             .row("device", "Another device than before loads the model again.")
             .not_of_run(),
         Option(&RunOptions::isolated, "isolated", "--isolated",

@@ -57,7 +57,8 @@ struct RunOption {
     policies::Range range{};             ///< of numbers
     std::vector<std::string> choices{};  ///< of texts; of a boolean that takes a word, those for true and false
     bool (*accepts)(std::string_view) = nullptr;  ///< of texts that have no list of choices
-    std::string refusal{};                        ///< of a value outside these, which {} stands for
+    bool of_machine = false;  ///< of those: the choices are the machine's devices, and are found when a form is shown
+    std::string refusal{};    ///< of a value outside these, which {} stands for
     std::optional<Member> follows{};  ///< the one whose value it has on a command line that does not give it
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;

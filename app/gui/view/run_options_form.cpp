@@ -13,30 +13,34 @@ namespace {
 using engine::RunOption;
 using engine::RunOptions;
 
-void choose(const char* label, std::string& value, const std::vector<std::string>& choices) {
+struct Choice {
+    std::string value, text;
+};
+
+std::vector<Choice> choices_of(const RunOption& option, const std::vector<engine::DeviceChoice>& devices) {
+    std::vector<Choice> all;
+    for (const auto& value : option.choices) all.push_back({value, value});
+    if (!option.of_machine) return all;
+    for (const auto& device : devices) all.push_back({device.name, fmt::format("{}: {}", device.name, device.text)});
+    return all;
+}
+
+void choose(const char* label, std::string& value, const std::vector<Choice>& choices) {
     if (!ImGui::BeginCombo(label, value.c_str())) return;
     for (const auto& choice : choices) {
-        if (ImGui::Selectable(choice.c_str(), choice == value)) value = choice;
+        if (ImGui::Selectable(choice.text.c_str(), choice.value == value)) value = choice.value;
     }
     ImGui::EndCombo();
 }
 
-void choose_device(const char* label, std::string& value, const std::vector<engine::DeviceChoice>& devices) {
-    if (!ImGui::BeginCombo(label, value.c_str())) return;
-    for (const auto& device : devices)
-        if (ImGui::Selectable(fmt::format("{}: {}", device.name, device.text).c_str(), device.name == value))
-            value = device.name;
-    ImGui::EndCombo();
-}
-
 template <class T>
-void draw_value(const char* label, T& value, const RunOption& option) {
+void draw_value(const char* label, T& value, const std::vector<Choice>& choices) {
     if constexpr (std::is_same_v<T, bool>) {
         ImGui::Checkbox(label, &value);
     } else if constexpr (std::is_same_v<T, double>) {
         ImGui::InputDouble(label, &value, 0, 0, "%.6g");
     } else if constexpr (std::is_same_v<T, std::string>) {
-        option.choices.empty() ? void(ImGui::InputText(label, &value)) : choose(label, value, option.choices);
+        choose(label, value, choices);
     } else {
         constexpr auto type = sizeof(T) == sizeof(int) ? ImGuiDataType_S32
                               : std::is_signed_v<T>    ? ImGuiDataType_S64
@@ -55,8 +59,7 @@ void draw_help(const RunOption& option, const std::string& usual) {
     ImGui::EndTooltip();
 }
 
-void draw_row(const RunOption& option, RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
-              const Theme& theme) {
+void draw_row(const RunOption& option, RunOptions& options, const std::vector<Choice>& choices, const Theme& theme) {
     const std::string usual = option.text({});
     const bool differs = !option.is_default(options);
     ImGui::AlignTextToFramePadding();
@@ -68,10 +71,7 @@ void draw_row(const RunOption& option, RunOptions& options, const std::vector<en
     const float room = differs ? ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x : 0;
     ImGui::SetNextItemWidth(-std::max(room, 1.0f));
     const std::string label = fmt::format("##{}", option.name);
-    if (option.member == RunOption::Member(&RunOptions::device))
-        choose_device(label.c_str(), options.device, devices);
-    else
-        std::visit([&](auto member) { draw_value(label.c_str(), options.*member, option); }, option.member);
+    std::visit([&](auto member) { draw_value(label.c_str(), options.*member, choices); }, option.member);
     if (differs) {
         ImGui::SameLine();
         if (ImGui::SmallButton(fmt::format("↺##{}", option.name).c_str())) option.reset(options);
@@ -95,9 +95,9 @@ void draw_problem(const std::string& problem, const Theme& theme) {
 void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices, const Theme& theme) {
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form != RunOption::InForm::row) continue;
-        const bool is_device = option.member == RunOption::Member(&RunOptions::device);
-        if (is_device && devices.size() <= 1 && option.is_default(options)) continue;
-        draw_row(option, options, devices, theme);
+        const auto choices = choices_of(option, devices);
+        if (option.of_machine && choices.size() <= 1 && option.is_default(options)) continue;
+        draw_row(option, options, choices, theme);
     }
 }
 

@@ -11,7 +11,7 @@ namespace kvscope::gui {
 
 /// The options that are seldom changed, a row each: its name, marked where it differs from the default of `kvscope
 /// run`, the field, a way back, and beneath it what is wrong.
-/// @param devices of this machine; the choice is shown where there is one
+/// @param devices of this machine; what chooses among them is shown where there is a choice
 void edit_run_options(engine::RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
                       const Theme& theme);
 
