@@ -246,7 +246,7 @@ def compare_recording(table, ours, rounds):
         for policy, times in (("snapkv", window), ("h2o", sums)):
             timings = ours.run([policy], [512], 1)
             times.append(timings["prefill_s"] + timings["observe_s"])
-    for name, times, goal in (("without H2O's sums", window, 0.05), ("with H2O's sums", sums, 0.15)):
+    for name, times, goal in (("without H2O's sums", window, 0.05), ("with H2O's sums", sums, 0.08)):
         table.row(f"recording `full/*`, {name}", f"{median(times):.2f} s", f"our bare prefill {median(bare):.2f} s",
                   median(times) / median(bare) - 1, below(goal))
 
