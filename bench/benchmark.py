@@ -22,16 +22,12 @@ import h5py
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts" / "golden"))
 
+from dozen import DOZEN, PRESSES  # noqa: E402
 from machine import Machine  # noqa: E402
 from reference_model import default_gguf, demo_text  # noqa: E402
 
 POLICIES = ("snapkv", "pyramidkv", "ada-snapkv", "streaming-llm")
 BUDGETS = (256, 512, 1024)
-# A dozen of each side's: for ours that kvpress has not stand some of its own, which need no second pass.
-DOZEN = ("streaming-llm", "h2o", "snapkv", "pyramidkv", "ada-snapkv", "ada-pyramidkv",
-         "aperturekv", "k-vec", "dapq", "laq", "longcache", "gemfilter")
-PRESSES = ("streaming-llm", "random", "snapkv", "pyramidkv", "ada-snapkv", "ada-pyramidkv",
-           "knorm", "keydiff", "tova", "lagkv", "critical-snapkv", "expected-attention")
 DOZEN_BUDGETS = (64, 128, 256, 512)
 
 

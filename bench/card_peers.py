@@ -13,10 +13,8 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from dozen import PRESSES  # noqa: E402
 from peers import press_of  # noqa: E402
-
-PRESSES = ("streaming-llm", "random", "snapkv", "pyramidkv", "ada-snapkv", "ada-pyramidkv",
-           "knorm", "keydiff", "tova", "lagkv", "critical-snapkv", "expected-attention")
 
 
 def seconds_of(work):
