@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <numeric>
+#include <utility>
 
 #include "engine/common/error.h"
 #include "engine/options/device_name.h"
@@ -284,43 +285,36 @@ TEMPLATE_TEST_CASE("libtorch's functions make what the processor's kernels make"
             auto* to = arrays.random<TestType>(6 * 16);
             const std::vector<uint32_t> rows{1, 4, 5, 9, 19};
             constexpr size_t row = 8 * sizeof(TestType);
-            const kernels::RowCopy copies[] = {{.from = from,
-                                                .from_stride = row,
-                                                .to = to,
-                                                .to_stride = 2 * row,
-                                                .n_rows = 5,
-                                                .row_bytes = row,
-                                                .rows = rows.data()},
-                                               {.from = from,
-                                                .from_stride = row,
-                                                .to = from,
-                                                .to_stride = row,
-                                                .n_rows = 5,
-                                                .row_bytes = row,
-                                                .rows = rows.data()}};
-            arrays.backend().copy_rows({copies, 1});
-            arrays.backend().copy_rows({copies + 1, 1});
+            const kernels::RowCopy away{.from = from,
+                                        .from_stride = row,
+                                        .to = to,
+                                        .to_stride = 2 * row,
+                                        .n_rows = 5,
+                                        .row_bytes = row,
+                                        .rows = rows.data()};
+            kernels::RowCopy within = away;
+            within.to = from;
+            within.to_stride = row;
+            arrays.backend().copy_rows({&away, 1});
+            arrays.backend().copy_rows({&within, 1});
             auto all = arrays.numbers(from, 20 * 8);
             for (const double number : arrays.numbers(to, 6 * 16)) all.push_back(number);
             std::vector<double> errors(3 * 2 + 2 * 1, -1.0);
-            const kernels::RowErrors problems[] = {{.dtype = type,
-                                                    .n_rows = 3,
-                                                    .n_heads = 2,
-                                                    .head_dim = 4,
-                                                    .found = from,
-                                                    .found_stride = 16,
-                                                    .expected = to,
-                                                    .expected_stride = 8,
-                                                    .errors = errors.data()},
-                                                   {.dtype = type,
-                                                    .n_rows = 2,
-                                                    .n_heads = 1,
-                                                    .head_dim = 8,
-                                                    .found = to,
-                                                    .found_stride = 8,
-                                                    .expected = from,
-                                                    .expected_stride = 16,
-                                                    .errors = errors.data() + 6}};
+            const kernels::RowErrors forth{.dtype = type,
+                                           .n_rows = 3,
+                                           .n_heads = 2,
+                                           .head_dim = 4,
+                                           .found = from,
+                                           .found_stride = 16,
+                                           .expected = to,
+                                           .expected_stride = 8,
+                                           .errors = errors.data()};
+            kernels::RowErrors back = forth;
+            std::swap(back.found, back.expected);
+            std::swap(back.found_stride, back.expected_stride);
+            back.n_rows = 2, back.n_heads = 1, back.head_dim = 8;
+            back.errors += 6;
+            const kernels::RowErrors problems[] = {forth, back};
             arrays.backend().row_errors(problems);
             all.insert(all.end(), errors.begin(), errors.end());
             return all;
