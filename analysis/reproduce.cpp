@@ -68,13 +68,6 @@ engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json&
     return options;
 }
 
-/// Where the run was made, if not on the processor.
-std::string device_of(const nlohmann::json& recipe) {
-    if (!recipe.is_object()) return {};
-    const auto found = recipe.find("device");
-    return found != recipe.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// Of the files that a policy reads.
 void remark_on_files(const policies::PolicySpec& spec, std::vector<std::string>& remarks) {
     if (!spec.definition->needs_file) return;
@@ -138,7 +131,7 @@ Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std:
     }
     const engine::RunOptions options = options_of(reader, recipe, prompt, run);
     command.add(engine::command_words(options));
-    if (const auto device = device_of(recipe); !device.empty()) {
+    if (const auto device = engine::recorded_device(recipe); device != "cpu") {
         command.add("--device", device);
         made.remarks.push_back(fmt::format("was made on {}, and another device rounds otherwise", device));
     }

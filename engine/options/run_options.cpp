@@ -231,6 +231,12 @@ void read_recipe(const nlohmann::json& recipe, RunOptions& options) {
     }
 }
 
+std::string recorded_device(const nlohmann::json& recipe) {
+    RunOptions options;
+    run_option(&RunOptions::device).read(recipe, options);
+    return options.device;
+}
+
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options) {
     std::vector<std::pair<std::string, std::string>> words;
     for (const RunOption& option : run_options()) {

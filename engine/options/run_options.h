@@ -89,6 +89,9 @@ void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
 /// out of range changes nothing: it may be another program's recipe, or no object at all.
 void read_recipe(const nlohmann::json& recipe, RunOptions& options);
 
+/// The device that a recipe says its runs were made on; "cpu" where it names none.
+std::string recorded_device(const nlohmann::json& recipe);
+
 /// How `kvscope run` is asked for them: option and value, which is empty where it takes none.
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options);
 

@@ -7,6 +7,7 @@
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
 #include "tests/gui/session_with_engine.h"
+#include "trace/hdf5.h"
 #include "trace/schema.h"
 
 namespace kvscope::gui {
@@ -42,6 +43,16 @@ std::vector<std::string> answers_of_all_runs(testing::SessionWithEngine& gui) {
         texts.push_back(answer.text);
     }
     return texts;
+}
+
+void write_into_recipe(const std::filesystem::path& path, const char* key, const char* value) {
+    namespace h5 = trace::h5;
+    auto recipe = nlohmann::ordered_json::parse(trace::Reader(path).recipe_json());
+    recipe[key] = value;
+    const h5::Guard guard;
+    const h5::Handle file(h5::checked(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for a test"), H5Fclose);
+    REQUIRE(H5Adelete(file.get(), "recipe_json") >= 0);
+    h5::write_attribute(file.get(), "recipe_json", recipe.dump());
 }
 
 }  // namespace
@@ -110,6 +121,29 @@ TEST_CASE("a device that is not there does not cost the model that is loaded") {
     gui.engine->run(wanted);
     gui.until_idle();
     CHECK(gui.engine->status().error == "");
+}
+
+TEST_CASE("a trace of a device that is not there is asked on the processor, which is told once") {
+    testing::SessionWithEngine first;
+    first.engine->run(request(first));
+    first.until_idle();
+    const auto expected = answers_of_all_runs(first);
+    const std::filesystem::path trace = first.folder / "card.h5";
+    std::filesystem::copy_file(first.session.documents().front()->path(), trace);
+    write_into_recipe(trace, "device", "cuda:63");
+
+    testing::SessionWithEngine second{"another"};
+    second.known_models = {second.request({}, "").model};
+    Document& document = second.session.open(trace);
+    CHECK(answers_of_all_runs(second) == expected);
+    CHECK(answers_of_all_runs(second) == expected);
+    second.engine->repeat_prefill(document.id(), 0, {});
+    second.until_idle();
+    CHECK(second.engine->prefill(document.id(), 0));
+    CHECK(second.errors.empty());
+    REQUIRE(second.notices.size() == 1);
+    CHECK_THAT(second.notices[0], Catch::StartsWith("card.h5 was made on cuda:63; ") && Catch::Contains("processor") &&
+                                      Catch::Contains("--device cuda:63: "));
 }
 
 TEST_CASE("a question that cannot be asked ends with its reason") {

@@ -70,14 +70,12 @@ class SessionWithEngine {
     fs::path folder;
     Tasks tasks{[] {}};
     Session session{tasks};
-    std::vector<std::string> errors;
+    std::vector<std::string> errors, notices;
     std::vector<fs::path> known_models;
     std::unique_ptr<EngineSession> engine = make_engine_session(
         session,
-        [this](const std::string& message, bool is_error) {
-            if (is_error) errors.push_back(message);
-        },
-        [] {}, [this] { return known_models; });
+        [this](const std::string& message, bool is_error) { (is_error ? errors : notices).push_back(message); }, [] {},
+        [this] { return known_models; });
 };
 
 }  // namespace kvscope::gui::testing

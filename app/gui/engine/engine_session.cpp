@@ -103,13 +103,15 @@ class ThreadedSession final : public EngineSession {
           known_models_(std::move(known_models)),
           before_step_(std::move(before_step)),
           counter_(wake_),
-          model_(progress_,
-                 [this](const auto& model) {
-                     jobs_.post([this, model] {
-                         model_for_counts_ = model;
-                         caches_.clear();  // each holds the model before
-                     });
-                 }),
+          model_(
+              progress_,
+              [this](const auto& model) {
+                  jobs_.post([this, model] {
+                      model_for_counts_ = model;
+                      caches_.clear();  // each holds the model before
+                  });
+              },
+              [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); }),
           jobs_(progress_, notice_, wake_, n_threads) {}
 
     uint64_t run(const RunRequest& request) override {
@@ -182,7 +184,7 @@ class ThreadedSession final : public EngineSession {
         const auto reader = of->file();
         jobs_.enqueue(
             fmt::format("{}: prefill", of->name()), [this, document, prompt, path, reader, places = known_models_()] {
-                model_.need(reader->model(), path.empty() ? places : std::vector{path});
+                model_.need(*reader, path.empty() ? places : std::vector{path});
                 progress_.go_on(EngineStatus::State::running,
                                 fmt::format("{}: prefill", reader->path().filename().string()));
                 const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
@@ -414,7 +416,7 @@ class ThreadedSession final : public EngineSession {
                     });
                 };
                 const auto model = [&]() -> const engine::Model& {
-                    model_.need(job->reader->model(), places);
+                    model_.need(*job->reader, places);
                     progress_.go_on(EngineStatus::State::running,
                                     fmt::format("{}: a further question", job->reader->path().filename().string()));
                     return *model_.get();
@@ -465,7 +467,7 @@ class ThreadedSession final : public EngineSession {
 
     void decode(int document, int prompt, const std::vector<WhatIfRun>& what_ifs, const std::string& what,
                 const trace::Reader& reader, const std::vector<fs::path>& places) {
-        model_.need(reader.model(), places);
+        model_.need(reader, places);
         const engine::Model& model = *model_.get();
         progress_.go_on(EngineStatus::State::running, what);
         std::vector<int> runs;

@@ -9,7 +9,9 @@
 #include "engine/common/error.h"
 #include "engine/model/device.h"
 #include "engine/options/device_name.h"
+#include "engine/options/run_options.h"
 #include "engine/spectra.h"
+#include "json/bounded_json.h"
 
 namespace kvscope::gui {
 
@@ -41,7 +43,9 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
     if (path.empty()) path = model_ ? path_ : program::default_model();
     try {
         refused_ = path;
-        load(path, asked ? asked->dtype : "", asked ? asked->device : device_);
+        const std::string device = asked ? asked->device : chosen_device_;
+        load(path, asked ? asked->dtype : "", device);
+        chosen_device_ = device;
         refused_.clear();
         progress_.set_model_error("");
     } catch (const engine::Cancelled&) {
@@ -53,10 +57,23 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
     }
 }
 
-void LoadedModel::need(const trace::ModelAttributes& wanted, const std::vector<fs::path>& places) {
-    if (is(wanted) && model_->attributes().dtype == wanted.dtype) return;
-    const bool is_type = wanted.dtype == "f32" || wanted.dtype == "bf16";
-    load(is(wanted) ? path_ : place_of(wanted, places), is_type ? wanted.dtype : "", device_);
+void LoadedModel::need(const trace::Reader& trace, const std::vector<fs::path>& places) {
+    const trace::ModelAttributes& wanted = trace.model();
+    const fs::path path = is(wanted) ? path_ : place_of(wanted, places);
+    const std::string dtype = wanted.dtype == "f32" || wanted.dtype == "bf16" ? wanted.dtype : "";
+    const std::string device = engine::recorded_device(bounded_json::parse_or_discard(trace.recipe_json()));
+    try {
+        load(path, dtype, device);
+    } catch (const engine::Cancelled&) {
+        throw;
+    } catch (const std::exception& error) {
+        if (device == "cpu") throw;
+        load(path, dtype, "cpu");
+        if (warned_.insert(trace.path()).second)
+            on_warning_(
+                fmt::format("{} was made on {}; here it is computed on the processor, which rounds otherwise: {}",
+                            trace.path().filename().string(), device, error.what()));
+    }
 }
 
 bool LoadedModel::is_on(const std::string& device) const {

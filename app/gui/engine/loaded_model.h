@@ -3,12 +3,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "app/gui/engine/job_progress.h"
 #include "engine/model/model.h"
 #include "engine/options/run_options.h"
+#include "trace/reader.h"
 #include "trace/records.h"
 
 namespace kvscope::gui {
@@ -26,8 +28,10 @@ class LoadedModel {
     using Pointer = std::shared_ptr<const engine::Model>;
 
     /// @param on_loaded called with each model that was loaded
-    LoadedModel(JobProgress& progress, std::function<void(const Pointer&)> on_loaded)
-        : progress_(progress), on_loaded_(std::move(on_loaded)) {}
+    /// @param on_warning called with a sentence on what is not as it was asked for
+    LoadedModel(JobProgress& progress, std::function<void(const Pointer&)> on_loaded,
+                std::function<void(const std::string&)> on_warning)
+        : progress_(progress), on_loaded_(std::move(on_loaded)), on_warning_(std::move(on_warning)) {}
 
     /// nullptr before the first was loaded.
     const Pointer& get() const { return model_; }
@@ -42,9 +46,9 @@ class LoadedModel {
     /// @param asked as `kvscope run` takes them; nothing: on the device chosen last, in whichever type it is there
     void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
 
-    /// The model that a trace was made with, in the trace's type, on the device chosen last. @throws as place_of() and
-    /// engine::Model::open
-    void need(const trace::ModelAttributes& wanted, const std::vector<std::filesystem::path>& places);
+    /// The model that a trace was made with, in the trace's type and on the trace's device; where it cannot be used
+    /// there, on the processor, which is told once for each trace. @throws as place_of() and engine::Model::open
+    void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
     /// What the loaded model's spectra would cost now.
     double spectra_seconds() const;
@@ -57,10 +61,13 @@ class LoadedModel {
 
     JobProgress& progress_;
     std::function<void(const Pointer&)> on_loaded_;
+    std::function<void(const std::string&)> on_warning_;
     Pointer model_;
     std::filesystem::path path_;
-    std::string device_ = "cpu";     ///< as it was asked for last
-    std::filesystem::path refused_;  ///< chosen last, and not to be loaded; empty: none
+    std::string device_ = "cpu";              ///< as it was asked for with the model
+    std::string chosen_device_ = "cpu";       ///< by a person, last
+    std::filesystem::path refused_;           ///< chosen last, and not to be loaded; empty: none
+    std::set<std::filesystem::path> warned_;  ///< traces that are computed on another device than theirs
 };
 
 }  // namespace kvscope::gui

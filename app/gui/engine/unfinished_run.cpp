@@ -35,7 +35,7 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
         unfinished.job.prompt_from = fmt::format("{}:{}", part.string(), fmt::join(numbers, ","));
         static_cast<engine::RunOptions&>(unfinished.job.experiment) = engine::recorded_options(reader, 0);
         unfinished.job.experiment.dtype = recipe.at("dtype").get<std::string>();
-        unfinished.job.experiment.device = recipe.value("device", "cpu");
+        unfinished.job.experiment.device = engine::recorded_device(recipe);
         unfinished.job.experiment.isolated = recipe.at("mode") == "isolated";
         for (const auto& run : recipe.at("runs"))
             unfinished.plans.push_back(
