@@ -1,0 +1,259 @@
+#pragma once
+
+#include "kernels/cuda/prefill_product.h"
+
+/// Column sums of prefill attention, once the rows' softmax is known: a block's rows are keys.
+namespace kvscope::kernels::cuda {
+
+/// The column sums of a problem: a block for each head and tile of keys.
+struct ColumnItem {
+    int64_t item;
+    int64_t n_tiles;
+    int64_t first_block;
+};
+
+/// What a block needs for each tile of queries. In shared memory: all registers are taken.
+template <class T>
+struct QueriesOfKeys {
+    const PrefillAttention* problem;
+    const T* q;              ///< of this head, as is the next
+    const Softmax* softmax;  ///< of each query
+    int64_t apart;           ///< elements from one query to the next
+    int head, first_key, n_keys, n_queries, head_dim;
+    int begin, end;            ///< queries that see any of the keys
+    int first_full, end_full;  ///< those that see them all
+    float scale;               ///< to logits in powers of two
+};
+
+/// While one tile of queries is worked on the next one is copied. In bf16 the keys, which go into registers, lie where
+/// queries do afterwards.
+template <class T, int D>
+struct ColumnShared {
+    using Shape = PrefillShape<T, D>;
+    static constexpr int kQueries = Shape::kKeys * Shape::kStride;
+    static constexpr int kKeys = Shape::kRows * Shape::kStride;
+    static_assert(!Shape::kIsBf16 || kKeys <= 2 * kQueries);
+    alignas(16) T queries[2 * kQueries];
+    alignas(16) T own_keys[Shape::kIsBf16 ? 8 : kKeys];
+    alignas(16) Softmax softmax[2 * Shape::kKeys];
+    double sums[2 * Shape::kPieces][Shape::kThreads];  ///< each thread's own: there are no registers for them
+    QueriesOfKeys<T> of_keys;
+    int low[2 * Shape::kKeys];  ///< the first key that a query sees, where that matters
+    KVSCOPE_DEVICE T* keys() { return Shape::kIsBf16 ? queries : own_keys; }
+};
+
+/// Of the queries, whose first keys never fall, the first one that does not see the keys before `key`.
+KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) {
+    if (!p.first_keys && p.sliding_window <= 0) return key > 0 ? p.n_queries : 0;
+    int64_t low = 0, high = p.n_queries;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (first_key_of(p, middle) < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/// The weights of a tile of keys, summed over the chunk's queries of one head in the order of their tiles. The product
+/// is that of PrefillTile turned round: the block's rows are keys, which in bf16 stay in registers, and queries pass
+/// by.
+template <class Block, class T, int D>
+struct ColumnTile {
+    using Product = PrefillProduct<Block, T, D>;
+    using Fragments = typename Product::Fragments;
+    using Shape = PrefillShape<T, D>;
+    using Shared = ColumnShared<T, D>;
+    static constexpr int kKeys = Shape::kRows, kQueries = Shape::kKeys;
+    static constexpr int kOwn = 2 * Shape::kPieces;  ///< keys of a thread
+
+    struct Thread {
+        typename Product::Scores scores;
+        Numbers<Fragments, Shape::kIsBf16 ? D / 16 : 1> keys;
+        Numbers<float, kOwn> few;
+    };
+    using Threads = Own<Block, Thread>;
+
+    const PrefillItem& item;
+    const ColumnItem& columns;
+    int64_t block_index;
+
+    KVSCOPE_DEVICE ColumnTile(const PrefillItem& of, const ColumnItem& its, int64_t index)
+        : item(of), columns(its), block_index(index) {}
+
+    KVSCOPE_DEVICE QueriesOfKeys<T> queries_of() const {
+        const PrefillAttention& p = item.problem;
+        const int64_t at = block_index - columns.first_block;
+        const auto q_begin = static_cast<int>(p.q_begin);
+        QueriesOfKeys<T> of;
+        of.problem = &p;
+        of.head = static_cast<int>(at / columns.n_tiles);
+        of.first_key = static_cast<int>(at % columns.n_tiles) * kKeys;
+        of.n_queries = static_cast<int>(p.n_queries);
+        of.n_keys = least(kKeys, q_begin + of.n_queries - of.first_key);
+        of.head_dim = p.head_dim;
+        of.apart = p.q_token_stride;
+        of.q = static_cast<const T*>(p.q) + int64_t{of.head} * p.head_dim;
+        of.softmax = item.sums + of.head * p.n_queries;
+        of.scale = p.scale * kLog2E;
+        of.begin = most<int>(0, of.first_key - q_begin) / kQueries * kQueries;
+        of.end = static_cast<int>(first_query_from(p, of.first_key + of.n_keys));
+        of.first_full = of.first_key + of.n_keys - 1 - q_begin;
+        of.end_full = static_cast<int>(first_query_from(p, of.first_key + 1));
+        return of;
+    }
+
+    KVSCOPE_DEVICE void add(Block& block, Shared& shared) const {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        Threads threads;
+        block.threads([&](int t) {
+            if (t == 0) shared.of_keys = queries_of();
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) shared.sums[i][t] = 0;
+        });
+        load_keys(block, threads, shared);
+        int query = of.begin, stage = 0;
+        block.registers([&](int t) { copy_queries(t, query, stage, shared); });
+        KVSCOPE_UNROLL_BY(1)
+        for (; query < of.end; query += kQueries, stage = 1 - stage) {
+            block.threads([](int) { wait_for_copies<0>(); });
+            block.anew([&](int t) { copy_queries(t, query + kQueries, 1 - stage, shared); });
+            if (query < of.first_full || least(query + kQueries, of.n_queries) > of.end_full)
+                add_tile<false>(block, query, stage, threads, shared);
+            else
+                add_tile<true>(block, query, stage, threads, shared);
+        }
+        block.registers([](int) { wait_for_copies<0>(); });
+        write(block, shared);
+    }
+
+    KVSCOPE_DEVICE static void load_keys(Block& block, Threads& threads, Shared& shared) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        const PrefillAttention& p = *of.problem;
+        const int kv_head = of.head / (p.n_heads / p.n_kv_heads);
+        const T* rows = static_cast<const T*>(p.k) + kv_head * p.kv_head_stride + int64_t{of.first_key} * p.head_dim;
+        block.threads([&](int t) {
+            Product::template copy_rows<kKeys>(t, of.head_dim, shared.keys(), rows, of.head_dim, of.n_keys);
+            commit_copies();
+            wait_for_copies<0>();
+        });
+        if constexpr (Shape::kIsBf16) {
+            KVSCOPE_UNROLL
+            for (int c = 0; c < D; c += 16)
+                Product::load_rows(block, shared.keys(), c,
+                                   [&](int t) -> Fragments& { return threads[t].keys[c / 16]; });
+            block.threads([](int) {});
+        }
+    }
+
+    /// Of queries that do not exist zeros, their weights too; nothing behind the last that sees any key.
+    KVSCOPE_DEVICE static void copy_queries(int t, int first, int stage, Shared& shared) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        if (first < of.end) {
+            Product::template copy_rows<kQueries>(t, of.head_dim, shared.queries + stage * Shared::kQueries,
+                                                  of.q + first * of.apart, of.apart, of.n_queries - first);
+            if (t < kQueries) {
+                const int query = first + t, at = stage * kQueries + t;
+                begin_copy<sizeof(Softmax)>(shared.softmax + at, of.softmax + query, query < of.n_queries);
+                // Before end_full queries see the first of the keys, and the rest as well.
+                const bool may_not = query >= of.end_full && query < of.n_queries;
+                shared.low[at] = may_not ? static_cast<int>(first_key_of(*of.problem, query)) : 0;
+            }
+        }
+        commit_copies();
+    }
+
+    /// The weights of a tile, in f32, to the sums. In bf16 those of some queries are found while others are multiplied.
+    /// @tparam seen  all of the keys are, by all of the queries
+    template <bool seen>
+    KVSCOPE_DEVICE static void add_tile(Block& block, int query, int stage, Threads& threads, Shared& shared) {
+        constexpr int kPart = Shape::kIsBf16 ? kQueries / 2 : kQueries;
+        const auto scores = [&](int t) -> typename Product::Scores& { return threads[t].scores; };
+        const T* queries = shared.queries + stage * Shared::kQueries;
+        Own<Block, const T*> from;
+        block.anew([&](int t) {
+            from[t] = Product::begin_of(t, queries);
+            threads[t].few = {};
+        });
+        Product::clear(block, scores);
+        KVSCOPE_UNROLL
+        for (int first = 0; first < kQueries; first += kPart) {
+            if constexpr (Shape::kIsBf16)
+                Product::multiply_bf16(
+                    block,
+                    [&](int c) { return [&threads, c](int t) -> Fragments& { return threads[t].keys[c / 16]; }; },
+                    [&](int t) { return from[t]; }, first, first + kPart, scores);
+            else
+                Product::multiply_f32(block, shared.keys(), queries, scores);
+            if constexpr (!seen)
+                block.anew([&](int t) { mask(t, query, first, first + kPart, stage, shared, threads[t]); });
+            block.anew([&](int t) {
+                KVSCOPE_UNROLL
+                for (int column = first; column < first + kPart; column += 8)
+                    add_weights(t, column, shared.of_keys.scale, shared.softmax + stage * kQueries, threads[t]);
+            });
+        }
+        block.anew([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) shared.sums[i][t] += static_cast<double>(threads[t].few[i]);
+        });
+    }
+
+    /// Leaves the scores of keys that the queries see, all others kUnseen.
+    KVSCOPE_DEVICE static void mask(int t, int query, int begin, int end, int stage, const Shared& shared,
+                                    Thread& own) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        const int key = of.first_key + Product::row_of(t, 0), own_column = Product::first_column_of(t);
+        const int apart = key - static_cast<int>(of.problem->q_begin) - query - own_column;
+        KVSCOPE_UNROLL
+        for (int column = begin; column < end; column += column % 2 == 0 ? 1 : 7) {
+            const int low = shared.low[stage * kQueries + column + own_column];
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) {
+                const int row = Product::row_of(0, i);
+                if (key + row < low || apart + row > column)
+                    own.scores[i / 2][column / 8][i % 2 * 2 + column % 2] = kUnseen;
+            }
+        }
+    }
+
+    /// Logits are rounded as PrefillTile rounds them: the sums fit the largest logit.
+    KVSCOPE_DEVICE static void add_weights(int t, int column, float scale, const Softmax* of_queries, Thread& own) {
+        const Loaded<float> two =
+            load_aligned(reinterpret_cast<const float*>(of_queries + column + Product::first_column_of(t)));
+        KVSCOPE_UNROLL
+        for (int i = 0; i < kOwn; ++i) {
+            KVSCOPE_UNROLL
+            for (int e = 0; e < 2; ++e) {
+                const float score = own.scores[i / 2][column / 8][i % 2 * 2 + e];
+                const float weight = quick_power_of_two(multiply_add(score, scale, -two[2 * e]));
+                own.few[i] = multiply_add(weight, two[2 * e + 1], own.few[i]);
+            }
+        }
+    }
+
+    /// Adds up the lanes that hold other queries of the same keys.
+    KVSCOPE_DEVICE static void write(Block& block, const Shared& shared) {
+        const QueriesOfKeys<T>& of = shared.of_keys;
+        const PrefillAttention& p = *of.problem;
+        Own<Block, Numbers<double, kOwn>> sums;
+        block.registers([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) sums[t][i] = shared.sums[i][t];
+        });
+        block.join_lanes(sums, 1, Add{});
+        block.join_lanes(sums, 2, Add{});
+        block.registers([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kOwn; ++i) {
+                const int row = Product::row_of(t, i), key = of.first_key + row;
+                if (t % 4 != 0 || row >= of.n_keys) continue;
+                const double n = p.cardinality ? static_cast<double>(p.cardinality[key]) : 1.0;
+                p.column_sums[of.head * p.column_stride + key] += sums[t][i] * n;
+            }
+        });
+    }
+};
+
+}  // namespace kvscope::kernels::cuda

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <limits>
+
+#include "kernels/attention_prefill.h"
+#include "kernels/cuda/tile.h"
+
+/// Prefill attention as blocks work on it: what those that attend (prefill_tile.h) and those that sum up columns
+/// (prefill_column_tile.h) share. A thread holds of each 16 x 8 piece of a product the rows lane / 4 and lane / 4 + 8,
+/// columns 2 (lane % 4) and the next: mma.m16n8k16's layout, kept for f32, too.
+namespace kvscope::kernels::cuda {
+
+inline constexpr int kPrefillMostDim = 256;
+
+template <class T, int D>
+struct PrefillShape {
+    static constexpr bool kIsBf16 = sizeof(T) == 2;
+    static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
+    static constexpr int kThreads = 32 * kWarps;
+    /// Pieces of 16 rows of a warp. What it reads of keys and values serves all of them: with one the tensor cores wait
+    /// for shared memory; for more than two there are no registers.
+    static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
+    static constexpr int kRows = 16 * kPieces * kWarps;
+    static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
+    static constexpr int kStride = D + kPerLoad<T>;  ///< of rows in shared memory: apart by 4 banks
+    /// Blocks that a multiprocessor shall have registers for, so that some multiply while others weigh.
+    static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
+    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< of those that sum up columns
+};
+
+/// A problem, with first_keys in device memory, and its blocks: for each KV head those of n_tiles tiles of rows.
+struct PrefillItem {
+    PrefillAttention problem;
+    int64_t n_tiles;
+    int64_t first_block;
+    Softmax* sums;  ///< (H, n_queries) largest logit and 1 / total; nullptr: nobody asks
+};
+
+/// Score of a key that a query does not see: as a logit, too, whatever the scale, with a weight of 0.
+inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
+
+/// The first key that a query sees.
+KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
+    if (p.first_keys) return p.first_keys[query];
+    return p.sliding_window > 0 ? most<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
+}
+
+/// Products of a block's rows, each warp's on their own, and the rows of a tile.
+template <class Block, class T, int D>
+struct PrefillProduct {
+    using Shape = PrefillShape<T, D>;
+    static constexpr int kPieces = Shape::kPieces, kStride = Shape::kStride;
+    static constexpr int kColumns = Shape::kKeys;  ///< of a product
+    static constexpr int kPer = kPerLoad<T>;
+    using Scores = Numbers<Numbers<Numbers<float, 4>, kColumns / 8>, kPieces>;
+    using Fragments = Numbers<Four, kPieces>;  ///< 16 elements of a warp's rows
+
+    /// Row i of a thread's 2 * kPieces.
+    KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * kPieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
+
+    /// Begins to copy `left` rows of d elements, `apart` elements from each other, into shared memory; zeros beside and
+    /// below them.
+    template <int n_rows>
+    KVSCOPE_DEVICE static void copy_rows(int t, int d, T* to, const T* from, int64_t apart, int left) {
+        constexpr int kLoads = D / kPer;
+        static_assert(n_rows * kLoads % Block::kThreads == 0);
+        if constexpr (Block::kThreads % kLoads == 0) {
+            constexpr int kStep = Block::kThreads / kLoads;
+            const int first = t / kLoads, c = t % kLoads * kPer;
+            const T* source = from + first * apart + c;
+            if (c >= d) left = 0;
+            KVSCOPE_UNROLL
+            for (int row = 0; row < n_rows; row += kStep) {
+                begin_copy(to + (row + first) * kStride + c, source, row + first < left);
+                source += kStep * apart;
+            }
+        } else {
+            KVSCOPE_UNROLL
+            for (int first = 0; first < n_rows * kLoads; first += Block::kThreads) {
+                const int row = (first + t) / kLoads, c = (first + t) % kLoads * kPer;
+                begin_copy(to + row * kStride + c, from + row * apart + c, row < left && c < d);
+            }
+        }
+    }
+
+    /// Where a thread's part of a tile's columns begins.
+    KVSCOPE_DEVICE static const T* begin_of(int t, const T* columns) {
+        return columns + (t % 32 / 16 * 8 + t % 8) * kStride + t / 8 % 2 * 8;
+    }
+
+    /// scores += rows columns^T, unscaled, of the columns from `begin` to `end`. fragments(c) brings elements c ... c +
+    /// 15 of the rows and says where they are; columns(t) is begin_of.
+    template <class Fragment, class Columns, class Score>
+    KVSCOPE_DEVICE static void multiply_bf16(Block& block, const Fragment& fragments, const Columns& columns, int begin,
+                                             int end, const Score& scores) {
+        Own<Block, Four> b;
+        KVSCOPE_UNROLL
+        for (int c = 0; c < D; c += 16) {
+            const auto a = fragments(c);
+            KVSCOPE_UNROLL
+            for (int n = begin / 8; n < end / 8; n += 2) {
+                block.template load_matrices<false>([&](int t) -> Four& { return b[t]; },
+                                                    [&](int t) { return columns(t) + n * 8 * kStride + c; });
+                KVSCOPE_UNROLL
+                for (int half = 0; half < 2; ++half) {
+                    KVSCOPE_UNROLL
+                    for (int piece = 0; piece < kPieces; ++piece)
+                        block.multiply([&](int t) -> Numbers<float, 4>& { return scores(t)[piece][n + half]; },
+                                       [&](int t) -> const Four& { return a(t)[piece]; },
+                                       [&](int t) { return b[t].at + 2 * half; });
+                }
+            }
+        }
+    }
+
+    /// Elements c ... c + 15 of a warp's rows.
+    template <class Fragment>
+    KVSCOPE_DEVICE static void load_rows(Block& block, const T* rows, int c, const Fragment& to) {
+        KVSCOPE_UNROLL
+        for (int piece = 0; piece < kPieces; ++piece)
+            block.template load_matrices<false>([&](int t) -> Four& { return to(t)[piece]; },
+                                                [&](int t) {
+                                                    const int row = (t / 32 * kPieces + piece) * 16 + t % 16;
+                                                    return rows + row * kStride + c + t % 32 / 16 * 8;
+                                                });
+    }
+
+    template <class Score>
+    KVSCOPE_DEVICE static void multiply_f32(Block& block, const T* rows, const T* columns, const Score& scores) {
+        block.registers([&](int t) {
+            const int lane = t % 32;
+            const T* own = rows + (t / 32 * 16 + lane / 4) * kStride;
+            KVSCOPE_UNROLL_BY(1)
+            for (int c = 0; c < D; c += 4) {
+                const Loaded<T> upper = load_aligned(own + c), lower = load_aligned(own + 8 * kStride + c);
+                KVSCOPE_UNROLL
+                for (int n = 0; n < kColumns / 8; ++n) {
+                    KVSCOPE_UNROLL
+                    for (int e = 0; e < 2; ++e) {
+                        const Loaded<T> column = load_aligned(columns + (n * 8 + 2 * (lane % 4) + e) * kStride + c);
+                        Numbers<float, 4>& to = scores(t)[0][n];
+                        KVSCOPE_UNROLL
+                        for (int i = 0; i < 4; ++i) {
+                            to[e] = multiply_add(upper[i], column[i], to[e]);
+                            to[2 + e] = multiply_add(lower[i], column[i], to[2 + e]);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    template <class Score>
+    KVSCOPE_DEVICE static void clear(Block& block, const Score& scores) {
+        block.registers([&](int t) { each(scores(t), [](float& score, int, int) { score = 0; }); });
+    }
+
+    /// f(score, row, column) of all that a thread holds: its row i of 2 * kPieces, and the column of the product less
+    /// that of its first one.
+    template <class F>
+    KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
+        KVSCOPE_UNROLL
+        for (int piece = 0; piece < kPieces; ++piece) {
+            KVSCOPE_UNROLL
+            for (int n = 0; n < kColumns / 8; ++n) {
+                KVSCOPE_UNROLL
+                for (int e = 0; e < 4; ++e) f(scores[piece][n][e], 2 * piece + e / 2, n * 8 + e % 2);
+            }
+        }
+    }
+    KVSCOPE_DEVICE static int first_column_of(int t) { return 2 * (t % 4); }
+};
+
+}  // namespace kvscope::kernels::cuda
