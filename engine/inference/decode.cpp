@@ -3,17 +3,14 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
-#include <map>
-#include <memory>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "engine/device/guarded.h"
 #include "engine/inference/decode_merging.h"
+#include "engine/inference/feed_side.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -78,25 +75,6 @@ class Feed {
     }
     int64_t n_tokens(size_t s) const { return first_row_[s + 1] - first_row_[s]; }
 
-    /// Of a row of a sequence's cache: what the reference's queries (n, heads d) find there.
-    struct Comparison {
-        size_t sequence = 0;
-        int first_head = 0;
-        at::Tensor expected, queries, found;
-    };
-
-    /// What is attended to together, and what it is read from.
-    struct Work {
-        std::vector<kernels::RowCopy> appended;  ///< first of all
-        std::vector<kernels::DecodeRow> rows;
-        std::vector<kernels::PrefillAttention> blocks;
-        std::deque<std::vector<int64_t>> first_keys;
-        std::deque<at::Tensor> tensors;
-        std::deque<StoredEntries::Attended> stored;
-        std::deque<std::vector<char>> queries;
-        RunCache::Scratch scratch;
-    };
-
     /// What a policy will look at of a row.
     struct Observed {
         std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
@@ -118,64 +96,8 @@ class Feed {
         }
     };
 
-    /// A device that caches lie on, and the layer as the sequences see it that have theirs there.
-    struct Side {
-        explicit Side(const Transformer& on) : model(&on) {}
-
-        const Transformer* model;
-        at::Tensor qkv, out;
-        at::Tensor plain;  // before rotation, for caches that renumber and for records
-        Work work;         // of the layer
-        std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations, turns;
-        std::vector<Comparison> comparisons;
-
-        /// The rotation of n tokens to `first` and the positions behind it.
-        const Transformer::Rotation& rotation_to(int64_t first, int64_t n) {
-            auto& known = rotations[{first, n}];
-            if (known.cosines.defined()) return known;
-            std::vector<int64_t> to(static_cast<size_t>(n));
-            std::iota(to.begin(), to.end(), first);
-            return known = model->rotation(to);
-        }
-
-        /// What turns n rotated vectors on by as many positions.
-        const Transformer::Rotation& turn_by(int64_t by, int64_t n) {
-            auto& known = turns[{by, n}];
-            if (known.cosines.defined()) return known;
-            return known = model->turn(std::vector<int64_t>(static_cast<size_t>(n), by));
-        }
-
-        void begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out) {
-            qkv = std::move(of_qkv);
-            plain = std::move(of_plain);
-            out = std::move(of_out);
-            work = {};
-            rotations.clear();
-            turns.clear();
-            comparisons.clear();
-        }
-
-        void rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
-            model->backend().rope({.dtype = model->dtype(),
-                                   .n_tokens = n,
-                                   .n_heads = n_heads,
-                                   .head_dim = model->shape().head_dim,
-                                   .x = data,
-                                   .token_stride = token_stride,
-                                   .cosines = by.cosines.const_data_ptr<float>(),
-                                   .sines = by.sines.const_data_ptr<float>()});
-        }
-
-        void attend(Work& all) const {
-            const kernels::Backend& backend = model->backend();
-            backend.copy_rows(all.appended);
-            backend.attention_prefill(all.blocks);
-            backend.attention_decode(all.rows, model->shape().head_dim, model->dtype(), model->attention_scale());
-        }
-    };
-
     bool is_apart(size_t s) const { return &sequences_[s].cache->model().backend() != &model_.backend(); }
-    Side& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
+    FeedSide& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
 
     void run_layer(int layer) {
         at::Tensor qkv = model_.project(layer, residual_);
@@ -188,10 +110,10 @@ class Feed {
         side_.begin(qkv, plain, out);
         observed_.clear();
         for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s);
-        for (Side* side : {&side_, &apart_}) {
+        for (FeedSide* side : {&side_, &apart_}) {
             if (side == &apart_ && !any_apart_) continue;
             side->attend(side->work);
-            compare(layer, *side);
+            side->add_errors(layer, options_.errors);
         }
         for (size_t s = 0; any_apart_ && s < sequences_.size(); ++s)
             if (is_apart(s) && !sequences_[s].failed())
@@ -217,8 +139,8 @@ class Feed {
     }
 
     void read_or_fail(int layer, size_t s) {
-        Side& side = side_of(s);
-        Work& work = side.work;
+        FeedSide& side = side_of(s);
+        FeedSide::Work& work = side.work;
         const size_t n_appended = work.appended.size(), n_rows = work.rows.size(), n_blocks = work.blocks.size(),
                      n_comparisons = side.comparisons.size(), n_observed = observed_.size();
         attempt(layer, s, [&] {
@@ -239,12 +161,7 @@ class Feed {
         side_.out.narrow(0, first_row_[s], n_tokens(s)).zero_();
     }
 
-    /// A row of a sequence's cache: the columns of its head's queries, key and value.
-    struct Columns {
-        int queries;  ///< query heads
-        int64_t query, key, value;
-    };
-    Columns columns_of(const RunCache& cache, int r) const {
+    RowColumns columns_of(const RunCache& cache, int r) const {
         const int queries = shape_.n_heads / cache.n_rows(), group = cache.n_rows() / shape_.n_kv_heads;
         const int64_t key = (int64_t{shape_.n_heads} + r / group) * d();
         return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
@@ -253,9 +170,9 @@ class Feed {
     /// Appends n tokens of a sequence to a row of its cache, where the cache renumbers rotated to the row's places,
     /// and the queries with them.
     /// @returns the position of the first token, or its place
-    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, Side& side, Work& work) {
+    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedSide& side, FeedSide::Work& work) {
         auto& cache = *sequences_[s].cache;
-        const Columns columns = columns_of(cache, r);
+        const RowColumns columns = columns_of(cache, r);
         const int64_t row = first_row_[s] + first, position = sequences_[s].position + first;
         const size_t stride = static_cast<size_t>(side.qkv.size(1)) * element();
         RunCache::Tokens tokens{.n = n,
@@ -294,31 +211,32 @@ class Feed {
     }
 
     /// One token of a sequence, as a decode step attends: token t of those it is fed.
-    void step(int layer, size_t s, int64_t t, Side& side, Work& work) {
+    void step(int layer, size_t s, int64_t t, FeedSide& side, FeedSide::Work& work) {
         auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s] + t;
         for (int r = 0; r < cache.n_rows(); ++r) {
-            const Columns columns = columns_of(cache, r);
+            const RowColumns columns = columns_of(cache, r);
             const int64_t position = append(layer, s, t, 1, r, side, work);
             const auto view = cache.view(layer, r, cache.n_plain(layer, r), position, window, work.scratch);
             const auto attend_with = [&](const void* q, void* found, float* weights) {
                 const bool continues =
-                    queue(cache.stored_view(layer, r, position, window), q, columns.queries, found, work);
-                queue(view, q, columns.queries, found, weights, work, continues);
+                    side.queue(cache.stored_view(layer, r, position, window), q, columns.queries, found, work);
+                side.queue(view, q, columns.queries, found, weights, work, continues);
             };
             attend_with(at(side.qkv, row, columns.query), at(side.out, row, columns.query),
                         is_observed(s) ? observe(side, view, columns.queries) : nullptr);
             if (!options_.compare) continue;
-            auto& comparison = begin_comparison(layer, s, t, 1, columns, position, side);
+            auto& comparison =
+                side.begin_comparison(*options_.compare, layer, s, options_.reference_first + t, 1, columns, position);
             attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr(), nullptr);
         }
     }
 
     /// Tokens of a sequence with entries that are stored in parts, one after the other.
-    void read_behind_parts(int layer, size_t s, Side& side) {
+    void read_behind_parts(int layer, size_t s, FeedSide& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
-            Work work;
+            FeedSide::Work work;
             step(layer, s, t, side, work);
             side.attend(work);
         }
@@ -326,13 +244,13 @@ class Feed {
 
     /// Tokens that are given to plain rows, all at once: each row is a prompt of its own, which goes on where the row
     /// ends.
-    void read_block(int layer, size_t s, Side& side) {
+    void read_block(int layer, size_t s, FeedSide& side) {
         auto& cache = *sequences_[s].cache;
-        Work& work = side.work;
+        FeedSide::Work& work = side.work;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s], n = n_tokens(s);
         for (int r = 0; r < cache.n_rows(); ++r) {
-            const Columns columns = columns_of(cache, r);
+            const RowColumns columns = columns_of(cache, r);
             const int64_t before = cache.n_plain(layer, r);
             const int64_t position = append(layer, s, 0, n, r, side, work);
             const auto view = cache.view(layer, r, before + n, position, 0, work.scratch);
@@ -366,7 +284,8 @@ class Feed {
                 observe_block(view, hidden, block, columns, side);
             }
             if (!options_.compare) continue;
-            auto& comparison = begin_comparison(layer, s, 0, n, columns, position, side);
+            auto& comparison =
+                side.begin_comparison(*options_.compare, layer, s, options_.reference_first, n, columns, position);
             block.q = comparison.queries.data_ptr();
             block.out = comparison.found.data_ptr();
             block.q_token_stride = comparison.queries.stride(0);
@@ -378,7 +297,7 @@ class Feed {
     /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.
     /// @param hidden entries that the token does not see
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
-                       const Columns& columns, Side& side) {
+                       const RowColumns& columns, FeedSide& side) {
         RunCache::RowView view = whole;
         view.first = hidden;
         const size_t skipped = static_cast<size_t>(view.first * d()) * element();
@@ -386,11 +305,11 @@ class Feed {
         view.values = static_cast<const char*>(view.values) + skipped;
         view.n_entries -= view.first;
         auto& unused = side.work.tensors.emplace_back(at::empty({columns.queries * d()}, side.qkv.options()));
-        queue(view, block.q, columns.queries, unused.data_ptr(), observe(side, view, columns.queries), side.work);
+        side.queue(view, block.q, columns.queries, unused.data_ptr(), observe(side, view, columns.queries), side.work);
     }
 
     /// Where the weights of a row's queries go that its policy will look at.
-    float* observe(const Side& side, const RunCache::RowView& view, int queries) {
+    float* observe(const FeedSide& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
         observed.n_visible = view.n_entries;
@@ -400,107 +319,6 @@ class Feed {
         }
         observed.attention.resize(static_cast<size_t>(queries * view.n_entries));
         return observed.attention.data();
-    }
-
-    void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work,
-               bool continues = false) {
-        work.rows.push_back({.q = q,
-                             .q_stride = d(),
-                             .n_queries = queries,
-                             .k = view.keys,
-                             .v = view.values,
-                             .k_stride = d(),
-                             .v_stride = d(),
-                             .n_entries = view.n_entries,
-                             .continues = continues,
-                             .out = out,
-                             .out_stride = d(),
-                             .attention = weights});
-    }
-
-    /// Entries that are stored in parts, ahead of the plain ones.
-    /// @returns whether there are any, which the plain ones then continue
-    bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out, Work& work) {
-        bool continues = false;
-        for (auto& entries : stored) {
-            kernels::DecodeRow row = work.stored.emplace_back(std::move(entries)).row;
-            row.q = q;
-            row.q_stride = d();
-            row.n_queries = queries;
-            row.out = out;
-            row.out_stride = d();
-            row.continues = continues;
-            const auto channels = work.stored.back().key_channels;
-            if (!channels.empty()) {
-                row.q = on_channels(static_cast<const char*>(q), queries, channels, work);
-                row.q_stride = static_cast<int64_t>(channels.size());
-            }
-            work.rows.push_back(row);
-            continues = true;
-        }
-        return continues;
-    }
-
-    /// (queries, channels) of queries (queries, d), on the processor, where entries stored in parts are.
-    const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& work) const {
-        auto& some = work.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element());
-        char* to = some.data();
-        for (int64_t query = 0; query < queries; ++query)
-            to = copy_channels(q + static_cast<size_t>(query * d()) * element(), shape_.head_dim, channels, element(),
-                               to);
-        return some.data();
-    }
-
-    /// The reference's queries for n tokens from the first on, turned to where the sequence has them.
-    Comparison& begin_comparison(int layer, size_t s, int64_t first, int64_t n, const Columns& columns,
-                                 int64_t position, Side& side) {
-        const auto& reference = *options_.compare;
-        const int64_t token = options_.reference_first + first, width = columns.queries * d();
-        const auto of_row = [&](const std::vector<at::Tensor>& layers) {
-            return layers[static_cast<size_t>(layer)]
-                .narrow(0, token, n)
-                .narrow(1, columns.query, width)
-                .to(side.model->device().place);
-        };
-        auto& comparison = side.comparisons.emplace_back();
-        comparison.sequence = s;
-        comparison.first_head = static_cast<int>(columns.query / d());
-        comparison.expected = of_row(reference.outputs);
-        comparison.queries = of_row(reference.queries);
-        comparison.found = at::empty({n, width}, comparison.queries.options());
-        const int64_t by = position - (reference.first_position + token);
-        if (by != 0) {
-            comparison.queries = comparison.queries.clone(at::MemoryFormat::Contiguous);
-            side.rotate(comparison.queries.data_ptr(), columns.queries, n, width, side.turn_by(by, n));
-        }
-        return comparison;
-    }
-
-    void compare(int layer, Side& side) {
-        if (side.comparisons.empty()) return;
-        std::vector<std::vector<double>> errors;
-        std::vector<kernels::RowErrors> problems;
-        for (const auto& comparison : side.comparisons) {
-            const int64_t n = comparison.found.size(0);
-            const auto n_heads = static_cast<int>(comparison.found.size(1) / d());
-            problems.push_back({.dtype = model_.dtype(),
-                                .n_rows = n,
-                                .n_heads = n_heads,
-                                .head_dim = shape_.head_dim,
-                                .found = comparison.found.const_data_ptr(),
-                                .found_stride = comparison.found.stride(0),
-                                .expected = comparison.expected.const_data_ptr(),
-                                .expected_stride = comparison.expected.stride(0),
-                                .errors = errors.emplace_back(static_cast<size_t>(n * n_heads)).data()});
-        }
-        side.model->backend().row_errors(problems);
-        for (size_t i = 0; i < problems.size(); ++i) {
-            const auto& comparison = side.comparisons[i];
-            double* sums = options_.errors[comparison.sequence].data() + layer * shape_.n_heads + comparison.first_head;
-            const double* error = errors[i].data();
-            for (int64_t t = 0; t < problems[i].n_rows; ++t)
-                for (int h = 0; h < problems[i].n_heads; ++h) sums[h] += *error++;
-        }
     }
 
     /// Whether its policy looks at what each step attends to.
@@ -516,7 +334,7 @@ class Feed {
             if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
             if (sequences_[s].acting->decode_merging().every > 0)
                 attempt(layer, s, [&] {
-                    const Side& side = side_of(s);
+                    const FeedSide& side = side_of(s);
                     merge_decoded(*side.model, layer, at(side.qkv, first_row_[s], 0), *sequences_[s].acting,
                                   sequences_[s].run, sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
                 });
@@ -562,8 +380,8 @@ class Feed {
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
-    Side side_;   // the model's own device
-    Side apart_;  // the processor, for caches that are there while the model is elsewhere
+    FeedSide side_;   // the model's own device
+    FeedSide apart_;  // the processor, for caches that are there while the model is elsewhere
     bool any_apart_ = false;
     std::deque<Observed> observed_;
 };

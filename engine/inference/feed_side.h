@@ -1,0 +1,85 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/cache/run_cache.h"
+#include "engine/inference/decode.h"
+#include "engine/model/transformer.h"
+#include "kernels/backend.h"
+
+namespace kvscope::engine {
+
+/// A row of a sequence's cache: the columns of its head's queries, key and value.
+struct RowColumns {
+    int queries;  ///< query heads
+    int64_t query, key, value;
+};
+
+/// A device that caches lie on, and a layer of a feed as the sequences see it that have theirs there: what is attended
+/// to there, and compared.
+struct FeedSide {
+    /// What is attended to together, and what it is read from.
+    struct Work {
+        std::vector<kernels::RowCopy> appended;  ///< first of all
+        std::vector<kernels::DecodeRow> rows;
+        std::vector<kernels::PrefillAttention> blocks;
+        std::deque<std::vector<int64_t>> first_keys;
+        std::deque<at::Tensor> tensors;
+        std::deque<StoredEntries::Attended> stored;
+        std::deque<std::vector<char>> queries;
+        RunCache::Scratch scratch;
+    };
+
+    /// Of a row of a sequence's cache: what the reference's queries (n, heads d) find there.
+    struct Comparison {
+        size_t sequence = 0;
+        int first_head = 0;
+        at::Tensor expected, queries, found;
+    };
+
+    explicit FeedSide(const Transformer& on) : model(&on), shape(on.shape()) {}
+
+    const Transformer* model;
+    policies::ModelShape shape;
+    at::Tensor qkv, out;
+    at::Tensor plain;  ///< before rotation, for caches that renumber and for records
+    Work work;         ///< of the layer
+    std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations, turns;
+    std::vector<Comparison> comparisons;
+
+    /// The next layer.
+    void begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out);
+
+    /// The rotation of n tokens to `first` and the positions behind it.
+    const Transformer::Rotation& rotation_to(int64_t first, int64_t n);
+    /// What turns n rotated vectors on by as many positions.
+    const Transformer::Rotation& turn_by(int64_t by, int64_t n);
+    void rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const;
+
+    void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
+               bool continues = false) const;
+    /// Entries that are stored in parts, ahead of the plain ones.
+    /// @returns whether there are any, which the plain ones then continue
+    bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
+    void attend(Work& all) const;
+
+    /// The reference's queries for n tokens from its `token` on, turned to `position`, where the sequence has them.
+    Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence, int64_t token,
+                                 int64_t n, const RowColumns& columns, int64_t position);
+    /// Adds what the comparisons come to. @param errors of each sequence
+    void add_errors(int layer, std::span<OutputErrors> errors) const;
+
+ private:
+    int64_t d() const { return shape.head_dim; }
+    const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& to) const;
+};
+
+}  // namespace kvscope::engine
