@@ -9,6 +9,7 @@
 
 #include "analysis/run_style.h"
 #include "app/figures/output_file.h"
+#include "app/gui/engine/decoding_job.h"
 #include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
@@ -18,13 +19,12 @@
 #include "app/gui/engine/question_job.h"
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
+#include "app/gui/engine/run_outputs.h"
 #include "app/gui/engine/token_counter.h"
+#include "app/gui/engine/training_in_window.h"
 #include "app/gui/engine/unfinished_run.h"
-#include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
-#include "app/gui/session/whole_path.h"
 #include "app/program/engine/run_job.h"
-#include "app/program/engine/training_job.h"
 #include "app/program/paths.h"
 #include "engine/common/error.h"
 #include "engine/inference/conversation.h"
@@ -74,24 +74,6 @@ std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
     return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
 }
 
-/// A job's progress whose messages are also told elsewhere.
-class Telling final : public engine::Progress {
- public:
-    Telling(engine::Progress& shown, std::function<void(const std::string&)> tell)
-        : shown_(shown), tell_(std::move(tell)) {}
-    void begin(std::string_view phase, int64_t steps) override { shown_.begin(phase, steps); }
-    void advance(int64_t done) override { shown_.advance(done); }
-    void message(std::string_view text) override {
-        shown_.message(text);
-        tell_(std::string(text));
-    }
-    bool cancelled() const override { return shown_.cancelled(); }
-
- private:
-    engine::Progress& shown_;
-    std::function<void(const std::string&)> tell_;
-};
-
 class ThreadedSession final : public EngineSession {
  public:
     ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake,
@@ -116,24 +98,15 @@ class ThreadedSession final : public EngineSession {
 
     uint64_t run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
-        if (job.output.empty()) {
-            const fs::path begun = goes_on_at(request);
-            job.output = begun.empty() ? new_output([this](const fs::path& path) { return is_taken(path); }) : begun;
-            begun_ = Begun{request, job.output};
-        }
+        if (job.output.empty()) job.output = outputs_.place_for(request);
         return start_run(job, request.spectra);
     }
 
-    fs::path goes_on_at(const RunRequest& request) const override {
-        std::error_code error;
-        const bool is_begun = request.output.empty() && begun_ && begun_->request == request &&
-                              !is_taken(begun_->output) && fs::exists(begun_->output.string() + ".part", error);
-        return is_begun ? begun_->output : fs::path();
-    }
+    fs::path goes_on_at(const RunRequest& request) const override { return outputs_.goes_on_at(request); }
 
     uint64_t go_on(const fs::path& path) override {
         const fs::path output = path.extension() == ".part" ? fs::path(path).replace_extension() : path;
-        if (is_taken(output)) {
+        if (outputs_.is_taken(output)) {
             notice_(fmt::format("{} is being written already", output.filename().string()), false);
             return 0;
         }
@@ -173,7 +146,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void load_model(const fs::path& path) override {
-        begun_.reset();  // the next run may be another model's
+        outputs_.forget_begun();  // the next run may be another model's
         jobs_.enqueue(path.empty() ? "the default model" : path.filename().string(),
                       [this, path] { model_.choose(path.empty() ? program::default_model() : path); });
     }
@@ -230,23 +203,27 @@ class ThreadedSession final : public EngineSession {
     const std::vector<PartialAnswer>& partial_answers() const override { return partial_; }
 
     void train(const TrainingRequest& request) override {
-        begun_.reset();
-        training_ = {};
-        training_.output = request.output;
+        outputs_.forget_begun();
+        training_.begin(request);
         const auto path = status().model_path;
-        jobs_.enqueue(fmt::format("{}: training", request.output.filename().string()), [this, request, path] {
+        const std::string what = fmt::format("{}: training", request.output.filename().string());
+        jobs_.enqueue(what, [this, request, path, what] {
             try {
-                train_maps(request, path);
+                if (!request.force) figures::refuse_existing(request.output);
+                model_.choose(path.empty() ? program::default_model() : path);
+                const auto model = model_.get();
+                progress_.go_on(EngineStatus::State::running, what);
+                training_.run(*model, request, progress_, [this](auto act) { jobs_.post(std::move(act)); });
             } catch (const engine::Cancelled&) {
                 throw;
             } catch (const std::exception& error) {
-                jobs_.post([this, why = std::string(error.what())] { training_.error = why; });
+                jobs_.post([this, why = std::string(error.what())] { training_.fail(why); });
                 throw;
             }
         });
     }
 
-    const TrainingStatus& training() const override { return training_; }
+    const TrainingStatus& training() const override { return training_.status(); }
 
     void switch_cache(int run) override {
         if (running_) running_->switch_cache(run);
@@ -305,14 +282,16 @@ class ThreadedSession final : public EngineSession {
     }
 
     void decode(const std::vector<RunKey>& what_ifs) override {
-        std::map<std::pair<int, int>, std::vector<WhatIfRun>> by_prompt;
+        std::map<std::pair<int, int>, DecodingJob> by_prompt;
         for (const RunKey& run : what_ifs) {
             if (!session_.exists(run) || !session_.document(run)->is_what_if(run.run)) continue;
             const Document& document = *session_.document(run);
-            by_prompt[{run.document, run.prompt}].push_back(
-                {session_.at(run).run, run, RunCaches::name_of(document, run)});
+            DecodingJob& job = by_prompt[{run.document, run.prompt}];
+            job.prompt = run.prompt;
+            job.reader = document.reader();
+            job.what_ifs.push_back({session_.at(run).run, run, RunCaches::name_of(document, run)});
         }
-        for (const auto& [place, runs] : by_prompt) enqueue_decoding(place.first, place.second, runs);
+        for (const auto& [place, job] : by_prompt) enqueue_decoding(session_.document(place.first)->name(), job);
     }
 
     void update() override {
@@ -326,26 +305,7 @@ class ThreadedSession final : public EngineSession {
     }
 
  private:
-    struct WhatIfRun {
-        int run;  ///< of the reader
-        RunKey key;
-        std::string name;  ///< RunCaches::name_of
-    };
-    struct Begun {
-        RunRequest request;
-        fs::path output;
-    };
-
     // ---- the window's thread ---------------------------------------------------------------------------------------
-
-    /// Whether a job that waits, or is under way, writes there.
-    bool is_taken(const fs::path& path) const {
-        const fs::path whole = whole_path(path).lexically_normal();
-        return std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& output) {
-            const auto taken = output.lock();
-            return taken && *taken == whole;
-        });
-    }
 
     /// @param spectra unset: where they cost little @returns the job's number; 0: it was refused
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra) {
@@ -366,9 +326,7 @@ class ThreadedSession final : public EngineSession {
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
-        const auto output = std::make_shared<const fs::path>(whole_path(job.output).lexically_normal());
-        std::erase_if(outputs_, [](const auto& of_job) { return of_job.expired(); });
-        outputs_.push_back(output);
+        const auto output = outputs_.take(job.output);
         return jobs_.enqueue(what, [this, job, spectra, plans, run, what, output, find_model]() mutable {
             if (find_model) job.model = find_model();
             execute(job, spectra, plans, run, what);
@@ -385,7 +343,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     /// A what-if that was made as a run, unless its settings have changed since.
-    void take_decoded(const WhatIfRun& what_if, trace::RunRecord record) {
+    void take_decoded(const DecodingJob::WhatIf& what_if, trace::RunRecord record) {
         if (!session_.exists(what_if.key)) return;
         Document& of = *session_.document(what_if.key);
         if (RunCaches::name_of(of, what_if.key) != what_if.name) return;
@@ -429,12 +387,13 @@ class ThreadedSession final : public EngineSession {
             });
     }
 
-    void enqueue_decoding(int document, int prompt, const std::vector<WhatIfRun>& what_ifs) {
-        const Document& of = *session_.document(document);
-        const std::string what = fmt::format("{}: what-if", of.name());
-        jobs_.enqueue(what, [this, document, prompt, what_ifs, what, reader = of.reader(), places = known_models_()] {
+    void enqueue_decoding(const std::string& document, const DecodingJob& job) {
+        const std::string what = fmt::format("{}: what-if", document);
+        jobs_.enqueue(what, [this, job, what, places = known_models_()] {
             try {
-                decode(document, prompt, what_ifs, what, *reader, places);
+                model_.need(*job.reader, places);
+                progress_.go_on(EngineStatus::State::running, what);
+                gui::decode(job, *model_.get(), progress_, decoding_events());
             } catch (...) {
                 jobs_.post([this] { partial_.clear(); });
                 throw;
@@ -465,80 +424,20 @@ class ThreadedSession final : public EngineSession {
 
     // ---- the engine's thread ---------------------------------------------------------------------------------------
 
-    void decode(int document, int prompt, const std::vector<WhatIfRun>& what_ifs, const std::string& what,
-                const trace::Reader& reader, const std::vector<fs::path>& places) {
-        model_.need(reader, places);
-        const engine::Model& model = *model_.get();
-        progress_.go_on(EngineStatus::State::running, what);
-        std::vector<int> runs;
-        for (const auto& what_if : what_ifs) runs.push_back(what_if.run);
-        std::vector<std::vector<int32_t>> ids(runs.size());
-        const auto repeated =
-            engine::repeat_runs(model, reader, prompt, runs, true, progress_, [&](size_t i, int32_t id) {
-                ids[i].push_back(id);
-                jobs_.post([this, key = what_ifs[i].key, label = reader.run(prompt, runs[i]).label,
-                            text = model.answer_text(ids[i])] { set_partial(key, label, text); });
-            });
-        std::string failed;
-        for (size_t i = 0; i < runs.size(); ++i) {
-            if (!repeated[i].cache) {
-                const std::string& why = repeated[i].record.message;
-                failed += fmt::format("{}{}: {}", failed.empty() ? "" : "\n", what_ifs[i].name,
-                                      why.empty() ? "it failed at another question of its context" : why);
-                continue;
-            }
-            jobs_.post([this, document, prompt, what_if = what_ifs[i], record = repeated[i].record,
-                        cache = with_model(repeated[i].cache, model_.get())] {
-                caches_.keep(document, prompt, what_if.name, cache);
+    DecodingEvents decoding_events() {
+        DecodingEvents events;
+        events.on_text = [this](const auto& what_if, const std::string& label, const std::string& text) {
+            jobs_.post([this, key = what_if.key, label, text] { set_partial(key, label, text); });
+        };
+        events.on_decoded = [this](const auto& what_if, const engine::RepeatedRun& again) {
+            jobs_.post([this, what_if, record = again.record, cache = with_model(again.cache, model_.get())] {
+                caches_.keep(what_if.key.document, what_if.key.prompt, what_if.name, cache);
                 take_decoded(what_if, record);
                 partial_.clear();
             });
-        }
-        if (!failed.empty()) throw std::runtime_error(failed);
-    }
-
-    void train_maps(const TrainingRequest& request, const fs::path& path) {
-        if (!request.force) figures::refuse_existing(request.output);
-        model_.choose(path.empty() ? program::default_model() : path);
-        const auto model = model_.get();
-        progress_.go_on(EngineStatus::State::running, fmt::format("{}: training", request.output.filename().string()));
-        program::TrainingJob job;
-        job.texts = request.texts;
-        job.n_tokens = request.n_tokens;
-        job.options.ratio = request.ratio;
-        job.by_descent = request.by_descent;
-        job.descent.steps = request.steps;
-        job.tuning.steps = request.tune_steps;
-        if (request.tune_by_qk) job.tuning.loss = engine::EchoLoss::qk_kl;
-        job.force = request.force;
-        job.set_output(request.output);
-        Telling progress(progress_, [this](const std::string& text) {
-            jobs_.post([this, text] { training_.messages.push_back(text); });
-        });
-        program::TrainingEvents events;
-        events.on_step = [this](engine::EchoLoss loss, const engine::EchoStep& step) {
-            jobs_.post([this, loss, step] { add_step(std::string(engine::name_of(loss)), step.error); });
         };
-        events.on_stage = [this](engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-            std::vector<double> errors;
-            for (const auto& step : steps) errors.push_back(step.error);
-            jobs_.post([this, loss, errors] { set_stage(std::string(engine::name_of(loss)), errors); });
-        };
-        events.write = [&](const std::string& bytes) {
-            figures::write_whole_file(request.output, bytes, request.force);
-            jobs_.post([this] { training_.is_done = true; });
-        };
-        program::train(*model, job, progress, events);
+        return events;
     }
-
-    TrainingStatus::Stage& stage_of(const std::string& loss) {
-        ++training_.stamp;
-        for (auto& stage : training_.stages)
-            if (stage.loss == loss) return stage;
-        return training_.stages.emplace_back(TrainingStatus::Stage{loss, {}});
-    }
-    void add_step(const std::string& loss, double error) { stage_of(loss).errors.push_back(error); }
-    void set_stage(const std::string& loss, const std::vector<double>& errors) { stage_of(loss).errors = errors; }
 
     /// Whether a job is under way, for whoever outlasts this session.
     std::function<bool()> is_busy() const {
@@ -621,12 +520,11 @@ class ThreadedSession final : public EngineSession {
 
     // The window's thread alone.
     LoadedModel::Pointer model_for_counts_;
-    std::vector<std::weak_ptr<const fs::path>> outputs_;  ///< of runs that wait or are under way, which hold them
-    std::optional<Begun> begun_;                          ///< the last run into a file that was not named
+    RunOutputs outputs_;
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;
-    TrainingStatus training_;
+    TrainingInWindow training_;
     KeptPrefills prefills_;
     RunCaches caches_;
 

@@ -1,0 +1,42 @@
+#include "app/gui/engine/run_outputs.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "app/gui/session/run_form.h"
+#include "app/gui/session/whole_path.h"
+
+namespace kvscope::gui {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const fs::path> RunOutputs::take(const fs::path& path) {
+    const auto output = std::make_shared<const fs::path>(whole_path(path).lexically_normal());
+    std::erase_if(taken_, [](const auto& of_job) { return of_job.expired(); });
+    taken_.push_back(output);
+    return output;
+}
+
+bool RunOutputs::is_taken(const fs::path& path) const {
+    const fs::path whole = whole_path(path).lexically_normal();
+    return std::any_of(taken_.begin(), taken_.end(), [&](const auto& output) {
+        const auto taken = output.lock();
+        return taken && *taken == whole;
+    });
+}
+
+fs::path RunOutputs::place_for(const RunRequest& request) {
+    const fs::path begun = goes_on_at(request);
+    const fs::path output = begun.empty() ? new_output([this](const fs::path& path) { return is_taken(path); }) : begun;
+    begun_ = Begun{request, output};
+    return output;
+}
+
+fs::path RunOutputs::goes_on_at(const RunRequest& request) const {
+    std::error_code error;
+    const bool is_begun = request.output.empty() && begun_ && begun_->request == request && !is_taken(begun_->output) &&
+                          fs::exists(begun_->output.string() + ".part", error);
+    return is_begun ? begun_->output : fs::path();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/gui/session/engine_session.h"
+
+namespace kvscope::gui {
+
+/// The files that runs write to. The window's thread.
+class RunOutputs {
+ public:
+    /// A job has it as long as it holds what is returned.
+    std::shared_ptr<const std::filesystem::path> take(const std::filesystem::path& path);
+    /// Whether a job that waits, or is under way, writes there.
+    bool is_taken(const std::filesystem::path& path) const;
+
+    /// Of a request that names none: where it was begun, else a new one, which it goes on at from then on.
+    std::filesystem::path place_for(const RunRequest& request);
+    /// As EngineSession::goes_on_at.
+    std::filesystem::path goes_on_at(const RunRequest& request) const;
+    /// The next request begins anew.
+    void forget_begun() { begun_.reset(); }
+
+ private:
+    struct Begun {
+        RunRequest request;
+        std::filesystem::path output;
+    };
+
+    std::vector<std::weak_ptr<const std::filesystem::path>> taken_;
+    std::optional<Begun> begun_;  ///< the last run into a file that was not named
+};
+
+}  // namespace kvscope::gui
