@@ -19,24 +19,26 @@ struct Simd : SimdAvx512 {
     static void store_bf16(bf16* p, vec x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
     }
-    static void store_two(bf16* p, vec a, vec b) {
-        _mm512_storeu_si512(p, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
-    }
+    /// 32 numbers, as they are multiplied.
+    using pairs = __m512bh;
+    static pairs pairs_of(vec a, vec b) { return _mm512_cvtne2ps_pbh(b, a); }
+    static void store_pairs(bf16* p, pairs x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
 
-    // ---- weights of few bits: the numbers that they can be are rounded once, and then looked up
-    // ----------------------
+    // ---- weights of few bits: the numbers that they can be are rounded once, and then looked up --------------------
 
-    using indices = __m512i;  ///< 32 of them, 16 bits each, of which the lower five count
-    static vec count_from(float first) {
+    using indices = __m512i;  ///< 32 of them, 16 bits each, of which the lower four or five count
+    /// x times first, first + 1 …
+    template <int first>
+    static vec times_counted(vec x) {
         const vec counted =
             _mm512_setr_ps(0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f);
-        return _mm512_add_ps(counted, set1(first));
+        return _mm512_mul_ps(_mm512_add_ps(counted, set1(first)), x);
     }
     /// The lower halves of 16 bytes, then the upper ones, and what else is in the byte.
     static indices halves_of(const uint8_t* p) {
         const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-        const __m512i shifts = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(4), 1);
-        return _mm512_srlv_epi16(_mm512_cvtepu8_epi16(twice), shifts);
+        const __m512i words = _mm512_cvtepu8_epi16(twice);
+        return _mm512_mask_srli_epi16(words, 0xffff0000u, words, 4);
     }
     /// 32 bytes from a bit on.
     static indices bytes_of(const uint8_t* p, int shift) {
@@ -52,16 +54,17 @@ struct Simd : SimdAvx512 {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm256_test_epi8_mask(bytes, _mm256_set1_epi8(static_cast<char>(1 << bit)));
     }
-    /// Of 16 numbers, by the lower four bits.
-    static void look_up(bf16* p, indices x, vec numbers) {
-        const auto rounded = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(numbers));
-        const __m512i twice = _mm512_inserti64x4(_mm512_castsi256_si512(rounded), rounded, 1);
-        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(x, twice));
+    /// 32 numbers, rounded.
+    using table = __m512i;
+    static table table_of(vec low, vec high) { return reinterpret_cast<table>(_mm512_cvtne2ps_pbh(high, low)); }
+    /// Of 16 of them: the first ones or the last ones.
+    static pairs look_up(indices x, table numbers, bool last) {
+        const indices four = _mm512_and_si512(x, _mm512_set1_epi16(15));
+        return look_up(last ? _mm512_or_si512(four, _mm512_set1_epi16(16)) : four, numbers);
     }
-    /// Of 32.
-    static void look_up(bf16* p, indices x, vec low, vec high) {
-        const auto rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(x, rounded));
+    /// Of all.
+    static pairs look_up(indices x, table numbers) {
+        return reinterpret_cast<pairs>(_mm512_permutexvar_epi16(x, numbers));
     }
 };
 
@@ -142,6 +145,9 @@ struct PairFactors {
     }
     static operand load_packed(const elem* p) { return load<0>(p); }
     static void store_packed(elem* p, operand x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
+    static operand everywhere(const elem* p) { return PairProducts::broadcast(reinterpret_cast<const uint32_t*>(p)); }
+    static __m512 bits(operand x) { return reinterpret_cast<__m512>(x); }
+    static operand of_bits(__m512 x) { return reinterpret_cast<operand>(x); }
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
 
@@ -177,7 +183,7 @@ LevelKernels kernels() {
     LevelKernels all = avx512::kKernels;
     all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
     all.decode_segment = decode_segment;
-    all.linear_bf16 = linear_kernel<LinearBody<Simd, PairFactors>>();
+    all.linear_bf16 = linear_kernel<Simd, PairFactors>();
     all.decode_bf16 = WeightBlocksBody<Simd>::decode<bf16>;
     return all;
 }

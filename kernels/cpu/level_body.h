@@ -11,11 +11,6 @@
 
 namespace kvscope::kernels {
 
-template <class Linear>
-constexpr LinearKernel linear_kernel() {
-    return {Linear::packed_bytes, Linear::panel_bytes, Linear::decoded_bytes, Linear::pack_rows, Linear::multiply};
-}
-
 /// What a level computes that has no instruction for bf16: it is widened. Included behind the level's target pragma, as
 /// the bodies are, and a constant, so that no other machine runs code of this level before the level is chosen.
 template <class Simd>
@@ -37,8 +32,8 @@ constexpr LevelKernels kernels_of_level() {
         Stored::add_weighted,
         Neighbours::scratch_bytes,
         Neighbours::head,
-        linear_kernel<LinearBody<Simd, F32Factors<Simd>>>(),
-        linear_kernel<LinearBody<Simd, WidenedFactors<Simd>>>(),
+        linear_kernel<Simd, F32Factors<Simd>>(),
+        linear_kernel<Simd, WidenedFactors<Simd>>(),
         WeightBlocksBody<Simd>::template decode<float>,
         WeightBlocksBody<Simd>::template decode<bf16>,
     };

@@ -11,11 +11,12 @@
 namespace kvscope::kernels {
 namespace {
 
-// Up to here the weight is read where it lies: a copy in reading order costs more than it brings.
-constexpr int64_t rows_direct = 8, rows_direct_stored = 48;
+// Up to here the weight is read where it lies: to turn it round costs more than it brings.
+constexpr int64_t rows_direct = 26;
+static_assert(rows_direct <= kLinearDirectRows);
 // Rows of x are packed this many bytes at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
-// Rows that share a copy of the weights: enough to be worth it, few enough that they stay in the second-level cache
+// Rows that share the weights turned round: enough to be worth it, few enough that they stay in the second-level cache
 // from one panel of outputs to the next.
 constexpr int64_t rows_per_task = 192;
 // Below this many multiplications waking the other threads takes longer than the work.
@@ -23,70 +24,94 @@ constexpr int64_t worth_threads = 1 << 16;
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Some rows of the problem, few enough that their packed form is small.
-void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t first, int64_t n_rows) {
-    const int64_t x_stride = problem.x_stride ? problem.x_stride : problem.in;
-    const int64_t y_stride = problem.y_stride ? problem.y_stride : problem.out;
-    const size_t element = size_of(problem.dtype);
-    const WeightFormat format = problem.format.value_or(format_of(problem.dtype));
-    const bool is_stored = format != format_of(problem.dtype);
-    const size_t weight_bytes = row_bytes(format, problem.in);
-    const auto* x = static_cast<const char*>(problem.x) + static_cast<size_t>(first * x_stride) * element;
-    const auto* weight = static_cast<const char*>(problem.weight);
-    auto* y = static_cast<char*>(problem.y) + static_cast<size_t>(first * y_stride) * size_of(problem.y_dtype);
+/// Some rows of the problem, few enough that their packed form is small, and how they are shared out.
+struct Share {
+    const Linear& problem;
+    const LinearKernel& kernel;
+    int64_t first, n_rows;
+    WeightFormat format = problem.format.value_or(format_of(problem.dtype));
+    bool is_stored = format != format_of(problem.dtype);
+    bool by_panel = n_rows > rows_direct;
+    int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
+    LinearTiles tiles = in_tiles();
+    int64_t n_parts = (n_rows + rows_per_task - 1) / rows_per_task;  ///< of the tiles
+    int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
 
-    const int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
-    const bool packs = n_rows > (is_stored ? rows_direct_stored : rows_direct);
-    const int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
-    const int64_t n_parts = (n_rows + rows_per_task - 1) / rows_per_task;
-    const int64_t rows_of_part = (n_rows + n_parts - 1) / n_parts;
+    LinearTiles in_tiles() const {
+        const int64_t most = by_panel ? kernel.rows_by_panel : kernel.rows_direct;
+        return {n_rows, (n_rows + most - 1) / most};
+    }
+    /// Few rows are bound by memory, which streams what lies one after the other.
+    int64_t panels_together() const { return by_panel ? 1 : std::max(int64_t{1}, n_panels / (threads * 4)); }
+    int64_t first_tile(int64_t part) const { return tiles.n_tiles * part / n_parts; }
+    int64_t tiles_of_part() const { return (tiles.n_tiles + n_parts - 1) / n_parts; }
+};
 
-    const size_t row_bytes = kernel.packed_bytes(problem.in);
-    const size_t packed_bytes = aligned(static_cast<size_t>(n_rows) * row_bytes);
-    const size_t result_bytes = aligned(static_cast<size_t>(rows_of_part * kLinearPanel) * sizeof(float));
-    const size_t panel_bytes = packs ? aligned(kernel.panel_bytes(problem.in)) : 0;
-    const size_t decoded_bytes = is_stored ? aligned(kernel.decoded_bytes(problem.in)) : 0;
-    const size_t thread_bytes = (result_bytes + panel_bytes + decoded_bytes + 4095) / 4096 * 4096;
+/// Bytes of the scratch's parts: x packed, and of each thread the result, the panel and the weights decoded.
+struct Scratch {
+    size_t packed, result, panel, decoded;
+    explicit Scratch(const Share& share)
+        : packed(aligned(static_cast<size_t>(share.n_rows) * share.kernel.packed_bytes(share.problem.in))),
+          result(aligned(static_cast<size_t>(share.tiles_of_part() * kLinearTileResult) * sizeof(float))),
+          panel(share.by_panel ? aligned(share.kernel.panel_bytes(share.problem.in)) : 0),
+          decoded(share.is_stored ? aligned(share.kernel.decoded_bytes(share.problem.in)) : 0) {}
+    size_t of_thread() const { return (result + panel + decoded + 4095) / 4096 * 4096; }
+};
+
+void pack_tile(const Share& share, int64_t tile, char* packed) {
+    const Linear& problem = share.problem;
+    const int64_t row = share.tiles.begin(tile), stride = problem.x_stride ? problem.x_stride : problem.in;
+    const auto* x = static_cast<const char*>(problem.x) +
+                    static_cast<size_t>((share.first + row) * stride) * size_of(problem.dtype);
+    share.kernel.pack(x, stride, share.tiles.rows(tile), problem.in,
+                      packed + static_cast<size_t>(row) * share.kernel.packed_bytes(problem.in));
+}
+
+void multiply_panel(const Share& share, int64_t panel, int64_t part, const char* packed, char* own,
+                    const Scratch& scratch) {
+    const Linear& problem = share.problem;
+    const int64_t y_stride = problem.y_stride ? problem.y_stride : problem.out, output = panel * kLinearPanel;
+    const size_t weight_bytes = row_bytes(share.format, problem.in);
+    LinearTask task;
+    task.x = packed;
+    task.tiles = share.tiles;
+    task.first_tile = share.first_tile(part);
+    task.end_tile = share.first_tile(part + 1);
+    task.weight = static_cast<const char*>(problem.weight) + static_cast<size_t>(output) * weight_bytes;
+    task.row_bytes = weight_bytes;
+    task.format = share.format;
+    task.in = problem.in;
+    task.n_outputs = std::min(kLinearPanel, problem.out - output);
+    task.bias = problem.bias ? problem.bias + output : nullptr;
+    task.y =
+        static_cast<char*>(problem.y) + static_cast<size_t>(share.first * y_stride + output) * size_of(problem.y_dtype);
+    task.y_dtype = problem.y_dtype;
+    task.y_stride = y_stride;
+    task.result = reinterpret_cast<float*>(own);
+    task.panel = share.by_panel ? own + scratch.result : nullptr;
+    task.decoded = share.is_stored ? own + scratch.result + scratch.panel : nullptr;
+    share.kernel.multiply(task);
+}
+
+void multiply(const Share& share) {
+    const Scratch scratch(share);
     thread_local Workspace workspace;
-    auto* packed = static_cast<char*>(workspace.reserve(packed_bytes + thread_bytes * static_cast<size_t>(threads)));
-
-    // Few rows are bound by memory, which streams what lies one after the other.
-    const int64_t together = packs ? 1 : std::max(int64_t{1}, n_panels / (threads * 4));
-    constexpr int64_t rows_at_once = 16;
-    const bool shares_packing = n_rows > rows_at_once;
-    if (!shares_packing) kernel.pack_rows(x, x_stride, n_rows, problem.in, packed);
-#pragma omp parallel num_threads(threads)
+    auto* packed = static_cast<char*>(
+        workspace.reserve(scratch.packed + scratch.of_thread() * static_cast<size_t>(share.threads)));
+    constexpr int64_t few_tiles = 2;
+    const bool shares_packing = share.tiles.n_tiles > few_tiles;
+    for (int64_t tile = 0; !shares_packing && tile < share.tiles.n_tiles; ++tile) pack_tile(share, tile, packed);
+    const int64_t together = share.panels_together();
+#pragma omp parallel num_threads(share.threads)
     {
         if (shares_packing) {
 #pragma omp for schedule(static)
-            for (int64_t row = 0; row < n_rows; row += rows_at_once)
-                kernel.pack_rows(x + static_cast<size_t>(row * x_stride) * element, x_stride,
-                                 std::min(rows_at_once, n_rows - row), problem.in,
-                                 packed + static_cast<size_t>(row) * row_bytes);
+            for (int64_t tile = 0; tile < share.tiles.n_tiles; ++tile) pack_tile(share, tile, packed);
         }
-        char* own = packed + packed_bytes + thread_bytes * static_cast<size_t>(omp_get_thread_num());
+        char* own = packed + scratch.packed + scratch.of_thread() * static_cast<size_t>(omp_get_thread_num());
 #pragma omp for schedule(dynamic, together)
-        for (int64_t i = 0; i < n_panels * n_parts; ++i) {
-            const int64_t output = i % n_panels * kLinearPanel;
-            const int64_t row = i / n_panels * rows_of_part;
-            if (row >= n_rows) continue;
-            LinearTask task;
-            task.x = packed + static_cast<size_t>(row) * row_bytes;
-            task.n_rows = std::min(rows_of_part, n_rows - row);
-            task.weight = weight + static_cast<size_t>(output) * weight_bytes;
-            task.row_bytes = weight_bytes;
-            task.format = format;
-            task.decoded = is_stored ? own + result_bytes + panel_bytes : nullptr;
-            task.in = problem.in;
-            task.n_outputs = std::min(kLinearPanel, problem.out - output);
-            task.bias = problem.bias ? problem.bias + output : nullptr;
-            task.y = y + static_cast<size_t>(row * y_stride + output) * size_of(problem.y_dtype);
-            task.y_dtype = problem.y_dtype;
-            task.y_stride = y_stride;
-            task.result = reinterpret_cast<float*>(own);
-            task.packed_weight = packs ? own + result_bytes : nullptr;
-            kernel.multiply(task);
-        }
+        for (int64_t i = 0; i < share.n_panels * share.n_parts; ++i)
+            multiply_panel(share, i % share.n_panels, i / share.n_panels, packed, own, scratch);
     }
 }
 
@@ -106,7 +131,7 @@ void linear(const Linear& problem) {
     const auto fitting = static_cast<int64_t>(x_bytes / kernel.packed_bytes(problem.in));
     const int64_t together = std::max(rows_per_task, fitting);
     for (int64_t row = 0; row < problem.n_rows; row += together)
-        multiply_rows(problem, kernel, row, std::min(together, problem.n_rows - row));
+        multiply({problem, kernel, row, std::min(together, problem.n_rows - row)});
 }
 
 }  // namespace kvscope::kernels

@@ -11,8 +11,12 @@ struct SimdAvx2 {
     using vec = __m256;
     static constexpr int W = 8;
     static constexpr int tile_rows = 4;
-    static constexpr int linear_rows = 4;
-    static constexpr int linear_outputs = 3;
+    static constexpr int panel_rows = 4;
+    static constexpr int direct_rows = 4;
+    static constexpr int direct_outputs = 6;
+    static constexpr int direct_registers = 16;
+
+    static int lane_of_pass(int pass) { return pass; }
 
     static vec zero() { return _mm256_setzero_ps(); }
     static vec set1(float x) { return _mm256_set1_ps(x); }
@@ -44,17 +48,9 @@ struct SimdAvx2 {
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(first == 0 ? all : _mm_unpackhi_epi64(all, all)));
     }
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
-    static vec half_everywhere(const uint8_t* p) {
-        uint16_t bits;
-        __builtin_memcpy(&bits, p, sizeof bits);
-        return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(bits)));
-    }
-    static void halves_everywhere(const uint8_t* p, vec& a, vec& b) {
-        int bits;
-        __builtin_memcpy(&bits, p, sizeof bits);
-        const vec both = _mm256_cvtph_ps(_mm_set1_epi32(bits));
-        a = _mm256_moveldup_ps(both);
-        b = _mm256_movehdup_ps(both);
+    static void from_sixteen_halves(const uint16_t* p, float* out) {
+        for (int i = 0; i < 16; i += W)
+            store(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i))));
     }
     static vec rounded(vec x) {
         asm("" : "+x"(x));

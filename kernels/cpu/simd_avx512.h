@@ -11,8 +11,13 @@ struct SimdAvx512 {
     using vec = __m512;
     static constexpr int W = 16;
     static constexpr int tile_rows = 8;
-    static constexpr int linear_rows = 6;
-    static constexpr int linear_outputs = 4;
+    static constexpr int panel_rows = 8;
+    static constexpr int direct_rows = 13;
+    static constexpr int direct_outputs = 4;
+    static constexpr int direct_registers = 29;
+
+    /// Within four lanes the first and third belong together, then the second and fourth.
+    static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
 
     static vec zero() { return _mm512_setzero_ps(); }
     static vec set1(float x) { return _mm512_set1_ps(x); }
@@ -40,17 +45,8 @@ struct SimdAvx512 {
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(reinterpret_cast<__m128i>(x)));
     }
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
-    static vec half_everywhere(const uint8_t* p) {
-        uint16_t bits;
-        __builtin_memcpy(&bits, p, sizeof bits);
-        return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<short>(bits)));
-    }
-    static void halves_everywhere(const uint8_t* p, vec& a, vec& b) {
-        int bits;
-        __builtin_memcpy(&bits, p, sizeof bits);
-        const vec both = _mm512_cvtph_ps(_mm256_set1_epi32(bits));
-        a = _mm512_moveldup_ps(both);
-        b = _mm512_movehdup_ps(both);
+    static void from_sixteen_halves(const uint16_t* p, float* out) {
+        store(out, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
     }
     static vec rounded(vec x) {
         asm("" : "+v"(x));

@@ -11,9 +11,14 @@ struct SimdGeneric {
     typedef int ivec __attribute__((vector_size(16)));
     typedef float unaligned __attribute__((vector_size(16), aligned(4), may_alias));
     static constexpr int W = 4;
-    static constexpr int tile_rows = 4;       ///< rows of a register tile of three vectors each
-    static constexpr int linear_rows = 3;     ///< a tile of the linear product: rows of x
-    static constexpr int linear_outputs = 3;  ///< and of the weight
+    static constexpr int tile_rows = 4;          ///< rows of a register tile of three vectors each
+    static constexpr int panel_rows = 3;         ///< of x in a tile of LinearPanel, at most
+    static constexpr int direct_rows = 3;        ///< and in one of LinearDirect
+    static constexpr int direct_outputs = 6;     ///< and there of the weight
+    static constexpr int direct_registers = 16;  ///< for sums, weights, and a row of x there
+
+    /// The lane that LinearPanel sums in its pass number `pass`, so that its tree is that of fold and join_folded.
+    static int lane_of_pass(int pass) { return pass; }
 
     static vec zero() { return vec{}; }
     static vec set1(float x) { return vec{x, x, x, x}; }
@@ -36,11 +41,8 @@ struct SimdGeneric {
         return values;
     }
     static float from_half(uint16_t bits) { return to_float(half{bits}); }
-    /// Of one half, and of two that lie beside each other.
-    static vec half_everywhere(const uint8_t* p) { return set1(from_half(static_cast<uint16_t>(p[0] | p[1] << 8))); }
-    static void halves_everywhere(const uint8_t* p, vec& a, vec& b) {
-        a = half_everywhere(p);
-        b = half_everywhere(p + 2);
+    static void from_sixteen_halves(const uint16_t* p, float* out) {
+        for (int i = 0; i < 16; ++i) out[i] = from_half(p[i]);
     }
     /// x, rounded: a product that is added to something is not fused with it.
     static vec rounded(vec x) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/bf16.h"
 #include "kernels/weight_format.h"
@@ -30,46 +31,188 @@ struct WeightBlocksBody {
                 return widen<false>(reinterpret_cast<const uint16_t*>(from) + begin, count, out);
             case WeightFormat::f16:
                 return widen<true>(reinterpret_cast<const uint16_t*>(from) + begin, count, out);
+            default:
+                with_blocks(format, [&](auto of) { groups<decltype(of)>(from, begin, count, out); });
+        }
+    }
+
+    /// The same of four rows, count <= kTogether, to out and `stride` elements on; quicker where the level has pairs.
+    /// What lies `ahead` bytes on is called in from memory.
+    template <class T>
+    static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
+                       T* out, int64_t stride) {
+        if constexpr (sizeof(T) == sizeof(bf16) && kHasPairs) {
+            if (with_blocks(format, [&](auto of) { four_rows<decltype(of)>(rows, begin, count, ahead, out, stride); }))
+                return;
+        }
+        for (int r = 0; r < 4; ++r) decode(format, static_cast<const void*>(rows[r]), begin, count, out + r * stride);
+    }
+
+    /// Calls `call` with the format, whose numbers pairs_of knows.
+    /// @return false for formats without blocks
+    template <class Call>
+    static bool with_blocks(WeightFormat format, const Call& call) {
+        switch (format) {
+            case WeightFormat::f32:
+            case WeightFormat::bf16:
+            case WeightFormat::f16:
+                return false;
             case WeightFormat::q4_0:
-                return groups<q4_0>(from, begin, count, out);
+                call(q4_0{});
+                break;
             case WeightFormat::q4_1:
-                return groups<q4_1>(from, begin, count, out);
+                call(q4_1{});
+                break;
             case WeightFormat::q5_0:
-                return groups<q5_0>(from, begin, count, out);
+                call(q5_0{});
+                break;
             case WeightFormat::q5_1:
-                return groups<q5_1>(from, begin, count, out);
+                call(q5_1{});
+                break;
             case WeightFormat::q8_0:
-                return groups<q8_0>(from, begin, count, out);
+                call(q8_0{});
+                break;
             case WeightFormat::q2_k:
-                return groups<q2_k>(from, begin, count, out);
+                call(q2_k{});
+                break;
             case WeightFormat::q3_k:
-                return groups<q3_k>(from, begin, count, out);
+                call(q3_k{});
+                break;
             case WeightFormat::q4_k:
-                return groups<q4_k>(from, begin, count, out);
+                call(q4_k{});
+                break;
             case WeightFormat::q5_k:
-                return groups<q5_k>(from, begin, count, out);
+                call(q5_k{});
+                break;
             case WeightFormat::q6_k:
-                return groups<q6_k>(from, begin, count, out);
+                call(q6_k{});
+                break;
+        }
+        return true;
+    }
+
+    /// Whether the level has an operand of 32 bf16.
+    static constexpr bool kHasPairs = requires { typename Simd::pairs; };
+
+    /// Most weights of a row that are worked on together.
+    static constexpr int64_t kTogether = 2048;
+
+    /// What each 32 or 16 weights share, of up to kTogether of a row.
+    template <class F>
+    struct Scales {
+        static constexpr WeightBlock kBlock = block_of(F::format);
+        static constexpr int64_t kMost = (kTogether + kBlock.n) / (F::scales_sixteens ? 16 : 32);
+        static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< at the beginning of a block of 32
+        alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
+        alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
+
+        /// Of weights [begin, begin + count) of R rows, count <= kTogether.
+        template <int R>
+        static void read(const uint8_t* const (&rows)[R], int64_t begin, int64_t count, Scales (&scales)[R]) {
+            const int64_t n = (begin + count + kBlock.n - 1) / kBlock.n - begin / kBlock.n;
+            auto byte = static_cast<size_t>(begin / kBlock.n) * kBlock.bytes;
+            if constexpr (kBlock.n == kGroup) {
+                uint16_t halves[R][(kTogether / kGroup + 1) * kHalves + 15];
+                for (int64_t i = 0; i < n; ++i, byte += kBlock.bytes)
+#pragma GCC unroll 4
+                    for (int r = 0; r < R; ++r) copy_halves(rows[r] + byte, halves[r] + i * kHalves);
+                for (int r = 0; r < R; ++r)
+                    for (int64_t i = 0; i < n * kHalves; i += 16)
+                        Simd::from_sixteen_halves(halves[r] + i, scales[r].factors + i);
+            } else {
+                constexpr int64_t of_block = kBlock.n / (F::scales_sixteens ? 16 : 32);
+                for (int64_t i = 0; i < n * of_block; i += of_block, byte += kBlock.bytes)
+                    for (int r = 0; r < R; ++r)
+                        F::scales(rows[r] + byte, scales[r].factors + i, scales[r].offsets + (F::has_offset ? i : 0));
+            }
+        }
+        static void copy_halves(const uint8_t* from, uint16_t* to) {
+            std::conditional_t<kHalves == 1, uint16_t, uint32_t> bits;
+            std::memcpy(&bits, from, sizeof bits);
+            asm("" : "+r"(bits));  // in vectors, copied piece by piece, it would take the units that decode
+            std::memcpy(to, &bits, sizeof bits);
+        }
+        /// Of the group number `at`, counted from the beginning of begin's block on; of its first or last half.
+        vec factor(int64_t at, bool last = false) const {
+            const int64_t i = F::scales_sixteens ? 2 * at + last : at;
+            return Simd::set1(factors[kBlock.n == kGroup ? i * kHalves : i]);
+        }
+        vec offset(int64_t at, bool last = false) const {
+            const int64_t i = F::scales_sixteens ? 2 * at + last : at;
+            return Simd::set1(kBlock.n == kGroup ? factors[i * kHalves + 1] : offsets[i]);
+        }
+    };
+
+    /// 32 weights of a row, and what they share.
+    template <class F>
+    struct Group {
+        const uint8_t* block;
+        int part;  ///< of the block
+        const Scales<F>* scales;
+        int64_t at;  ///< see Scales::factor
+    };
+
+    /// Weights [begin, begin + count) of R rows, count <= kTogether, and what they share. To be read some work before
+    /// over_groups: what was just written in small parts cannot yet be read as a vector.
+    template <class F, int R>
+    struct Stretch {
+        static constexpr WeightBlock kBlock = block_of(F::format);
+        const uint8_t* rows[R];
+        int64_t begin, count;
+        Scales<F> scales[R];
+
+        void read(const uint8_t* const (&of)[R], int64_t from, int64_t n) {
+            for (int r = 0; r < R; ++r) rows[r] = of[r];
+            begin = from;
+            count = n;
+            Scales<F>::read(rows, begin, count, scales);
+        }
+
+        /// Calls `call` with 0, 32 ... below count, and the numbers of the R times 32 weights there. Those `ahead`
+        /// bytes on are called in.
+        template <class Call>
+        [[gnu::always_inline]] inline void over_groups(size_t ahead, const Call& call) const {
+            int64_t group = begin % kBlock.n / kGroup;
+            int part = static_cast<int>(group);
+            auto byte = static_cast<size_t>(begin / kBlock.n) * kBlock.bytes;
+            for (int64_t i = 0; i < count; i += kGroup, ++group) {
+                Group<F> groups[R];
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r) {
+                    groups[r] = {rows[r] + byte, part, &scales[r], group};
+                    __builtin_prefetch(rows[r] + byte + ahead + (kBlock.n > kGroup ? part * 64 : 0));
+                }
+                typename Simd::pairs pairs[R];
+                numbers_of(groups, pairs);
+                call(i, pairs);
+                if (kBlock.n == kGroup || ++part == kBlock.n / kGroup) {
+                    part = 0;
+                    byte += kBlock.bytes;
+                }
+            }
+        }
+    };
+
+    /// The numbers of R groups.
+    template <class F, int R, class Pairs>
+    [[gnu::always_inline]] static inline void numbers_of(const Group<F> (&groups)[R], Pairs (&pairs)[R]) {
+        if constexpr (F::n_numbers == 16) {
+#pragma GCC unroll 4
+            for (int r = 0; r < R; r += 2) {
+                const int other = r + 1 < R ? r + 1 : r;
+                const auto table = Simd::table_of(numbers<F::lowest>(groups[r]), numbers<F::lowest>(groups[other]));
+                for (int i = r; i <= other; ++i)
+                    pairs[i] = Simd::look_up(F::template indices<Simd>(groups[i].block, groups[i].part), table, i != r);
+            }
+        } else {
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) pairs[r] = numbers_of_one(groups[r]);
         }
     }
 
  private:
     typedef uint8_t bytes __attribute__((vector_size(16)));
     typedef uint16_t words __attribute__((vector_size(16)));
-
-    /// Of a block of many: a factor, and a number to add, for each 32 weights, or for each 16.
-    struct Scales {
-        alignas(64) float factors[16];
-        alignas(64) float offsets[16];
-        vec factor(int i) const { return Simd::set1(factors[i]); }
-        vec offset(int i) const { return Simd::set1(offsets[i]); }
-    };
-    /// Of a block of 32 weights.
-    struct Scale {
-        vec of_all, added;
-        vec factor(int) const { return of_all; }
-        vec offset(int) const { return added; }
-    };
 
     static float half_at(const uint8_t* p) {
         uint16_t bits;
@@ -97,7 +240,8 @@ struct WeightBlocksBody {
     }
 
     // ---- the formats -----------------------------------------------------------------------------------------------
-    // `scales` takes those of the block at p, `read` the integers of its 32 weights number `part`, two's complement.
+    // `scales` leaves those of the block at p, `read` the integers of its 32 weights number `part`, two's complement.
+    // Blocks of 32 begin with a half, the factor, and those with an offset have that behind it.
 
     /// The lower halves of 16 bytes, then the upper ones.
     [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, bytes (&q)[2]) {
@@ -137,16 +281,13 @@ struct WeightBlocksBody {
         static auto indices(const uint8_t* p, int) {
             return S::halves_of(p + 2);
         }
-        static void scales(const uint8_t* p, Scale& scale) { scale.of_all = Simd::half_everywhere(p); }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
             nibbles(p + 2, q);
             lower(8, q);
         }
     };
     template <WeightFormat which, int n>
-    struct WithMinimum : Format<which, true, false, 0, n> {
-        static void scales(const uint8_t* p, Scale& scale) { Simd::halves_everywhere(p, scale.of_all, scale.added); }
-    };
+    using WithMinimum = Format<which, true, false, 0, n>;
     struct q4_1 : WithMinimum<WeightFormat::q4_1, 16> {
         template <class S>
         static auto indices(const uint8_t* p, int) {
@@ -159,7 +300,6 @@ struct WeightBlocksBody {
         static auto indices(const uint8_t* p, int) {
             return S::with_fifth(S::halves_of(p + 6), four_at(p + 2));
         }
-        static void scales(const uint8_t* p, Scale& scale) { scale.of_all = Simd::half_everywhere(p); }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
             fives(p + 6, p + 2, q);
             lower(16, q);
@@ -173,16 +313,15 @@ struct WeightBlocksBody {
         static void read(const uint8_t* p, int, bytes (&q)[2]) { fives(p + 8, p + 4, q); }
     };
     struct q8_0 : Format<WeightFormat::q8_0, false, false> {
-        static void scales(const uint8_t* p, Scale& scale) { scale.of_all = Simd::half_everywhere(p); }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
             q[0] = load(p + 2);
             q[1] = load(p + 18);
         }
     };
     struct q2_k : Format<WeightFormat::q2_k, true, true> {
-        static void scales(const uint8_t* p, Scales& all) {
-            multiplied(load(p) & 15, half_at(p + 80), all.factors);
-            multiplied(bits_of(load(p), 4, 15), -half_at(p + 82), all.offsets);
+        static void scales(const uint8_t* p, float* factors, float* offsets) {
+            multiplied(load(p) & 15, half_at(p + 80), factors);
+            multiplied(bits_of(load(p), 4, 15), -half_at(p + 82), offsets);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
@@ -191,13 +330,13 @@ struct WeightBlocksBody {
     };
     struct q3_k : Format<WeightFormat::q3_k, false, true> {
         /// Of 16 scales of 6 bits the lower four are in 8 bytes, the upper two in 4.
-        static void scales(const uint8_t* p, Scales& all) {
+        static void scales(const uint8_t* p, float* factors, float*) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 96), b = four_at(p + 100), high = four_at(p + 104);
             const fours low = {a & 0x0f0f0f0f, b & 0x0f0f0f0f, a >> 4 & 0x0f0f0f0f, b >> 4 & 0x0f0f0f0f};
             const fours upper = {high & 0x03030303, high >> 2 & 0x03030303, high >> 4 & 0x03030303,
                                  high >> 6 & 0x03030303};
-            multiplied((bytes)(low | upper << 4) - 32, half_at(p + 108), all.factors);
+            multiplied((bytes)(low | upper << 4) - 32, half_at(p + 108), factors);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
@@ -210,15 +349,15 @@ struct WeightBlocksBody {
     struct WithSixBits : Format<which, true, false, 0, n> {
         /// 8 scales and 8 minima of 6 bits in 12 bytes: the upper bits of the first four of each hold those of the
         /// others.
-        static void scales(const uint8_t* p, Scales& all) {
+        static void scales(const uint8_t* p, float* factors, float* offsets) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied((bytes)numbers, half_at(p), all.factors);
+            multiplied((bytes)numbers, half_at(p), factors);  // the next block's overwrite the minima among them
             multiplied((bytes)numbers, -half_at(p + 2), minima);
-            std::memcpy(all.offsets, minima + 8, 8 * sizeof(float));
+            std::memcpy(offsets, minima + 8, 8 * sizeof(float));
         }
     };
     struct q4_k : WithSixBits<WeightFormat::q4_k, 16> {
@@ -243,7 +382,9 @@ struct WeightBlocksBody {
         }
     };
     struct q6_k : Format<WeightFormat::q6_k, false, true> {
-        static void scales(const uint8_t* p, Scales& all) { multiplied(load(p + 192), half_at(p + 208), all.factors); }
+        static void scales(const uint8_t* p, float* factors, float*) {
+            multiplied(load(p + 192), half_at(p + 208), factors);
+        }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             const int within = part % 4;
             const uint8_t* low = p + part / 4 * 64 + within % 2 * 32;
@@ -259,88 +400,75 @@ struct WeightBlocksBody {
 
     static void store(float* to, vec x) { Simd::store(to, x); }
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
-    template <class T>
-    static void store_two(T* to, vec a, vec b) {
-        if constexpr (sizeof(T) == sizeof(bf16) && requires { Simd::store_two(to, a, b); }) {
-            Simd::store_two(to, a, b);
-        } else {
-            store(to, a);
-            store(to + Simd::W, b);
-        }
+    /// W of the numbers that a group's weights can be.
+    template <int first, class F>
+    [[gnu::always_inline]] static inline vec numbers(const Group<F>& group) {
+        const vec x = Simd::template times_counted<first>(group.scales->factor(group.at));
+        return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
+    }
+
+    /// W of a group's weights, whose integers are q, from `first` on.
+    template <class F>
+    [[gnu::always_inline]] static inline vec scaled(const bytes (&q)[2], int first, const Group<F>& group) {
+        const vec x =
+            Simd::mul(Simd::from_bytes(q[first / 16], first % 16), group.scales->factor(group.at, first >= 16));
+        return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at, first >= 16)) : x;
     }
 
     template <class F>
-    [[gnu::always_inline]] static inline vec numbers(float first, vec factor, vec offset) {
-        const vec x = Simd::mul(Simd::count_from(first), factor);
-        return F::has_offset ? Simd::add(Simd::rounded(x), offset) : x;
+    [[gnu::always_inline]] static inline auto numbers_of_one(const Group<F>& group) {
+        if constexpr (F::n_numbers == 32) {
+            const auto table = Simd::table_of(numbers<F::lowest>(group), numbers<F::lowest + 16>(group));
+            return Simd::look_up(F::template indices<Simd>(group.block, group.part), table);
+        } else {
+            bytes q[2];
+            F::read(group.block, group.part, q);
+            return Simd::pairs_of(scaled(q, 0, group), scaled(q, 16, group));
+        }
     }
 
-    template <class F, class Scaled, class T>
-    [[gnu::always_inline]] static inline void group(const uint8_t* p, int part, const Scaled& scales, T* out) {
-        if constexpr (sizeof(T) == sizeof(bf16) && requires { Simd::halves_of(p); } && F::lowest <= 0) {
-            constexpr float first = F::lowest;
-            const vec factor = scales.factor(part), offset = F::has_offset ? scales.offset(part) : Simd::zero();
-            const auto at = F::template indices<Simd>(p, part);
-            if constexpr (F::n_numbers == 16)
-                Simd::look_up(out, at, numbers<F>(first, factor, offset));
-            else
-                Simd::look_up(out, at, numbers<F>(first, factor, offset), numbers<F>(first + 16, factor, offset));
-            return;
-        }
-        bytes q[2];
-        F::read(p, part, q);
+    template <class F, class T>
+    [[gnu::always_inline]] static inline void decode_group(const Group<F>& group, T* out) {
+        if constexpr (sizeof(T) == sizeof(bf16) && kHasPairs) {
+            const Group<F> one[1] = {group};
+            typename Simd::pairs pairs[1];
+            numbers_of(one, pairs);
+            Simd::store_pairs(out, pairs[0]);
+        } else {
+            bytes q[2];
+            F::read(group.block, group.part, q);
 #pragma GCC unroll 8
-        for (int i = 0; i < kGroup; i += 2 * Simd::W) {
-            vec x[2];
-            for (int k = 0; k < 2; ++k) {
-                const int first = i + k * Simd::W, at = F::scales_sixteens ? 2 * part + first / 16 : part;
-                x[k] = Simd::mul(Simd::from_bytes(q[first / 16], first % 16), scales.factor(at));
-                if constexpr (F::has_offset) x[k] = Simd::add(Simd::rounded(x[k]), scales.offset(at));
-            }
-            store_two(out + i, x[0], x[1]);
+            for (int i = 0; i < kGroup; i += Simd::W) store(out + i, scaled(q, i, group));
         }
     }
 
     template <class F, class T>
     static void groups(const uint8_t* row, int64_t begin, int64_t count, T* out) {
-        if constexpr (block_of(F::format).n == kGroup)
-            small_blocks<F>(row, begin, count, out);
-        else
-            large_blocks<F>(row, begin, count, out);
-    }
-
-    template <class F, class T>
-    static void small_blocks(const uint8_t* row, int64_t begin, int64_t count, T* out) {
-        constexpr size_t bytes_of_block = block_of(F::format).bytes;
-        const uint8_t* p = row + static_cast<size_t>(begin / kGroup) * bytes_of_block;
-        for (int64_t i = 0; i < count; i += kGroup, p += bytes_of_block) {
-            __builtin_prefetch(p + kAhead);
-            Scale scale;
-            F::scales(p, scale);
-            group<F>(p, 0, scale, out + i);
-        }
-    }
-
-    template <class F, class T>
-    static void large_blocks(const uint8_t* row, int64_t begin, int64_t count, T* out) {
         constexpr WeightBlock block = block_of(F::format);
-        const int64_t end = begin + count;
-        for (int64_t at = begin; at < end;) {
-            const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
-            const int64_t of_next = at / block.n * block.n + block.n, until = of_next < end ? of_next : end;
-            for (size_t line = 0; line < block.bytes; line += 64) __builtin_prefetch(p + kAhead + line);
-            Scales scales;
-            F::scales(p, scales);
-            if (until - at == block.n) {  // the usual case, whose shifts are constants
-#pragma GCC unroll 8
-                for (int part = 0; part < block.n / kGroup; ++part) group<F>(p, part, scales, out + part * kGroup);
-            } else {
-                for (int64_t i = at; i < until; i += kGroup)
-                    group<F>(p, static_cast<int>(i % block.n / kGroup), scales, out + (i - at));
+        for (int64_t end = begin + count; begin < end;) {
+            const int64_t together = end - begin < kTogether ? end - begin : kTogether;
+            const uint8_t* const rows[1] = {row};
+            Scales<F> scales[1];
+            Scales<F>::read(rows, begin, together, scales);
+            const int64_t first = begin / block.n * block.n;  // of the weights that there are scales of
+            for (int64_t i = begin; i < begin + together; i += kGroup, out += kGroup) {
+                const uint8_t* p = row + static_cast<size_t>(i / block.n) * block.bytes;
+                __builtin_prefetch(p + kAhead + (block.n > kGroup ? i % block.n / kGroup * 64 : 0));
+                decode_group<F>({p, static_cast<int>(i % block.n / kGroup), scales, (i - first) / kGroup}, out);
             }
-            out += until - at;
-            at = until;
+            begin += together;
         }
+    }
+
+    template <class F>
+    static void four_rows(const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead, bf16* out,
+                          int64_t stride) {
+        Stretch<F, 4> stretch;
+        stretch.read(rows, begin, count);
+        stretch.over_groups(ahead, [&](int64_t i, auto& pairs) {
+#pragma GCC unroll 4
+            for (int r = 0; r < 4; ++r) Simd::store_pairs(out + r * stride + i, pairs[r]);
+        });
     }
 
     static void convert(const float* from, int64_t count, float* out) {

@@ -1,0 +1,128 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cstdint>
+
+#include "kernels/cpu/linear_stored_body.h"
+#include "kernels/cpu/linear_tile_body.h"
+#include "kernels/cpu/weight_blocks_body.h"
+
+namespace kvscope::kernels {
+
+/// Few rows: the weights are read where they lie.
+template <class Simd, class Factors>
+struct LinearDirect {
+    using Tile = LinearTile<Simd, Factors>;
+    using Layout = LinearLayout<Simd, Factors>;
+    using Blocks = WeightBlocksBody<Simd>;
+    using T = typename Factors::T;
+    using elem = typename Factors::elem;
+    /// Whether stored weights become operands without a copy.
+    static constexpr bool kReadsStored = Factors::kPart == 32 && Blocks::kHasPairs;
+    static constexpr int64_t kPieceBytes = 16384;  ///< of x, and one step of 256 elements more
+
+    static size_t decoded_bytes(int64_t in) {
+        return static_cast<size_t>(Tile::kStretch * Layout::block_elements(in)) * sizeof(T);
+    }
+
+    static void multiply(const LinearTask& task) {
+        const int64_t block = Layout::block_elements(task.in);
+        for (int64_t begin = 0; begin < task.in; begin += block) {
+            const int64_t count = task.in - begin < block ? task.in - begin : block;
+            if (!multiply_stored(task, begin, count)) multiply_numbers(task, begin, count);
+        }
+        Tile::write_results(task);
+    }
+
+ private:
+    static bool multiply_stored(const LinearTask& task, int64_t begin, int64_t count) {
+        if constexpr (kReadsStored)
+            return task.decoded != nullptr && LinearStored<Simd, Factors>::multiply(task, begin, count);
+        else
+            return false;
+    }
+
+    /// A piece's x and weights stay in the first-level cache; the sums of a stretch of outputs wait for the next one.
+    static void multiply_numbers(const LinearTask& task, int64_t begin, int64_t count) {
+        const int64_t rows = task.tiles.begin(task.end_tile) - task.tiles.begin(task.first_tile);
+        const int64_t length = kPieceBytes / (rows * static_cast<int64_t>(sizeof(elem))) / 256 * 256 + 256;
+        for (int64_t stretch = 0; stretch < task.n_outputs; stretch += Tile::kStretch) {
+            alignas(64) float waiting[Tile::kStretch * kLinearDirectRows * Simd::W];
+            Piece piece;
+            piece.output = stretch;
+            piece.end = stretch + Tile::kStretch < task.n_outputs ? stretch + Tile::kStretch : task.n_outputs;
+            piece.waiting = waiting;
+            piece.adds = begin != 0;
+            for (int64_t done = 0; done < count; done += piece.count) {
+                piece.begin = begin + done;
+                piece.count = count - done < length ? count - done : length;
+                piece.first = done == 0;
+                piece.last = done + piece.count == count;
+                multiply_piece(task, piece);
+            }
+        }
+    }
+
+    struct Piece {
+        int64_t output, end;   ///< of the stretch
+        int64_t begin, count;  ///< elements of `in`
+        float* waiting;        ///< (outputs, rows, W) sums
+        bool first, last;      ///< of the block of `in`
+        bool adds;             ///< to the results of blocks before
+    };
+
+    static void multiply_piece(const LinearTask& task, const Piece& piece) {
+        const bool is_stored = task.decoded != nullptr;
+        const T* weights =
+            is_stored ? decode(task, piece) : static_cast<const T*>(task.weight) + piece.output * task.in + piece.begin;
+        const int64_t stride = is_stored ? Layout::block_elements(task.in) : task.in;
+        float* waiting = piece.waiting;
+        for (int64_t tile = task.first_tile; tile < task.end_tile; ++tile) {
+            Layout::template with_count<Tile::kRows>(task.tiles.rows(tile), [&](auto m) {
+                multiply_tile<decltype(m)::value>(task, piece, tile, weights, stride, waiting);
+            });
+            waiting += task.tiles.rows(tile) * Tile::kStretch * Simd::W;
+        }
+    }
+
+    /// A piece's weights as numbers, a block's elements apart.
+    static const T* decode(const LinearTask& task, const Piece& piece) {
+        T* decoded = static_cast<T*>(task.decoded);
+        const int64_t stride = Layout::block_elements(task.in);
+        for (int64_t o = piece.output; o < piece.end; o += 4) {
+            const uint8_t* rows[4];
+            Tile::rows_from(static_cast<const uint8_t*>(task.weight), static_cast<int64_t>(task.row_bytes), o,
+                            piece.end, rows);
+            Blocks::decode(task.format, rows, piece.begin, piece.count, Tile::kStretch * task.row_bytes,
+                           decoded + (o - piece.output) * stride, stride);
+        }
+        return decoded;
+    }
+
+    template <int M>
+    static void multiply_tile(const LinearTask& task, const Piece& piece, int64_t tile, const T* weights,
+                              int64_t stride, float* waiting) {
+        constexpr int R = Tile::template outputs_beside<M>();
+        const size_t ahead = task.decoded != nullptr ? 0 : Tile::template bytes_ahead<R>(task.row_bytes);
+        const elem* x =
+            static_cast<const elem*>(task.x) + task.tiles.begin(tile) * Layout::packed_elems(task.in) + piece.begin * M;
+        float* result = Tile::result_of(task, tile);
+        for (int64_t o = piece.output; o < piece.end; o += R, waiting += M * R * Simd::W) {
+            const T* rows[R];
+            Tile::rows_from(weights, stride, o - piece.output, piece.end - piece.output, rows);
+            typename Simd::vec sums[M * R];
+#pragma GCC unroll 32
+            for (int i = 0; i < M * R; ++i) sums[i] = piece.first ? Simd::zero() : Simd::load(waiting + i * Simd::W);
+            Tile::template add<M, R>(x, rows, piece.count, ahead, sums);
+            if (piece.last) {
+                Tile::template leave<M, R>(sums, !piece.adds, result + o * Tile::apart(M));
+                continue;
+            }
+#pragma GCC unroll 32
+            for (int i = 0; i < M * R; ++i) Simd::store(waiting + i * Simd::W, sums[i]);
+        }
+    }
+};
+
+}  // namespace kvscope::kernels

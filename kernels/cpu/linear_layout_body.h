@@ -1,0 +1,120 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cstdint>
+
+#include "kernels/bf16.h"
+
+namespace kvscope::kernels {
+
+/// How f32 is multiplied: W elements at a time.
+template <class Simd>
+struct F32Factors {
+    using T = float;     ///< as in the arrays
+    using elem = float;  ///< as packed
+    using vec = typename Simd::vec;
+    using operand = vec;
+    static constexpr int kStep = Simd::W;  ///< elements of `in` that one step covers
+    static constexpr int kParts = 1;       ///< operands in which it does
+    static constexpr int kPart = kStep;    ///< elems of an operand
+    template <int part>
+    static operand load(const T* p) {
+        return Simd::load(p);
+    }
+    static operand load_packed(const elem* p) { return Simd::load(p); }
+    static void store_packed(elem* p, operand x) { Simd::store(p, x); }
+    /// What one lane of an operand has, at p, in each lane.
+    static operand everywhere(const elem* p) { return Simd::set1(*p); }
+    static vec bits(operand x) { return x; }
+    static operand of_bits(vec x) { return x; }
+    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+};
+
+/// bf16 widened to f32: of 2 W elements first the even ones, then the odd ones, which takes one operation each.
+template <class Simd>
+struct WidenedFactors {
+    using T = bf16;
+    using elem = float;
+    using vec = typename Simd::vec;
+    using operand = vec;
+    static constexpr int kStep = 2 * Simd::W;
+    static constexpr int kParts = 2;
+    static constexpr int kPart = Simd::W;
+    template <int part>
+    static operand load(const T* p) {
+        vec even, odd;
+        Simd::load_bf16_halves(p, even, odd);
+        return part == 0 ? even : odd;
+    }
+    static operand load_packed(const elem* p) { return Simd::load(p); }
+    static void store_packed(elem* p, operand x) { Simd::store(p, x); }
+    static operand everywhere(const elem* p) { return Simd::set1(*p); }
+    static vec bits(operand x) { return x; }
+    static operand of_bits(vec x) { return x; }
+    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+};
+
+/// The order in which a product's numbers are multiplied and lie in memory, the same for few rows and for many.
+template <class Simd, class Factors>
+struct LinearLayout {
+    using T = typename Factors::T;
+    using elem = typename Factors::elem;
+    static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
+    static_assert(kParts * kPart == kStep);  // an elem is one of `in`
+    /// Elements of `in` of a block at most.
+    static constexpr int64_t kBlock = 4096 / sizeof(elem);
+
+    static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
+    /// Elems of a row of x: whole steps, zeros beyond `in`.
+    static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
+
+    /// Blocks as equal as whole steps, and the 32 weights that stored formats hold together, allow.
+    static int64_t block_elements(int64_t in) {
+        constexpr int64_t together = kStep > 32 ? kStep : 32;
+        const int64_t n_blocks = (in + kBlock - 1) / kBlock;
+        return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;
+    }
+
+    /// A step's elements [0, count) and zeros.
+    struct Rest {
+        T data[kStep] = {};
+        Rest(const T* from, int64_t count) {
+            for (int64_t i = 0; i < count; ++i) data[i] = from[i];
+        }
+    };
+
+    /// Rows of x of one tile, operand by operand side by side: (steps, parts, n_rows, kPart).
+    static void pack(const void* x, int64_t stride, int64_t n_rows, int64_t in, void* packed) {
+        const int64_t beside = n_rows * kPart;
+        for (int64_t row = 0; row < n_rows; ++row) {
+            const T* from = static_cast<const T*>(x) + row * stride;
+            elem* to = static_cast<elem*>(packed) + row * kPart;
+            int64_t i = 0;
+            for (; i + kStep <= in; i += kStep, to += kParts * beside) pack_step<0>(from + i, to, beside);
+            if (i < in) pack_step<0>(Rest(from + i, in - i).data, to, beside);
+        }
+    }
+
+    /// Calls `call` with the constant that equals `count`, 1 ... most.
+    template <int n>
+    struct Count {
+        static constexpr int value = n;
+    };
+    template <int most, class Call>
+    static void with_count(int64_t count, const Call& call) {
+        if (count == most)
+            call(Count<most>{});
+        else if constexpr (most > 1)
+            with_count<most - 1>(count, call);
+    }
+
+ private:
+    template <int part>
+    static void pack_step(const T* from, elem* to, int64_t beside) {
+        Factors::store_packed(to + part * beside, Factors::template load<part>(from));
+        if constexpr (part + 1 < kParts) pack_step<part + 1>(from, to, beside);
+    }
+};
+
+}  // namespace kvscope::kernels

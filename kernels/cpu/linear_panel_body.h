@@ -1,0 +1,158 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cstdint>
+
+#include "kernels/cpu/linear_layout_body.h"
+#include "kernels/cpu/linear_output_body.h"
+#include "kernels/cpu/linear_task.h"
+#include "kernels/cpu/weight_blocks_body.h"
+
+namespace kvscope::kernels {
+
+/// Many rows: the weights are turned round, so that a vector holds W outputs and no sum has to be added up across its
+/// lanes. What is a lane in LinearDirect is a pass here: the pass numbered l adds up x . w over the elements that lane
+/// l has of each operand, and the passes' sums are added in the tree in which LinearDirect adds lanes. So both come to
+/// the same sums.
+template <class Simd, class Factors>
+struct LinearPanel {
+    using Layout = LinearLayout<Simd, Factors>;
+    using Blocks = WeightBlocksBody<Simd>;
+    using vec = typename Simd::vec;
+    using T = typename Factors::T;
+    using elem = typename Factors::elem;
+    using operand = typename Factors::operand;
+    static constexpr int W = Simd::W;
+    static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
+    static constexpr int kUnit = kPart / W;  ///< elems of a lane
+    static constexpr int kRows = Simd::panel_rows;
+    static constexpr int R = 3;           ///< vectors of outputs
+    static constexpr int kGroup = R * W;  ///< outputs
+    static_assert(kLinearPanel % kGroup == 0);
+
+    static size_t panel_bytes(int64_t in) {
+        return static_cast<size_t>(kLinearPanel * Layout::block_elements(in)) * sizeof(elem);
+    }
+    static size_t decoded_bytes(int64_t in) { return static_cast<size_t>(W * Layout::block_elements(in)) * sizeof(T); }
+
+    static void multiply(const LinearTask& task) {
+        const int64_t block = Layout::block_elements(task.in);
+        for (int64_t begin = 0; begin < task.in; begin += block) {
+            const int64_t count = task.in - begin < block ? task.in - begin : block;
+            const int64_t operands = Layout::steps(count) * kParts;
+            auto* panel = static_cast<elem*>(task.panel);
+            for (int64_t o = 0; o < task.n_outputs; o += W) turn_round(task, o, begin, count, operands, panel);
+            for (int64_t tile = task.first_tile; tile < task.end_tile; ++tile) {
+                const int64_t row = task.tiles.begin(tile), rows = task.tiles.rows(tile);
+                const elem* x = static_cast<const elem*>(task.x) + row * Layout::packed_elems(task.in) + begin * rows;
+                for (int64_t o = 0; o < task.n_outputs; o += kGroup)
+                    Layout::template with_count<kRows>(rows, [&](auto m) {
+                        multiply_tile<decltype(m)::value>(task, tile, o, x, panel + o * operands * kPart, operands,
+                                                          begin == 0, begin + count == task.in);
+                    });
+            }
+        }
+    }
+
+ private:
+    static constexpr int kLevels = W == 16 ? 5 : W == 8 ? 4 : 3;  ///< of the tree, that of single passes among them
+    static_assert(1 << (kLevels - 1) == W);
+
+    /// A block of W rows of the weight into their place of a group's (passes, operands, R, W outputs).
+    static void turn_round(const LinearTask& task, int64_t output, int64_t begin, int64_t count, int64_t operands,
+                           elem* panel) {
+        const T* rows[W];
+        rows_of(task, output, begin, count, rows);
+        elem* to = panel + output / kGroup * kGroup * operands * kPart + output % kGroup * kUnit;
+        int64_t i = 0;
+        for (; i + kStep <= count; i += kStep, to += kParts * R * kPart) turn_step<0>(rows, i, operands, to);
+        if (i == count) return;
+        T rest[W][kStep] = {};
+        for (int o = 0; o < W; ++o) {
+            for (int64_t e = 0; i + e < count; ++e) rest[o][e] = rows[o][i + e];
+            rows[o] = rest[o];
+        }
+        turn_step<0>(rows, 0, operands, to);
+    }
+
+    /// Beyond the last row that one again; nobody reads what comes of it.
+    static void rows_of(const LinearTask& task, int64_t output, int64_t begin, int64_t count, const T* (&rows)[W]) {
+        const int64_t stride = Layout::block_elements(task.in);
+        const char* stored[W];
+        for (int64_t o = 0; o < W; ++o) {
+            const int64_t row = output + o < task.n_outputs ? output + o : task.n_outputs - 1;
+            stored[o] = static_cast<const char*>(task.weight) + static_cast<size_t>(row) * task.row_bytes;
+            rows[o] = task.decoded != nullptr ? static_cast<const T*>(task.decoded) + o * stride
+                                              : reinterpret_cast<const T*>(stored[o]) + begin;
+        }
+        for (int64_t o = 0; task.decoded != nullptr && o < W; o += 4) {
+            const uint8_t* four[4];
+            for (int r = 0; r < 4; ++r) four[r] = reinterpret_cast<const uint8_t*>(stored[o + r]);
+            Blocks::decode(task.format, four, begin, count, W * task.row_bytes,
+                           static_cast<T*>(task.decoded) + o * stride, stride);
+        }
+    }
+
+    template <int part>
+    static void turn_step(const T* const (&rows)[W], int64_t i, int64_t operands, elem* to) {
+        vec x[W];
+        for (int o = 0; o < W; ++o) x[o] = Factors::bits(Factors::template load<part>(rows[o] + i));
+        Simd::transpose(x);
+        for (int pass = 0; pass < W; ++pass)
+            Factors::store_packed(to + (pass * operands + part) * R * kPart,
+                                  Factors::of_bits(x[Simd::lane_of_pass(pass)]));
+        if constexpr (part + 1 < kParts) turn_step<part + 1>(rows, i, operands, to);
+    }
+
+    /// The sums of M rows and a group of outputs, in `sums` (kLevels, M, R) the last ones.
+    template <int M>
+    static void sum_passes(const elem* x, const elem* panel, int64_t operands, float* sums) {
+        for (int pass = 0; pass < W; ++pass) {
+            vec of_pass[M * R];
+#pragma GCC unroll 24
+            for (int i = 0; i < M * R; ++i) of_pass[i] = Simd::zero();
+            const elem* at = x + Simd::lane_of_pass(pass) * kUnit;
+            for (int64_t n = 0; n < operands; ++n, at += M * kPart, panel += R * kPart) {
+                operand weights[R];
+#pragma GCC unroll 3
+                for (int r = 0; r < R; ++r) weights[r] = Factors::load_packed(panel + r * kPart);
+#pragma GCC unroll 8
+                for (int m = 0; m < M; ++m) {
+                    const operand value = Factors::everywhere(at + m * kPart);
+#pragma GCC unroll 3
+                    for (int r = 0; r < R; ++r)
+                        of_pass[m * R + r] = Factors::mac(of_pass[m * R + r], value, weights[r]);
+                }
+            }
+            float* level = sums;
+            for (int passes = pass; passes % 2 != 0; passes /= 2, level += M * R * W)
+#pragma GCC unroll 24
+                for (int i = 0; i < M * R; ++i) of_pass[i] = Simd::add(Simd::load(level + i * W), of_pass[i]);
+#pragma GCC unroll 24
+            for (int i = 0; i < M * R; ++i) Simd::store(level + i * W, of_pass[i]);
+        }
+    }
+
+    template <int M>
+    static void multiply_tile(const LinearTask& task, int64_t tile, int64_t output, const elem* x, const elem* panel,
+                              int64_t operands, bool first, bool last) {
+        alignas(64) float sums[kLevels * M * R * W];
+        sum_passes<M>(x, panel, operands, sums);
+        float* of_tile = task.result + (tile - task.first_tile) * kLinearTileResult;
+        const float* sum = sums + (kLevels - 1) * M * R * W;
+        for (int m = 0; m < M; ++m) {
+            float* result = of_tile + m * kLinearPanel + output;
+            for (int r = 0; r < R; ++r, sum += W, result += W) {
+                vec x = Simd::load(sum);
+                if (!first) x = Simd::add(Simd::load(result), x);
+                if (last)
+                    LinearOutput<Simd>::write(task, task.tiles.begin(tile) + m, output + r * W, x);
+                else
+                    Simd::store(result, x);
+            }
+        }
+    }
+};
+
+}  // namespace kvscope::kernels

@@ -1,0 +1,82 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cstdint>
+
+#include "kernels/cpu/linear_tile_body.h"
+#include "kernels/cpu/weight_blocks_body.h"
+
+namespace kvscope::kernels {
+
+/// Hardly any rows times weights in a stored format, at levels with pairs of bf16: they become operands in registers.
+template <class Simd, class Factors>
+struct LinearStored {
+    using Tile = LinearTile<Simd, Factors>;
+    using Layout = LinearLayout<Simd, Factors>;
+    using Blocks = WeightBlocksBody<Simd>;
+    using vec = typename Simd::vec;
+    using elem = typename Factors::elem;
+    static constexpr int kStep = Factors::kStep;
+    static_assert(kStep == 32 && Factors::kParts == 1 && Blocks::kHasPairs);
+
+    /// Elements [begin, begin + count) of the weights: a block of `in`; their sums are added to those before.
+    /// @return false for a format without blocks, or more rows than pay
+    static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
+        if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
+        return Blocks::with_blocks(task.format,
+                                   [&](auto format) { multiply_format<decltype(format)>(task, begin, count); });
+    }
+
+ private:
+    static constexpr int kRows = 4;  ///< more leave too few registers for both
+
+    /// Weights of R outputs, and what their blocks share. That is read a piece early: what was just written in small
+    /// parts cannot yet be read as a vector.
+    template <class Format, int R>
+    struct Piece {
+        int64_t output = 0, begin = 0, count = 0;
+        typename Blocks::template Stretch<Format, R> stretch;
+
+        void read(const LinearTask& task) {
+            const uint8_t* rows[R];
+            Tile::rows_from(static_cast<const uint8_t*>(task.weight), static_cast<int64_t>(task.row_bytes), output,
+                            task.n_outputs, rows);
+            stretch.read(rows, begin, count);
+        }
+    };
+
+    template <class Format>
+    static void multiply_format(const LinearTask& task, int64_t begin, int64_t count) {
+        const int64_t rows = task.tiles.rows(task.first_tile);
+        const elem* x = static_cast<const elem*>(task.x) +
+                        task.tiles.begin(task.first_tile) * Layout::packed_elems(task.in) + begin * rows;
+        Layout::template with_count<kRows>(
+            rows, [&](auto m) { multiply_rows<Format, decltype(m)::value>(task, x, begin, count); });
+    }
+
+    template <class Format, int M>
+    static void multiply_rows(const LinearTask& task, const elem* x, int64_t begin, int64_t count) {
+        constexpr int R = Tile::template outputs_beside<M>();
+        // What the next piece's blocks share is read all through them: that is a piece ahead as well.
+        const size_t ahead = Tile::template bytes_ahead<R>(task.row_bytes) + R * task.row_bytes;
+        float* result = Tile::result_of(task, task.first_tile);
+        Piece<Format, R> pieces[2] = {{0, begin, count, {}}, {0, begin, count, {}}};
+        pieces[0].read(task);
+        for (int64_t o = 0; o < task.n_outputs; o += R) {
+            Piece<Format, R>& next = pieces[(o / R + 1) % 2];
+            next.output = o + R;
+            if (next.output < task.n_outputs) next.read(task);
+            vec sums[M * R];
+            Tile::clear(sums);
+            const elem* at = x;
+            pieces[o / R % 2].stretch.over_groups(ahead, [&](int64_t, auto& weights) {
+                Tile::template accumulate<M, R>(at, weights, sums);
+                at += M * kStep;
+            });
+            Tile::template leave<M, R>(sums, begin == 0, result + o * Tile::apart(M));
+        }
+    }
+};
+
+}  // namespace kvscope::kernels

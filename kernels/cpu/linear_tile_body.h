@@ -1,0 +1,151 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cstdint>
+
+#include "kernels/cpu/linear_layout_body.h"
+#include "kernels/cpu/linear_output_body.h"
+#include "kernels/cpu/linear_task.h"
+
+namespace kvscope::kernels {
+
+/// M rows of x times R rows of the weight where few rows are multiplied: of every pair there is a vector of W sums.
+template <class Simd, class Factors>
+struct LinearTile {
+    using Layout = LinearLayout<Simd, Factors>;
+    using vec = typename Simd::vec;
+    using T = typename Factors::T;
+    using elem = typename Factors::elem;
+    using operand = typename Factors::operand;
+    static constexpr int W = Simd::W;
+    static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
+    static constexpr int kRows = Simd::direct_rows;  ///< M at most
+    /// Outputs that are worked on one after the other with all tiles of rows; whole tiles of each kind.
+    static constexpr int64_t kStretch = 12;
+    static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
+
+    /// R: as many as registers hold the sums of, the weight's operands and one of x beside, and more of them for one
+    /// row, so that additions need not wait.
+    template <int M>
+    static constexpr int outputs_beside() {
+        constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
+        constexpr int R = fitting >= Simd::direct_outputs ? Simd::direct_outputs : fitting >= 4 ? 4 : fitting;
+        static_assert(kStretch % R == 0);
+        return R;
+    }
+
+    /// Bytes from the weights that are read to those that are called in from memory: whole groups of R rows, so that
+    /// they are the same ones of rows to come.
+    template <int R>
+    static size_t bytes_ahead(size_t row_bytes) {
+        constexpr size_t kAhead = 4096;
+        return (kAhead + R * row_bytes - 1) / (R * row_bytes) * (R * row_bytes);
+    }
+
+    /// Beyond the last of [begin, end) that one again; nobody reads what comes of it.
+    template <int R, class Row>
+    static void rows_from(const Row* first, int64_t stride, int64_t begin, int64_t end, const Row* (&rows)[R]) {
+        for (int r = 0; r < R; ++r) rows[r] = first + (begin + r < end ? begin + r : end - 1) * stride;
+    }
+
+    template <int n>
+    [[gnu::always_inline]] static inline void clear(vec (&sums)[n]) {
+#pragma GCC unroll 32
+        for (int i = 0; i < n; ++i) sums[i] = Simd::zero();
+    }
+
+    template <int M, int R>
+    [[gnu::always_inline]] static inline void accumulate(const elem* x, const operand (&weights)[R],
+                                                         vec (&sums)[M * R]) {
+#pragma GCC unroll 16
+        for (int m = 0; m < M; ++m) {
+            const operand value = Factors::load_packed(x + m * kPart);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) sums[m * R + r] = Factors::mac(sums[m * R + r], value, weights[r]);
+        }
+    }
+
+    template <int M, int R, int part = 0>
+    [[gnu::always_inline]] static inline void step(const elem* x, const T* const (&rows)[R], vec (&sums)[M * R]) {
+        operand weights[R];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) weights[r] = Factors::template load<part>(rows[r]);
+        accumulate<M, R>(x + part * M * kPart, weights, sums);
+        if constexpr (part + 1 < kParts) step<M, R, part + 1>(x, rows, sums);
+    }
+
+    /// Sums over `count` elements of the weights. Those `ahead` bytes on are called in.
+    template <int M, int R>
+    [[gnu::always_inline]] static inline void add(const elem* x, const T* const (&rows)[R], int64_t count, size_t ahead,
+                                                  vec (&sums)[M * R]) {
+        int64_t i = 0;
+        for (; i + kStep <= count; i += kStep, x += M * kStep) {
+            const T* at[R];
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                at[r] = rows[r] + i;
+                if (ahead != 0) __builtin_prefetch(reinterpret_cast<const char*>(at[r]) + ahead);
+            }
+            step<M, R>(x, at, sums);
+        }
+        if (i == count) return;
+        T rest[R][kStep] = {};
+        const T* at[R];
+        for (int r = 0; r < R; ++r) {
+            for (int64_t e = 0; i + e < count; ++e) rest[r][e] = rows[r][i + e];
+            at[r] = rest[r];
+        }
+        step<M, R>(x, at, sums);
+    }
+
+    // ---- results ---------------------------------------------------------------------------------------------------
+
+    /// A tile's results are (outputs, apart), so that an output's are stored together.
+    static constexpr int apart(int64_t n_rows) {
+        return n_rows == 1 ? 1 : n_rows == 2 ? 2 : n_rows <= 4 ? 4 : n_rows <= 8 ? 8 : kLinearTileRows;
+    }
+    static float* result_of(const LinearTask& task, int64_t tile) {
+        return task.result + (tile - task.first_tile) * kLinearTileResult;
+    }
+
+    /// Adds the sums up, each across its lanes by the same tree, and leaves them at the result of R outputs, or adds
+    /// them to it. Zeros come behind: whole vectors are stored.
+    template <int M, int R>
+    [[gnu::always_inline]] static inline void leave(const vec (&sums)[M * R], bool first, float* result) {
+        constexpr int P = apart(M);
+#pragma GCC unroll 8
+        for (int at = 0; at < R * P; at += W) {
+            const auto sum = [&](int i) { return i < R * P && i % P < M ? sums[i % P * R + i / P] : Simd::zero(); };
+            vec folded[W / 4];
+#pragma GCC unroll 4
+            for (int i = 0; i < W / 4; ++i) {
+                const int four = at + 4 * i;
+                folded[i] = Simd::fold(sum(four), sum(four + 1), sum(four + 2), sum(four + 3));
+            }
+            const vec x = Simd::join_folded(folded);
+            Simd::store(result + at, first ? x : Simd::add(Simd::load(result + at), x));
+        }
+    }
+
+    static void write_results(const LinearTask& task) {
+        for (int64_t tile = task.first_tile; tile < task.end_tile; ++tile) {
+            const int64_t row = task.tiles.begin(tile), rows = task.tiles.rows(tile), P = apart(rows);
+            const float* result = result_of(task, tile);
+            for (int64_t o = 0; o < task.n_outputs; o += W) {
+                if (P == 1) {
+                    LinearOutput<Simd>::write(task, row, o, Simd::load(result + o));
+                    continue;
+                }
+                for (int64_t m = 0; m < rows; m += W) {
+                    vec x[W];
+                    for (int i = 0; i < W; ++i) x[i] = Simd::load(result + (o + i) * P + m);
+                    Simd::transpose(x);
+                    for (int i = 0; i < W && m + i < rows; ++i) LinearOutput<Simd>::write(task, row + m + i, o, x[i]);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace kvscope::kernels
