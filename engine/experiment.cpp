@@ -13,6 +13,7 @@
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
 #include "engine/device/guarded.h"
+#include "engine/device/tensor_memory.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/measures.h"
 
@@ -554,6 +555,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
 Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
+    const KeptTensorMemory memory;
     const Stopwatch watch;
     if (impl_->writer && !impl_->writer->has_model()) {
         trace::ModelRecord record;

@@ -7,6 +7,7 @@
 
 #include "engine/common/error.h"
 #include "engine/device/guarded.h"
+#include "engine/device/tensor_memory.h"
 
 namespace kvscope::engine {
 
@@ -25,6 +26,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
                                  const OnToken& on_token, const OnEnd& on_end, const AskSwitch& ask_switch) {
+    const KeptTensorMemory memory;
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active, ended;

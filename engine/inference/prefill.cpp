@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/common/error.h"
+#include "engine/device/tensor_memory.h"
 #include "engine/inference/projection_measures.h"
 #include "engine/inference/prompt_attention.h"
 #include "kernels/bf16.h"
@@ -247,6 +248,7 @@ class Pass {
         recording_seconds_ += seconds_since(start);
     }
 
+    KeptTensorMemory memory_;
     const Transformer& model_;
     const PrefillRequest& request_;
     policies::ModelShape shape_;

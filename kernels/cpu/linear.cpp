@@ -16,9 +16,12 @@ constexpr int64_t rows_direct = 26;
 static_assert(rows_direct <= kLinearDirectRows);
 // Rows of x are packed this many bytes at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
-// Rows that share the weights turned round: enough to be worth it, few enough that they stay in the second-level cache
-// from one panel of outputs to the next.
-constexpr int64_t rows_per_task = 192;
+// Rows that share the weights turned round: enough to be worth it, and few enough that their x stays in the
+// second-level cache from one panel of outputs to the next.
+constexpr int64_t fewest_per_task = 192, most_per_task = 512;
+constexpr size_t x_of_task = size_t{600} << 10;
+// Panels of outputs of a task: two begin and end where lines of the cache do, so that threads do not share any.
+constexpr int64_t panels_per_task = 2;
 // Below this many multiplications waking the other threads takes longer than the work.
 constexpr int64_t worth_threads = 1 << 16;
 
@@ -34,15 +37,24 @@ struct Share {
     bool by_panel = n_rows > rows_direct;
     int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
     LinearTiles tiles = in_tiles();
-    int64_t n_parts = (n_rows + rows_per_task - 1) / rows_per_task;  ///< of the tiles
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
+    int64_t n_parts = in_parts();  ///< of the tiles
 
     LinearTiles in_tiles() const {
         const int64_t most = by_panel ? kernel.rows_by_panel : kernel.rows_direct;
         return {n_rows, (n_rows + most - 1) / most};
     }
+    int64_t in_parts() const {
+        const auto fitting = static_cast<int64_t>(x_of_task / kernel.packed_bytes(problem.in));
+        const int64_t tasks_of_all = (n_panels + panels_per_task - 1) / panels_per_task;
+        const bool enough_tasks = n_rows / most_per_task * tasks_of_all >= 8 * threads;
+        const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
+        return (n_rows + most - 1) / most;
+    }
     /// Few rows are bound by memory, which streams what lies one after the other.
-    int64_t panels_together() const { return by_panel ? 1 : std::max(int64_t{1}, n_panels / (threads * 4)); }
+    int64_t panels_together() const {
+        return by_panel ? panels_per_task : std::max(int64_t{1}, n_panels / (threads * 4));
+    }
     int64_t first_tile(int64_t part) const { return tiles.n_tiles * part / n_parts; }
     int64_t tiles_of_part() const { return (tiles.n_tiles + n_parts - 1) / n_parts; }
 };
@@ -129,7 +141,7 @@ void linear(const Linear& problem) {
     const LevelKernels& level = level_kernels();
     const LinearKernel& kernel = problem.dtype == DType::bf16 ? level.linear_bf16 : level.linear_f32;
     const auto fitting = static_cast<int64_t>(x_bytes / kernel.packed_bytes(problem.in));
-    const int64_t together = std::max(rows_per_task, fitting);
+    const int64_t together = std::max(fewest_per_task, fitting);
     for (int64_t row = 0; row < problem.n_rows; row += together)
         multiply({problem, kernel, row, std::min(together, problem.n_rows - row)});
 }

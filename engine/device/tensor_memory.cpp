@@ -1,0 +1,115 @@
+#include "engine/device/tensor_memory.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <new>
+
+namespace kvscope::engine {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool keeps = false;  // who reads a tensor that has gone is to be found out
+#else
+constexpr bool keeps = true;
+#endif
+constexpr size_t worth_keeping = size_t{128} << 10;  // bytes: below, the heap keeps them itself
+constexpr size_t most_together = size_t{256} << 20;  // bytes that are kept
+
+/// What stands before a tensor's numbers, so that their address suffices to free them.
+struct alignas(64) Header {
+    size_t bytes;  ///< with the header
+};
+
+/// The allocator of all CPU tensors: libtorch's own, and blocks that are kept.
+class Memory final : public c10::Allocator {
+ public:
+    c10::DataPtr allocate(size_t n) override {
+        const c10::Device cpu(c10::DeviceType::CPU);
+        if (n == 0) return {nullptr, nullptr, &deleted, cpu};
+        const size_t bytes = sizeof(Header) + n;
+        void* block = take(bytes);
+        if (block == nullptr) block = own().raw_allocate(bytes);
+        auto* header = new (block) Header{bytes};
+        return {header + 1, header + 1, &deleted, cpu};
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return &deleted; }
+    void copy_data(void* to, const void* from, size_t n) const override { default_copy_data(to, from, n); }
+
+    void begin() {
+        const std::lock_guard lock(mutex_);
+        ++scopes_;
+    }
+    void end() {
+        const std::lock_guard lock(mutex_);
+        if (--scopes_ > 0) return;
+        while (!kept_.empty()) free_oldest();
+    }
+
+ private:
+    static c10::Allocator& own() { return *c10::GetDefaultCPUAllocator(); }
+    static void deleted(void* numbers);
+
+    void* take(size_t bytes) {
+        if (bytes < worth_keeping) return nullptr;
+        const std::lock_guard lock(mutex_);
+        for (auto block = kept_.rbegin(); block != kept_.rend(); ++block) {
+            if ((*block)->bytes != bytes) continue;
+            Header* found = *block;
+            kept_.erase(std::next(block).base());
+            kept_bytes_ -= bytes;
+            return found;
+        }
+        return nullptr;
+    }
+
+    /// @return whether the block is kept
+    bool keep(Header* block) {
+        if (!keeps || block->bytes < worth_keeping || block->bytes > most_together) return false;
+        const std::lock_guard lock(mutex_);
+        if (scopes_ == 0) return false;
+        kept_.push_back(block);
+        kept_bytes_ += block->bytes;
+        while (kept_bytes_ > most_together) free_oldest();
+        return true;
+    }
+
+    void free_oldest() {
+        Header* block = kept_.front();
+        kept_.pop_front();
+        kept_bytes_ -= block->bytes;
+        own().raw_deallocate(block);
+    }
+
+    std::mutex mutex_;
+    int scopes_ = 0;
+    std::deque<Header*> kept_;  ///< the oldest first
+    size_t kept_bytes_ = 0;
+};
+
+/// Never destroyed: tensors may go after it.
+Memory& memory() {
+    static Memory& only = *new Memory;
+    return only;
+}
+
+void Memory::deleted(void* numbers) {
+    if (numbers == nullptr) return;
+    Header* block = static_cast<Header*>(numbers) - 1;
+    if (!memory().keep(block)) own().raw_deallocate(block);
+}
+
+// Before any other thread allocates a tensor: libtorch does not guard the pointer.
+[[maybe_unused]] const bool is_set = [] {
+    c10::SetCPUAllocator(&memory(), 1);
+    return true;
+}();
+
+}  // namespace
+
+KeptTensorMemory::KeptTensorMemory() { memory().begin(); }
+KeptTensorMemory::~KeptTensorMemory() { memory().end(); }
+
+}  // namespace kvscope::engine
