@@ -365,6 +365,79 @@ void bench_stored_products(const Peaks& peaks, double products) {
         bench_stored("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
 }
 
+/// A product of the default model's decode step, as its file of Q4_1 holds the weights.
+struct StepProduct {
+    const char* name;
+    WeightFormat format;
+    int64_t in, out;
+    int n;  ///< in a step: one a layer, or one
+    std::vector<std::vector<uint8_t>> weights = {};
+    double seconds = 0;  ///< of all of a step's
+
+    double bytes() const { return static_cast<double>(row_bytes(format, in)) * static_cast<double>(out) * n; }
+    double operations(int64_t rows) const { return 2.0 * static_cast<double>(rows * in * out) * n; }
+};
+
+/// All products of one step, in their order, so that weights come from memory.
+double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std::vector<bf16>& x,
+                     std::vector<bf16>& y) {
+    const auto multiply = [&](StepProduct& product, int layer) {
+        const double begin = now();
+        linear({.dtype = DType::bf16,
+                .n_rows = rows,
+                .in = product.in,
+                .out = product.out,
+                .x = x.data(),
+                .weight = product.weights[static_cast<size_t>(layer)].data(),
+                .format = product.format,
+                .y = y.data(),
+                .y_dtype = DType::bf16});
+        product.seconds += now() - begin;
+    };
+    for (StepProduct& product : products) product.seconds = 0;
+    for (int layer = 0; layer < 30; ++layer)
+        for (StepProduct& product : products)
+            if (layer < product.n) multiply(product, layer);
+    double total = 0;
+    for (const StepProduct& product : products) total += product.seconds;
+    return total;
+}
+
+/// What the products of a decode step take, beside the least time that memory and processor need for them.
+void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
+    std::vector<StepProduct> products = {{"qkv", WeightFormat::q4_1, 576, 960, 30},
+                                         {"output", WeightFormat::q4_1, 576, 576, 30},
+                                         {"gate and up", WeightFormat::q4_1, 576, 3072, 30},
+                                         {"down", WeightFormat::q4_1, 1536, 576, 30},
+                                         {"head", WeightFormat::q8_0, 576, 49152, 1}};
+    for (StepProduct& product : products)
+        product.weights.assign(
+            static_cast<size_t>(product.n),
+            std::vector<uint8_t>(row_bytes(product.format, product.in) * static_cast<size_t>(product.out), 0x21));
+    const auto x = random_values<bf16>(static_cast<size_t>(rows * 1536), 1);
+    std::vector<bf16> y(static_cast<size_t>(rows * 49152));
+    std::vector<StepProduct> best;
+    double shortest_step = 1e30, spent = 0;
+    for (int i = 0; i < 3 || spent < 0.7; ++i) {
+        const double step = multiply_step(products, rows, x, y);
+        spent += step;
+        if (step >= shortest_step) continue;
+        shortest_step = step;
+        best = products;
+    }
+    double least = 0;
+    for (const StepProduct& product : best) {
+        const double needed = std::max(product.bytes() / peaks.bandwidth, product.operations(rows) / products_peak);
+        least += needed;
+        std::printf(
+            "decode step, %2d rows, %-11s %8.3f ms   %6.1f GB/s   %7.1f GFLOP/s   %5.1f %% of what is possible\n",
+            static_cast<int>(rows), product.name, product.seconds * 1e3, product.bytes() / product.seconds / 1e9,
+            product.operations(rows) / product.seconds / 1e9, 100 * needed / product.seconds);
+    }
+    std::printf("decode step, %2d rows, all         %8.3f ms %49.1f %% of what is possible\n", static_cast<int>(rows),
+                shortest_step * 1e3, 100 * least / shortest_step);
+}
+
 template <class T>
 void bench_linears(const Peaks& peaks, double products) {
     for (const int64_t rows : {1, 2, 4, 8, 13, 24}) bench_linear<T>(rows, 576, 3072, 60, peaks, products);
@@ -401,12 +474,12 @@ void bench_elementwise(double peak) {
 }
 
 void usage(std::FILE* to) {
-    std::fprintf(
-        to,
-        "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|elementwise]...   (all without arguments)\n"
-        "Rates of the CPU kernels beside the processor's measured peaks.\n"
-        "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
-        "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
+    std::fprintf(to,
+                 "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|step|elementwise]...\n"
+                 "                            all without arguments\n"
+                 "Rates of the CPU kernels beside the processor's measured peaks.\n"
+                 "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
+                 "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
 }
 
 int run(const std::vector<std::string>& parts) {
@@ -444,6 +517,8 @@ int run(const std::vector<std::string>& parts) {
         bench_window<float>(model, 4096, 32, peaks.f32);
     }
     if (wanted("stored")) bench_stored_products(peaks, bf16_peak);
+    if (wanted("step"))
+        for (const int64_t rows : {1, 13, 49}) bench_step(rows, peaks, bf16_peak);
     if (wanted("linear")) {
         bench_linears<bf16>(peaks, bf16_peak);
         bench_linears<float>(peaks, peaks.f32);
@@ -459,9 +534,10 @@ int main(int argc, char** argv) {
     for (const std::string& part : parts) {
         if (part == "-h" || part == "--help") return usage(stdout), 0;
         if (part != "prefill" && part != "decode" && part != "window" && part != "linear" && part != "stored" &&
-            part != "elementwise") {
+            part != "step" && part != "elementwise") {
             std::fprintf(stderr,
-                         "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, stored, elementwise\n",
+                         "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, stored, step, "
+                         "elementwise\n",
                          part.c_str());
             return usage(stderr), 2;
         }

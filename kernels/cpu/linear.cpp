@@ -51,9 +51,10 @@ struct Share {
         const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
         return (n_rows + most - 1) / most;
     }
-    /// Few rows are bound by memory, which streams what lies one after the other.
+    /// Few rows are bound by memory, which streams what lies one after the other: two stretches a thread, so that one
+    /// that is held up leaves some of its work to others.
     int64_t panels_together() const {
-        return by_panel ? panels_per_task : std::max(int64_t{1}, n_panels / (threads * 4));
+        return by_panel ? panels_per_task : std::max(int64_t{1}, (n_panels + 2 * threads - 1) / (2 * threads));
     }
     int64_t first_tile(int64_t part) const { return tiles.n_tiles * part / n_parts; }
     int64_t tiles_of_part() const { return (tiles.n_tiles + n_parts - 1) / n_parts; }
