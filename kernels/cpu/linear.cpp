@@ -11,9 +11,9 @@
 namespace kvscope::kernels {
 namespace {
 
-// Up to here the weight is read where it lies: to turn it round costs more than it brings.
-constexpr int64_t rows_direct = 26;
-static_assert(rows_direct <= kLinearDirectRows);
+// Up to here a stored weight becomes numbers where it lies, whatever the level.
+constexpr int64_t stored_up_to = 26;
+static_assert(stored_up_to <= kLinearDirectRows);
 // Rows of x are packed this many bytes at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
 // Rows that share the weights turned round: enough to be worth it, and few enough that their x stays in the
@@ -34,7 +34,7 @@ struct Share {
     int64_t first, n_rows;
     WeightFormat format = problem.format.value_or(format_of(problem.dtype));
     bool is_stored = format != format_of(problem.dtype);
-    bool by_panel = n_rows > rows_direct;
+    bool by_panel = n_rows > std::max(kernel.direct_up_to, is_stored ? stored_up_to : 0);
     int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
     LinearTiles tiles = in_tiles();
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;

@@ -19,6 +19,7 @@ constexpr LinearKernel linear_kernel() {
     using Direct = LinearDirect<Simd, Factors>;
     using Panel = LinearPanel<Simd, Factors>;
     return {
+        Simd::direct_up_to,
         LinearTile<Simd, Factors>::kRows,
         Panel::kRows,
         [](int64_t in) { return static_cast<size_t>(Layout::packed_elems(in)) * sizeof(typename Factors::elem); },

@@ -47,6 +47,7 @@ struct LinearTask {
 
 /// How one SIMD level multiplies one type. Scratch is 64-byte aligned.
 struct LinearKernel {
+    int64_t direct_up_to;                ///< rows with which turning weights round costs more than it brings
     int64_t rows_direct, rows_by_panel;  ///< of a tile at most, with weights where they lie, and turned round
     size_t (*packed_bytes)(int64_t in);  ///< of a packed row of x
     size_t (*panel_bytes)(int64_t in);

@@ -12,6 +12,7 @@ struct SimdAvx2 {
     static constexpr int W = 8;
     static constexpr int tile_rows = 4;
     static constexpr int panel_rows = 4;
+    static constexpr int direct_up_to = 8;
     static constexpr int direct_rows = 4;
     static constexpr int direct_outputs = 6;
     static constexpr int direct_registers = 16;

@@ -12,6 +12,7 @@ struct SimdAvx512 {
     static constexpr int W = 16;
     static constexpr int tile_rows = 8;
     static constexpr int panel_rows = 8;
+    static constexpr int direct_up_to = 26;
     static constexpr int direct_rows = 13;
     static constexpr int direct_outputs = 4;
     static constexpr int direct_registers = 29;

@@ -13,6 +13,7 @@ struct SimdGeneric {
     static constexpr int W = 4;
     static constexpr int tile_rows = 4;          ///< rows of a register tile of three vectors each
     static constexpr int panel_rows = 3;         ///< of x in a tile of LinearPanel, at most
+    static constexpr int direct_up_to = 8;       ///< rows of a product whose weight is not turned round
     static constexpr int direct_rows = 3;        ///< and in one of LinearDirect
     static constexpr int direct_outputs = 6;     ///< and there of the weight
     static constexpr int direct_registers = 16;  ///< for sums, weights, and a row of x there

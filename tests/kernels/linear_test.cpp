@@ -76,7 +76,7 @@ void check_company(int64_t in, int64_t out) {
     const auto all = product<T, Y>(x, weight, bias, in, 0, rows);
     for (const int threads : {1, 2}) {
         omp_set_num_threads(threads);
-        for (const int64_t together : {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 17, 25, 49, 200}) {
+        for (const int64_t together : {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 14, 17, 25, 26, 27, 49, 200}) {
             for (const int64_t first : {int64_t{0}, int64_t{37}, rows - together}) {
                 const auto some = product<T, Y>(x, weight, bias, in, first, together);
                 CAPTURE(in, out, threads, together, first);

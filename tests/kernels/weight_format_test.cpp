@@ -89,7 +89,7 @@ template <class T>
 void check_product(const Named& named, int64_t in, int64_t out) {
     const auto rows = stored_rows(named, out, in, true);
     const auto numbers = expanded<T>(named, rows, out, in);
-    for (const int64_t n_rows : {1, 2, 5, 6, 7, 8, 9, 13, 17, 49, 200}) {
+    for (const int64_t n_rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 17, 26, 27, 49, 200}) {
         CAPTURE(n_rows, in, out);
         const auto x = random_values<T>(static_cast<size_t>(n_rows * in), 3);
         const auto whole = product<T, float>({.in = in, .out = out, .weight = numbers.data()}, n_rows, x);
@@ -129,7 +129,8 @@ TEST_CASE("a product with stored weights is that with their numbers, to the bit,
         for (const Named& named : stored_formats) {
             const ForcedSimdLevel forced(level);
             CAPTURE(name_of(level), ggml_type_name(named.type));
-            for (const auto& [in, out] : {std::pair<int64_t, int64_t>{256, 61}, {2560, 50}}) {  // the last in blocks
+            // The second in blocks of `in`, the third in some that begin amid 256 weights that share a scale.
+            for (const auto& [in, out] : {std::pair<int64_t, int64_t>{256, 61}, {2560, 50}, {5120, 17}}) {
                 check_product<float>(named, in, out);
                 check_product<bf16>(named, in, out);
             }
