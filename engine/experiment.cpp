@@ -555,7 +555,9 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
 Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
-    const KeptTensorMemory memory;
+    // Isolated runs are alone in memory: what one leaves must not be there when another one's peak is measured.
+    std::optional<KeptTensorMemory> memory;
+    if (!impl_->options.isolated) memory.emplace();
     const Stopwatch watch;
     if (impl_->writer && !impl_->writer->has_model()) {
         trace::ModelRecord record;

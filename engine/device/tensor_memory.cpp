@@ -3,6 +3,7 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <new>
@@ -11,7 +12,7 @@ namespace kvscope::engine {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool keeps = false;  // who reads a tensor that has gone is to be found out
+constexpr bool keeps = false;  // who reads a tensor that has gone, or before it, is to be found out
 #else
 constexpr bool keeps = true;
 #endif
@@ -29,6 +30,7 @@ class Memory final : public c10::Allocator {
     c10::DataPtr allocate(size_t n) override {
         const c10::Device cpu(c10::DeviceType::CPU);
         if (n == 0) return {nullptr, nullptr, &deleted, cpu};
+        if (n > PTRDIFF_MAX - sizeof(Header)) return own().allocate(n);  // which refuses it
         const size_t bytes = sizeof(Header) + n;
         void* block = take(bytes);
         if (block == nullptr) block = own().raw_allocate(bytes);
@@ -67,7 +69,7 @@ class Memory final : public c10::Allocator {
 
     /// @return whether the block is kept
     bool keep(Header* block) {
-        if (!keeps || block->bytes < worth_keeping || block->bytes > most_together) return false;
+        if (block->bytes < worth_keeping || block->bytes > most_together) return false;
         const std::lock_guard lock(mutex_);
         if (scopes_ == 0) return false;
         kept_.push_back(block);
@@ -103,8 +105,8 @@ void Memory::deleted(void* numbers) {
 
 // Before any other thread allocates a tensor: libtorch does not guard the pointer.
 [[maybe_unused]] const bool is_set = [] {
-    c10::SetCPUAllocator(&memory(), 1);
-    return true;
+    if (keeps) c10::SetCPUAllocator(&memory(), 1);
+    return keeps;
 }();
 
 }  // namespace

@@ -233,8 +233,9 @@ void read_recipe(const nlohmann::json& recipe, RunOptions& options) {
 
 std::string recorded_device(const nlohmann::json& recipe) {
     RunOptions options;
-    run_option(&RunOptions::device).read(recipe, options);
-    return options.device;
+    const RunOption& option = run_option(&RunOptions::device);
+    option.read(recipe, options);
+    return option.problem(options).empty() ? options.device : RunOptions().device;
 }
 
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options) {

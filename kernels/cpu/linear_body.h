@@ -18,6 +18,7 @@ constexpr LinearKernel linear_kernel() {
     using Layout = LinearLayout<Simd, Factors>;
     using Direct = LinearDirect<Simd, Factors>;
     using Panel = LinearPanel<Simd, Factors>;
+    static_assert(Simd::direct_up_to <= kLinearDirectRows);
     return {
         Simd::direct_up_to,
         LinearTile<Simd, Factors>::kRows,

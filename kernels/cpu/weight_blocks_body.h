@@ -48,7 +48,7 @@ struct WeightBlocksBody {
         for (int r = 0; r < 4; ++r) decode(format, static_cast<const void*>(rows[r]), begin, count, out + r * stride);
     }
 
-    /// Calls `call` with the format, whose numbers pairs_of knows.
+    /// Calls `call` with the format, whose numbers numbers_of knows.
     /// @return false for formats without blocks
     template <class Call>
     static bool with_blocks(WeightFormat format, const Call& call) {

@@ -127,6 +127,25 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
     check(default_model_f32(), prompt_of_ids(ids), "64", "default");
 }
 
+TEST_CASE("the peak memory of an isolated run does not hang on the runs before it") {
+    const auto& model = default_model_f32();
+    const TemporaryFolder folder;
+    const std::vector plans{plan("snapkv", "64"), plan("streaming-llm", "64"), plan("random", "64")};
+    const auto reader =
+        run_experiment(folder, "i.h5", model, {prompt_of_ids(some_ids(model, 600))}, plans, options_of(4, true, true));
+    std::vector<int64_t> peaks;
+    for (int run = 0; run < reader.n_runs(0); ++run) {
+        const auto record = reader.run_record(0, run);
+        REQUIRE(record.peak_bytes.has_value());
+        if (record.label != "full") peaks.push_back(static_cast<int64_t>(*record.peak_bytes));
+    }
+    REQUIRE(peaks.size() == plans.size());
+    const auto [least, most] = std::minmax_element(peaks.begin(), peaks.end());
+    CAPTURE(peaks);
+    CHECK(*least > 8 << 20);
+    CHECK(*most < 2 * *least);
+}
+
 TEST_CASE("rolling policies hold their budget while they decode") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
