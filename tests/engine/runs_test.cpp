@@ -127,7 +127,7 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
     check(default_model_f32(), prompt_of_ids(ids), "64", "default");
 }
 
-TEST_CASE("the peak memory of an isolated run does not hang on the runs before it") {
+TEST_CASE("the peak memory of an isolated run does not hang on the runs before it", "[processor]") {
     const auto& model = default_model_f32();
     const TemporaryFolder folder;
     const std::vector plans{plan("snapkv", "64"), plan("streaming-llm", "64"), plan("random", "64")};
