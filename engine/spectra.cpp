@@ -1,6 +1,7 @@
 #include "engine/spectra.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <array>
@@ -8,10 +9,23 @@
 #include <vector>
 
 #include "engine/common/error.h"
+#include "kernels/team.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::engine {
 namespace {
+
+/// As many threads of libtorch's, which has one otherwise (Transformer), while it lives.
+class TorchThreads {
+ public:
+    explicit TorchThreads(int n) : before_(at::get_num_threads()) { at::set_num_threads(n); }
+    ~TorchThreads() { at::set_num_threads(before_); }
+    TorchThreads(const TorchThreads&) = delete;
+    TorchThreads& operator=(const TorchThreads&) = delete;
+
+ private:
+    int before_;
+};
 
 struct Part {
     const char* projection;
@@ -62,6 +76,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
         part.heads->clear();
     }
     progress.begin("spectra", config.n_layers);
+    const TorchThreads several(kernels::threads());
     for (int layer = 0; layer < config.n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();
         for (const auto& part : parts_of(config, record)) {

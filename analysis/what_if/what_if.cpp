@@ -1,7 +1,6 @@
 #include "analysis/what_if/what_if.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
+#include "kernels/team.h"
 #include "policies/interface/errors.h"
 #include "policies/interface/names.h"
 #include "policies/interface/record_storage.h"
@@ -129,19 +129,6 @@ std::vector<policies::LayerScores> by_layer(const trace::RunRecord& record, size
     return layers;
 }
 
-/// One layer is too little work for several threads: where the engine is busy with the other cores, each of its
-/// parallel loops would wait for them (measured: six times as long).
-class OneThread {
- public:
-    OneThread() { omp_set_num_threads(1); }
-    OneThread(const OneThread&) = delete;
-    OneThread& operator=(const OneThread&) = delete;
-    ~OneThread() { omp_set_num_threads(before_); }
-
- private:
-    int before_ = omp_get_max_threads();
-};
-
 bool is_kept(const trace::Kept& kept, const std::vector<policies::Selection>& selections) {
     if (kept.n_layers != selections.size()) return false;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
@@ -228,7 +215,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
 }
 
 std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec, int64_t budget) const {
-    const OneThread here;
+    const kernels::Threads one(1);  // a layer is too little work for several
     policies::RunContext context;
     context.shape = shape_of(model_);
     context.n_tokens = n_tokens_;

@@ -1,28 +1,30 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
+#include <mutex>
+
+#include "kernels/team.h"
 
 namespace kvscope::checkpoint {
 
-/// Calls `body(i, scratch)` for i in [0, count) from all OpenMP threads and rethrows the first exception after the
-/// loop. Each thread has a scratch of its own, which lives as long as the loop.
+/// Calls `body(i, scratch)` for i in [0, count) on the team's threads and rethrows the first exception after the loop.
+/// Each thread has a scratch of its own.
 template <typename Scratch, typename Body>
 void parallel_for(int64_t count, Body&& body) {
     std::exception_ptr failure;
-#pragma omp parallel if (count > 1)
-    {
+    std::mutex failing;
+    std::atomic<int64_t> unclaimed{0};
+    kernels::in_team(count > 1 ? kernels::threads() : 1, [&](int) {
         Scratch scratch;
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < count; ++i) {
-            try {
+        for (int64_t i = unclaimed++; i < count; i = unclaimed++) try {
                 body(i, scratch);
             } catch (...) {
-#pragma omp critical(kvscope_checkpoint_failure)
+                const std::lock_guard lock(failing);
                 if (!failure) failure = std::current_exception();
             }
-        }
-    }
+    });
     if (failure) std::rethrow_exception(failure);
 }
 

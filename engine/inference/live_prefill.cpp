@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <utility>
 
 #include "engine/common/error.h"
+#include "kernels/team.h"
 #include "policies/interface/decision_order.h"
 #include "policies/interface/validation.h"
 
@@ -116,11 +118,10 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     std::vector<policies::Selection> selections(layers_.size());
     std::vector<std::exception_ptr> failures(layers_.size());
     // One parallel loop over layers, not one within each: where other threads are busy, every loop waits for them.
-#pragma omp parallel
-    {
+    std::atomic<size_t> unclaimed{0};
+    kernels::in_team(kernels::threads(), [&](int) {
         std::unique_ptr<policies::Policy> policy;
-#pragma omp for schedule(dynamic)
-        for (size_t layer = 0; layer < layers_.size(); ++layer) {
+        for (size_t layer = unclaimed++; layer < layers_.size(); layer = unclaimed++) {
             try {
                 if (!policy) {
                     policy = spec.create();
@@ -132,7 +133,7 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
                 failures[layer] = std::current_exception();
             }
         }
-    }
+    });
     for (const auto& failure : failures) {
         if (failure) std::rethrow_exception(failure);
     }

@@ -8,11 +8,20 @@
 
 #include "engine/model/operations.h"
 #include "engine/model/product.h"
+#include "kernels/team.h"
 
 namespace kvscope::engine {
 namespace {
 
 constexpr int64_t kRowsAtOnce = 4096;  // of a weight, as f32
+
+template <class Body>
+void over_rows(int64_t n_rows, const Body& body) {
+    constexpr int64_t together = 16;
+    kernels::over_parts(kernels::threads(), n_rows, together, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row) body(row);
+    });
+}
 
 /// (columns, rows) f32 of a matrix of any type.
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
@@ -91,13 +100,12 @@ class Softmax : public torch::autograd::Function<Softmax> {
         const int64_t m = y.size(-1), n_rows = m > 0 ? y.numel() / m : 0;
         const float *weights = y.const_data_ptr<float>(), *given = gradient.const_data_ptr<float>();
         float* out = of_x.data_ptr<float>();
-#pragma omp parallel for
-        for (int64_t row = 0; row < n_rows; ++row) {
+        over_rows(n_rows, [&](int64_t row) {
             const float *w = weights + row * m, *g = given + row * m;
             double mean = 0;
             for (int64_t i = 0; i < m; ++i) mean += double{w[i]} * g[i];
             for (int64_t i = 0; i < m; ++i) out[row * m + i] = static_cast<float>(w[i] * (g[i] - mean));
-        }
+        });
         return {of_x};
     }
 };
@@ -112,12 +120,12 @@ class SwiGlu : public torch::autograd::Function<SwiGlu> {
         at::Tensor out = at::empty({n, inner}, at::kFloat);
         const float* x = in.const_data_ptr<float>();
         float* y = out.data_ptr<float>();
-#pragma omp parallel for
-        for (int64_t row = 0; row < n; ++row)
+        over_rows(n, [&](int64_t row) {
             for (int64_t i = 0; i < inner; ++i) {
                 const float gate = x[row * 2 * inner + i];
                 y[row * inner + i] = gate * sigmoid(gate) * x[row * 2 * inner + inner + i];
             }
+        });
         return out;
     }
 
@@ -128,14 +136,14 @@ class SwiGlu : public torch::autograd::Function<SwiGlu> {
         at::Tensor of_in = at::empty_like(in);
         const float *x = in.const_data_ptr<float>(), *given = gradient.const_data_ptr<float>();
         float* out = of_in.data_ptr<float>();
-#pragma omp parallel for
-        for (int64_t row = 0; row < n; ++row)
+        over_rows(n, [&](int64_t row) {
             for (int64_t i = 0; i < inner; ++i) {
                 const int64_t at = row * 2 * inner + i;
                 const float gate = x[at], up = x[at + inner], g = given[row * inner + i], s = sigmoid(gate);
                 out[at] = g * up * s * (1.0f + gate * (1.0f - s));
                 out[at + inner] = g * gate * s;
             }
+        });
         return {of_in};
     }
 

@@ -1,6 +1,7 @@
 #include "engine/model/transformer.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <string>
@@ -13,6 +14,8 @@ namespace kvscope::engine {
 
 Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype)
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
+    // Kernels' teams need the cores: libtorch's threads would look out for work there between its small operations.
+    at::set_num_threads(1);
     std::vector<double> frequencies;
     for (const float frequency : config_.inverse_frequencies()) frequencies.push_back(double{frequency});
     const double factor{config_.rope_attention_factor()};

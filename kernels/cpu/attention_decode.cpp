@@ -1,7 +1,5 @@
 #include "kernels/attention_decode.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "kernels/bf16.h"
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/workspace.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 
@@ -171,31 +170,30 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
     // For every thread before there are any: what is thrown then reaches the caller.
     of_tile = (of_tile + 15) / 16 * 16;
     thread_local Workspace tile_workspace;
-    const auto n_threads = static_cast<size_t>(worth_threads ? omp_get_max_threads() : 1);
-    float* const tiles = static_cast<float*>(tile_workspace.reserve(n_threads * of_tile * sizeof(float)));
+    const auto n_threads = worth_threads ? threads() : 1;
+    float* const tiles =
+        static_cast<float*>(tile_workspace.reserve(static_cast<size_t>(n_threads) * of_tile * sizeof(float)));
     std::atomic<size_t> unclaimed{0};
-#pragma omp parallel num_threads(static_cast <int>(n_threads))
-    {
+    in_team(n_threads, [&](int member) {
         // A thread claims one segment ahead, so that memory works on that one's keys already.
         for (size_t i = unclaimed.fetch_add(1); i < segments.size();) {
             const size_t next = unclaimed.fetch_add(1);
             if (next < segments.size()) segments[i].next = &segments[next];
             if (segments[i].row->entries)
-                attend_tile(segments[i], head_dim, dtype, scale,
-                            tiles + static_cast<size_t>(omp_get_thread_num()) * of_tile);
+                attend_tile(segments[i], head_dim, dtype, scale, tiles + static_cast<size_t>(member) * of_tile);
             else
                 kernel(segments[i], head_dim, dtype, scale);
             i = next;
         }
-#pragma omp barrier
-#pragma omp for schedule(static)
-        for (size_t i = 0; i < partials.size(); ++i) {
+    });
+    over_parts(n_threads, static_cast<int64_t>(partials.size()), 4, [&](int64_t begin, int64_t end, int) {
+        for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
             if (dtype == DType::f32)
                 finish_row<float>(partials[i], head_dim);
             else
                 finish_row<bf16>(partials[i], head_dim);
         }
-    }
+    });
 }
 
 }  // namespace kvscope::kernels

@@ -1,7 +1,5 @@
 #include "kernels/attention_prefill.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
@@ -11,6 +9,7 @@
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/turns.h"
 #include "kernels/cpu/workspace.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 
@@ -128,16 +127,15 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
     }
     if (tasks.empty()) return;
 
-    const int n_threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(omp_get_max_threads()), tasks.size()));
+    const int n_threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads()), tasks.size()));
     const size_t per_thread = (scratch_bytes + column_bytes + 4095) / 4096 * 4096;
     thread_local Workspace workspace;
     char* scratch = static_cast<char*>(workspace.reserve(per_thread * static_cast<size_t>(n_threads)));
     Turns turns(n_lines);
     std::atomic<size_t> next{0};
 
-#pragma omp parallel num_threads(n_threads)
-    {
-        char* own = scratch + per_thread * static_cast<size_t>(omp_get_thread_num());
+    in_team(n_threads, [&](int member) {
+        char* own = scratch + per_thread * static_cast<size_t>(member);
         for (size_t i = next.fetch_add(1); i < tasks.size(); i = next.fetch_add(1)) {
             const Task& task = tasks[i];
             AttentionBlock block = block_of(task);
@@ -148,7 +146,7 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
             kernel.compute(block, own);
             if (task.problem->column_sums) add_in_turn(task, block, turns);
         }
-    }
+    });
 }
 
 }  // namespace kvscope::kernels

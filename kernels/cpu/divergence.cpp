@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/targets.h"
 #include "kernels/cpu_features.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 
@@ -161,14 +162,17 @@ struct Rows {
 void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out) {
     const Rows rows(distributions, n_rows, n, 0.0);
     const Loops& loop = loops();
-#pragma omp parallel for schedule(dynamic) if (n_rows * n_rows / 2 * n > kParallelWork)
-    for (int64_t i = 0; i < n_rows; ++i) {
+    const int n_threads = n_rows * n_rows / 2 * n > kParallelWork ? threads() : 1;
+    const auto divergences_of = [&](int64_t i) {
         out[i * n_rows + i] = loop.difference(rows.row(i), rows.log_row(i), rows.log_row(i), n);  // 0, or NaN
         for (int64_t j = i + 1; j < n_rows; ++j) {
             const double sum = loop.jsd(rows.row(i), rows.row(j), rows.log_row(i), rows.log_row(j), n);
             out[i * n_rows + j] = out[j * n_rows + i] = std::clamp(sum, 0.0, std::numbers::ln2);
         }
-    }
+    };
+    over_parts(n_threads, n_rows, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) divergences_of(i);
+    });
 }
 
 void kl_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kernels/cpu/level_kernels.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 
@@ -17,12 +18,7 @@ void over_rows(void (*kernel)(const Problem&, int64_t, int64_t), const Problem& 
     if (n_rows <= 0) return;
     if (n_rows * row_elements < kWorthThreads) return kernel(problem, 0, n_rows);
     constexpr int64_t kRows = 4;
-    const int64_t n_parts = (n_rows + kRows - 1) / kRows;
-#pragma omp parallel for schedule(static)
-    for (int64_t part = 0; part < n_parts; ++part) {
-        const int64_t begin = part * kRows;
-        kernel(problem, begin, begin + kRows < n_rows ? begin + kRows : n_rows);
-    }
+    over_parts(threads(), n_rows, kRows, [&](int64_t begin, int64_t end, int) { kernel(problem, begin, end); });
 }
 
 void require(bool condition, const char* kernel, const std::string& what) {

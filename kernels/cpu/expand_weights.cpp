@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "kernels/cpu/level_kernels.h"
+#include "kernels/team.h"
 #include "kernels/weight_format.h"
 
 namespace kvscope::kernels {
@@ -9,6 +10,7 @@ namespace {
 
 // Below this many weights waking the other threads takes longer than the work.
 constexpr int64_t worth_threads = 1 << 16;
+constexpr int64_t rows_together = 32;
 
 }  // namespace
 
@@ -21,14 +23,16 @@ void expand_weights(const ExpandWeights& problem) {
     const LevelKernels& level = level_kernels();
     const size_t stored = row_bytes(problem.format, problem.in);
     const bool is_large = problem.n_rows * problem.in > worth_threads;
-#pragma omp parallel for schedule(static) if (is_large)
-    for (int64_t row = 0; row < problem.n_rows; ++row) {
-        const auto* from = static_cast<const char*>(problem.rows) + static_cast<size_t>(row) * stored;
-        if (problem.dtype == DType::bf16)
-            level.decode_bf16(problem.format, from, 0, problem.in, static_cast<bf16*>(problem.out) + row * problem.in);
-        else
-            level.decode_f32(problem.format, from, 0, problem.in, static_cast<float*>(problem.out) + row * problem.in);
-    }
+    over_parts(is_large ? threads() : 1, problem.n_rows, rows_together, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row) {
+            const auto* from = static_cast<const char*>(problem.rows) + static_cast<size_t>(row) * stored;
+            const int64_t at = row * problem.in;
+            if (problem.dtype == DType::bf16)
+                level.decode_bf16(problem.format, from, 0, problem.in, static_cast<bf16*>(problem.out) + at);
+            else
+                level.decode_f32(problem.format, from, 0, problem.in, static_cast<float*>(problem.out) + at);
+        }
+    });
 }
 
 }  // namespace kvscope::kernels

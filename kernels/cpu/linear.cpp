@@ -1,12 +1,11 @@
 #include "kernels/linear.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <stdexcept>
 
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/workspace.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 namespace {
@@ -35,7 +34,7 @@ struct Share {
     WeightFormat format = problem.format.value_or(format_of(problem.dtype));
     bool is_stored = format != format_of(problem.dtype);
     bool by_panel = n_rows > std::max(kernel.direct_up_to, is_stored ? stored_up_to : 0);
-    int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
+    int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
     int64_t n_parts = in_parts();  ///< of the tiles
@@ -111,21 +110,19 @@ void multiply(const Share& share) {
     thread_local Workspace workspace;
     auto* packed = static_cast<char*>(
         workspace.reserve(scratch.packed + scratch.of_thread() * static_cast<size_t>(share.threads)));
-    constexpr int64_t few_tiles = 2;
+    constexpr int64_t few_tiles = 2, tiles_together = 8;
     const bool shares_packing = share.tiles.n_tiles > few_tiles;
     for (int64_t tile = 0; !shares_packing && tile < share.tiles.n_tiles; ++tile) pack_tile(share, tile, packed);
     const int64_t together = share.panels_together();
-#pragma omp parallel num_threads(share.threads)
-    {
-        if (shares_packing) {
-#pragma omp for schedule(static)
-            for (int64_t tile = 0; tile < share.tiles.n_tiles; ++tile) pack_tile(share, tile, packed);
-        }
-        char* own = packed + scratch.packed + scratch.of_thread() * static_cast<size_t>(omp_get_thread_num());
-#pragma omp for schedule(dynamic, together)
-        for (int64_t i = 0; i < share.n_panels * share.n_parts; ++i)
+    if (shares_packing)
+        over_parts(share.threads, share.tiles.n_tiles, tiles_together, [&](int64_t begin, int64_t end, int) {
+            for (int64_t tile = begin; tile < end; ++tile) pack_tile(share, tile, packed);
+        });
+    over_parts(share.threads, share.n_panels * share.n_parts, together, [&](int64_t begin, int64_t end, int member) {
+        char* own = packed + scratch.packed + scratch.of_thread() * static_cast<size_t>(member);
+        for (int64_t i = begin; i < end; ++i)
             multiply_panel(share, i % share.n_panels, i / share.n_panels, packed, own, scratch);
-    }
+    });
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "kernels/neighbour_products.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -11,6 +9,7 @@
 #include "kernels/cpu/targets.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/cpu_features.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 
@@ -69,13 +68,14 @@ void neighbour_products(const NeighbourProducts& problem) {
     if (problem.n == 0 || problem.n_heads == 0) return;
     require(problem.vectors && problem.sums, "vectors or sums are null");
     const LevelKernels& kernels = level_kernels();
-    const int n_threads = static_cast<int>(std::min<int64_t>(omp_get_max_threads(), problem.n_heads));
+    const int n_threads = static_cast<int>(std::min<int64_t>(threads(), problem.n_heads));
     const size_t per_thread = (kernels.neighbour_scratch_bytes(problem.d) + 4095) / 4096 * 4096;
     thread_local Workspace workspace;
     char* scratch = static_cast<char*>(workspace.reserve(per_thread * static_cast<size_t>(n_threads)));
-#pragma omp parallel for schedule(dynamic) num_threads(n_threads)
-    for (int64_t head = 0; head < problem.n_heads; ++head)
-        kernels.neighbour_products(problem, head, scratch + per_thread * static_cast<size_t>(omp_get_thread_num()));
+    over_parts(n_threads, problem.n_heads, 1, [&](int64_t begin, int64_t end, int member) {
+        for (int64_t head = begin; head < end; ++head)
+            kernels.neighbour_products(problem, head, scratch + per_thread * static_cast<size_t>(member));
+    });
 }
 
 void quadratic_forms(const double* matrix, const float* vectors, int64_t n, int64_t d, double* out) {

@@ -3,6 +3,8 @@
 #include <exception>
 #include <vector>
 
+#include "kernels/team.h"
+
 namespace kvscope::kernels {
 
 namespace {
@@ -20,14 +22,13 @@ void parallel_for(int64_t n, int64_t elements, const std::function<void(int64_t)
     }
     // An exception must not leave the thread that it arose on.
     std::vector<std::exception_ptr> failures(static_cast<size_t>(n));
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t i = 0; i < n; ++i) {
-        try {
-            body(i);
-        } catch (...) {
-            failures[static_cast<size_t>(i)] = std::current_exception();
-        }
-    }
+    over_parts(threads(), n, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) try {
+                body(i);
+            } catch (...) {
+                failures[static_cast<size_t>(i)] = std::current_exception();
+            }
+    });
     for (const std::exception_ptr& failure : failures) {
         if (failure) std::rethrow_exception(failure);
     }

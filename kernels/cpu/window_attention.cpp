@@ -1,13 +1,12 @@
 #include "kernels/cpu/window_attention.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/turns.h"
 #include "kernels/cpu/workspace.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels::cpu {
 
@@ -21,7 +20,7 @@ void window_attention(const WindowAttention& problem) {
     const int64_t queries_per_task = kernel.fewest_queries(group);
     const int64_t tasks_per_head = (problem.window + queries_per_task - 1) / queries_per_task;
     const int64_t n_tasks = tasks_per_head * problem.n_kv_heads;
-    const int n_threads = static_cast<int>(std::min<int64_t>(omp_get_max_threads(), n_tasks));
+    const int n_threads = static_cast<int>(std::min<int64_t>(threads(), n_tasks));
     const size_t scratch_bytes = kernel.scratch_bytes(group, problem.head_dim, n_keys, true);
     const size_t column_bytes = static_cast<size_t>(group * n_keys) * sizeof(float);
     const size_t per_thread = (scratch_bytes + column_bytes + 4095) / 4096 * 4096;
@@ -30,9 +29,8 @@ void window_attention(const WindowAttention& problem) {
     Turns turns(static_cast<size_t>(problem.n_kv_heads));
     std::atomic<int64_t> next{0};
 
-#pragma omp parallel num_threads(n_threads)
-    {
-        char* own = scratch + per_thread * static_cast<size_t>(omp_get_thread_num());
+    in_team(n_threads, [&](int member) {
+        char* own = scratch + per_thread * static_cast<size_t>(member);
         for (int64_t i = next.fetch_add(1); i < n_tasks; i = next.fetch_add(1)) {
             const int64_t kv_head = i % problem.n_kv_heads, turn = i / problem.n_kv_heads;
             const int64_t first = turn * queries_per_task;
@@ -64,7 +62,7 @@ void window_attention(const WindowAttention& problem) {
             }
             turns.finish(static_cast<size_t>(kv_head), turn);
         }
-    }
+    });
 }
 
 }  // namespace kvscope::kernels::cpu

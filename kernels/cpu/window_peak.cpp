@@ -8,6 +8,7 @@
 #include "kernels/bf16.h"
 #include "kernels/larger.h"
 #include "kernels/linear.h"
+#include "kernels/team.h"
 
 namespace kvscope::kernels {
 
@@ -96,8 +97,9 @@ void window_peak(const WindowAttention& problem) {
             const bf16* from = static_cast<const bf16*>(problem.keys) + g * problem.key_head_stride;
             converted.resize(size(n * d));
             float* to = converted.data();
-#pragma omp parallel for schedule(static)
-            for (int64_t i = 0; i < n * d; ++i) to[i] = to_float(from[i]);
+            over_parts(threads(), n * d, 1 << 14, [&](int64_t begin, int64_t end, int) {
+                for (int64_t i = begin; i < end; ++i) to[i] = to_float(from[i]);
+            });
             keys = converted.data();
         }
         linear({.dtype = DType::f32,
@@ -107,25 +109,25 @@ void window_peak(const WindowAttention& problem) {
                 .x = queries.data(),
                 .weight = keys,
                 .y = logits.data()});
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < w; ++i) {
+        const auto add_query = [&](int64_t i) {
             const int64_t end = n - w + i + 1;
             const int64_t begin = problem.sliding_window > 0 ? std::max<int64_t>(end - problem.sliding_window, 0) : 0;
             std::vector<float> sums(size(end - begin), 0.0f);
             add_weights(logits.data() + i * group * n + begin, n, end - begin, group, sums.data());
             float* of_query = most.data() + i * n + begin;
             for (size_t j = 0; j < sums.size(); ++j) of_query[j] = larger(of_query[j], sums[j]);
-        }
+        };
+        over_parts(threads(), w, 1, [&](int64_t begin, int64_t end, int) {
+            for (int64_t i = begin; i < end; ++i) add_query(i);
+        });
     }
-#pragma omp parallel for schedule(static)
-    for (int64_t begin = 0; begin < n; begin += kColumns) {
-        const int64_t end = std::min(begin + kColumns, n);
+    over_parts(threads(), n, kColumns, [&](int64_t begin, int64_t end, int) {
         std::fill(problem.mean + begin, problem.mean + end, 0.0f);
         for (int64_t i = 0; i < w; ++i) {
             const float* of_query = most.data() + i * n;
             for (int64_t j = begin; j < end; ++j) problem.mean[j] += of_query[j] / static_cast<float>(w);
         }
-    }
+    });
 }
 
 }  // namespace kvscope::kernels

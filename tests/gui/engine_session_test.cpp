@@ -2,8 +2,6 @@
 
 #include "app/gui/session/engine_session.h"
 
-#include <omp.h>
-
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -22,6 +20,7 @@
 #include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/what_if.h"
+#include "kernels/team.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/policies/echo_maps_file.h"
 #include "trace/check.h"
@@ -45,7 +44,7 @@ TEST_CASE("the engine's jobs compute with as many threads as were asked for") {
     std::promise<int> n_threads;
     JobQueue queue(
         progress, [](const std::string&, bool) {}, [] {}, 3);
-    queue.enqueue("count", [&] { n_threads.set_value(omp_get_max_threads()); });
+    queue.enqueue("count", [&] { n_threads.set_value(kernels::threads()); });
     CHECK(n_threads.get_future().get() == 3);
 }
 

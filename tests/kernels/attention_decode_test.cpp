@@ -1,13 +1,12 @@
 #include "kernels/attention_decode.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <deque>
 
+#include "kernels/team.h"
 #include "tests/kernels/kernel_case.h"
 
 using namespace kvscope::kernels;
@@ -126,14 +125,14 @@ TEMPLATE_TEST_CASE("attention_decode equals a double loop on ragged rows", "", f
 }
 
 TEMPLATE_TEST_CASE("attention_decode depends neither on threads nor on the other rows", "", float, bf16) {
-    const int threads_before = omp_get_max_threads();
+    const int threads_before = threads();
     for (const SimdLevel level : levels()) {
         INFO(name_of(level));
         const ForcedSimdLevel forced(level);
         auto together = ragged_rows<TestType>(64);
-        omp_set_num_threads(3);
+        set_threads(3);
         decode(together);
-        omp_set_num_threads(1);
+        set_threads(1);
         auto alone = ragged_rows<TestType>(64);
         for (size_t i = 0; i < alone.size(); ++i) {
             const DecodeRow row = alone[i].view();
@@ -141,7 +140,7 @@ TEMPLATE_TEST_CASE("attention_decode depends neither on threads nor on the other
             CHECK(same_bits(alone[i].out, together[i].out));
             CHECK(alone[i].attention == together[i].attention);
         }
-        omp_set_num_threads(threads_before);
+        set_threads(threads_before);
     }
 }
 
@@ -236,7 +235,7 @@ std::deque<PartedRow<T>> parted_rows(int d) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("attention_decode reads a row whose parts are stored in different ways", "", float, bf16) {
-    const int threads_before = omp_get_max_threads();
+    const int threads_before = threads();
     for (const SimdLevel level : levels())
         for (const int d : {6, 64, 80, 128}) {
             INFO(name_of(level) << " " << name_of(dtype_of<TestType>) << " d=" << d);
@@ -244,9 +243,9 @@ TEMPLATE_TEST_CASE("attention_decode reads a row whose parts are stored in diffe
             auto rows = parted_rows<TestType>(d), alone = parted_rows<TestType>(d);
             std::vector<DecodeRow> views;
             for (auto& row : rows) row.add_to(views);
-            omp_set_num_threads(3);
+            set_threads(3);
             attention_decode(views, d, dtype_of<TestType>, rows.front().whole.scale);
-            omp_set_num_threads(1);
+            set_threads(1);
             for (size_t i = 0; i < rows.size(); ++i) {
                 INFO("row " << i);
                 rows[i].whole.check();
@@ -256,7 +255,7 @@ TEMPLATE_TEST_CASE("attention_decode reads a row whose parts are stored in diffe
                 CHECK(same_bits(alone[i].whole.out, rows[i].whole.out));
                 CHECK(alone[i].whole.attention == rows[i].whole.attention);
             }
-            omp_set_num_threads(threads_before);
+            set_threads(threads_before);
         }
 }
 

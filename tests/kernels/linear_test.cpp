@@ -1,7 +1,5 @@
 #include "kernels/linear.h"
 
-#include <omp.h>
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu_features.h"
+#include "kernels/team.h"
 #include "tests/kernels/kernel_case.h"
 
 using namespace kvscope::kernels;
@@ -71,11 +70,11 @@ void check_company(int64_t in, int64_t out) {
     const auto x = random_values<T>(static_cast<size_t>(rows * in), 4);
     const auto weight = random_values<T>(static_cast<size_t>(out * in), 5);
     const auto bias = random_values<float>(static_cast<size_t>(out), 6);
-    const int threads_before = omp_get_max_threads();
-    omp_set_num_threads(3);
+    const int threads_before = threads();
+    set_threads(3);
     const auto all = product<T, Y>(x, weight, bias, in, 0, rows);
     for (const int threads : {1, 2}) {
-        omp_set_num_threads(threads);
+        set_threads(threads);
         for (const int64_t together : {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 14, 17, 25, 26, 27, 49, 200}) {
             for (const int64_t first : {int64_t{0}, int64_t{37}, rows - together}) {
                 const auto some = product<T, Y>(x, weight, bias, in, first, together);
@@ -85,7 +84,7 @@ void check_company(int64_t in, int64_t out) {
             }
         }
     }
-    omp_set_num_threads(threads_before);
+    set_threads(threads_before);
 }
 
 }  // namespace

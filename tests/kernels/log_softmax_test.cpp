@@ -1,12 +1,11 @@
 #include "kernels/log_softmax.h"
 
-#include <omp.h>
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "kernels/team.h"
 #include "tests/kernels/kernel_case.h"
 
 using namespace kvscope::kernels;
@@ -89,11 +88,11 @@ TEST_CASE("what becomes of a row of logits depends neither on the rows beside it
         const int64_t n = 3001, rows = 21;
         const auto logits = random_values<float>(static_cast<size_t>(rows * n), 3, 4.0f);
         const auto others = logs_of(random_values<float>(static_cast<size_t>(rows * n), 4, 4.0f), n);
-        const int threads_before = omp_get_max_threads();
-        omp_set_num_threads(3);
+        const int threads_before = threads();
+        set_threads(3);
         const auto all = logs_of(logits, n);
         const auto kl = divergences(all, others, n);
-        omp_set_num_threads(1);
+        set_threads(1);
         for (int64_t row = 0; row < rows; ++row) {
             const auto of_row = [&](const std::vector<float>& values) {
                 return std::vector<float>(values.begin() + row * n, values.begin() + (row + 1) * n);
@@ -101,6 +100,6 @@ TEST_CASE("what becomes of a row of logits depends neither on the rows beside it
             CHECK(same_bits(logs_of(of_row(logits), n), of_row(all)));
             CHECK(divergences(of_row(all), of_row(others), n)[0] == kl[static_cast<size_t>(row)]);
         }
-        omp_set_num_threads(threads_before);
+        set_threads(threads_before);
     }
 }

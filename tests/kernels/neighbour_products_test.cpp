@@ -1,7 +1,5 @@
 #include "kernels/neighbour_products.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -11,6 +9,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu_features.h"
+#include "kernels/team.h"
 
 using namespace kvscope::kernels;
 
@@ -116,14 +115,14 @@ TEST_CASE("products of neighbours go on where the tokens before ended", "[neighb
 TEST_CASE("products of neighbours are the same with any number of threads", "[neighbours]") {
     const std::vector<float> rows = rows_of(200, 64);
     const NeighbourProducts problem{DType::f32, n_heads, 200, 64, 64, n_heads * 64, rows.data()};
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(1);
+    const int before = threads();
+    set_threads(1);
     const std::vector<double> alone = sums_of(problem);
     for (const int threads : {2, 5}) {
-        omp_set_num_threads(threads);
+        set_threads(threads);
         CHECK(sums_of(problem) == alone);
     }
-    omp_set_num_threads(before);
+    set_threads(before);
 }
 
 TEST_CASE("a vector with a NaN makes its head's products NaN, and no other's", "[neighbours]") {

@@ -1,13 +1,12 @@
 #include "kernels/window_attention.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>
 
 #include "kernels/cuda_library.h"
+#include "kernels/team.h"
 #include "tests/kernels/kernel_case.h"
 #include "tests/skip.h"
 
@@ -160,16 +159,16 @@ TEST_CASE("window_attention on CUDA equals a double loop", "[card]") {
 }
 
 TEST_CASE("window_attention does not depend on the number of threads") {
-    const int threads_before = omp_get_max_threads();
+    const int threads_before = threads();
     for (const SimdLevel level : levels()) {
         INFO(name_of(level));
         const ForcedSimdLevel forced(level);
         const Case<bf16> problem({6, 2, 64, 64, 900});
-        omp_set_num_threads(1);
+        set_threads(1);
         const auto one = problem.run(Device::cpu);
-        omp_set_num_threads(4);
+        set_threads(4);
         CHECK(problem.run(Device::cpu) == one);
-        omp_set_num_threads(threads_before);
+        set_threads(threads_before);
     }
 }
 

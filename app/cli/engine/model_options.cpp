@@ -1,11 +1,10 @@
 #include "app/cli/engine/model_options.h"
 
-#include <omp.h>
-
 #include "app/cli/option_checks.h"
 #include "app/program/find_model.h"
 #include "engine/model/device.h"
 #include "engine/options/run_options.h"
+#include "kernels/team.h"
 
 namespace kvscope::cli {
 
@@ -54,7 +53,7 @@ std::vector<CLI::Option*> ModelOptions::declare(CLI::App& app, As model) {
 std::filesystem::path ModelOptions::path() const { return program::find_model(model_); }
 
 void ModelOptions::set_threads() const {
-    if (threads_ > 0) omp_set_num_threads(threads_);
+    if (threads_ > 0) kernels::set_threads(threads_);
 }
 
 engine::Model ModelOptions::open(engine::Progress& progress, const std::string& device) const {

@@ -1,6 +1,5 @@
 #include "app/gui/engine/job_queue.h"
 
-#include <omp.h>
 #include <sys/resource.h>
 
 #include <new>
@@ -8,6 +7,7 @@
 
 #include "engine/common/error.h"
 #include "engine/files/stop_check.h"
+#include "kernels/team.h"
 
 namespace kvscope::gui {
 namespace {
@@ -103,7 +103,7 @@ void JobQueue::post(std::function<void()> act) {
 
 void JobQueue::work() {
     setpriority(PRIO_PROCESS, 0, niceness);
-    if (n_threads_ > 0) omp_set_num_threads(n_threads_);  // of this thread's teams alone
+    if (n_threads_ > 0) kernels::set_threads(n_threads_);  // of this thread alone
     for (;;) {
         Job job;
         {

@@ -1,12 +1,11 @@
 #include "app/gui/engine/live_prefill.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
 #include "analysis/what_if/what_if.h"
 #include "engine/experiment.h"
 #include "engine/inference/prefill.h"
+#include "kernels/team.h"
 
 namespace kvscope::gui {
 namespace {
@@ -27,16 +26,11 @@ class InMemory final : public PrefillInMemory {
 
     trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec, int64_t budget,
                              double share, uint64_t seed) const override {
-        const int n_threads = omp_get_max_threads();
-        if (is_engine_busy_()) omp_set_num_threads(1);
         std::vector<policies::Selection> selections;
-        try {
+        {
+            const kernels::Threads as_many(is_engine_busy_() ? 1 : kernels::threads());
             selections = prefill_->select(spec, budget, seed, share);
-        } catch (...) {
-            omp_set_num_threads(n_threads);
-            throw;
         }
-        omp_set_num_threads(n_threads);
         auto record =
             analysis::what_if_record(reader, prompt, spec, budget, share, selections, prefill_->window_attention());
         record.seed = seed;

@@ -1,0 +1,132 @@
+#include "kernels/team.h"
+
+#include <omp.h>
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace kvscope::kernels {
+
+namespace {
+
+const int of_machine = omp_get_max_threads();
+thread_local int of_this_thread = 0;
+thread_local bool is_in_team = false;
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/// Whether `done` came true within that time.
+template <class Done>
+bool look_out(std::chrono::microseconds time, const Done& done) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + time;
+    do
+        for (int i = 0; i < 32; ++i) {
+            if (done()) return true;
+            pause();
+        }
+    while (Clock::now() < end);
+    return false;
+}
+
+/// Longer than what lies between two loops of a decode step: waking a thread that sleeps takes some 50 µs.
+constexpr std::chrono::microseconds between_loops{200};
+/// Of a member that other programs hold up in the middle of its work.
+constexpr std::chrono::microseconds for_the_last{50};
+
+class Team {
+ public:
+    Team() = default;
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+    ~Team() {
+        is_ending_.store(true, std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_release);
+        round_.notify_all();
+        for (std::thread& worker : workers_) worker.join();
+    }
+
+    void run(int n, void (*call)(void*, int), void* context) {
+        grow(n - 1);
+        n_members_ = n;
+        call_ = call;
+        context_ = context;
+        inside_.store(0, std::memory_order_release);
+        round_.fetch_add(1, std::memory_order_release);
+        round_.notify_all();
+        is_in_team = true;
+        call(context, 0);
+        is_in_team = false;
+        inside_.fetch_add(closed, std::memory_order_acq_rel);
+        const auto are_out = [&] { return inside_.load(std::memory_order_acquire) == closed; };
+        if (are_out() || look_out(for_the_last, are_out)) return;
+        for (int32_t inside = inside_.load(std::memory_order_acquire); inside != closed;
+             inside = inside_.load(std::memory_order_acquire))
+            inside_.wait(inside, std::memory_order_acquire);
+    }
+
+ private:
+    static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
+
+    void grow(int n_workers) {
+        while (static_cast<int>(workers_.size()) < n_workers) {
+            const int member = static_cast<int>(workers_.size()) + 1;
+            try {
+                workers_.emplace_back([this, member] { work(member); });
+            } catch (const std::system_error&) {
+                return;  // where the system gives no more threads, those that there are do the work
+            }
+        }
+    }
+
+    void work(int member) {
+        is_in_team = true;
+        for (uint32_t seen = 0; !is_ending_.load(std::memory_order_relaxed);) {
+            const auto has_begun = [&] { return round_.load(std::memory_order_acquire) != seen; };
+            if (!look_out(between_loops, has_begun)) round_.wait(seen, std::memory_order_acquire);
+            seen = round_.load(std::memory_order_acquire);
+            if (enter()) {
+                if (member < n_members_) call_(context_, member);
+                if (inside_.fetch_sub(1, std::memory_order_acq_rel) - 1 == closed) inside_.notify_one();
+            }
+        }
+    }
+
+    /// Whether this member is in before the work is done.
+    bool enter() {
+        int32_t inside = inside_.load(std::memory_order_acquire);
+        while (inside >= 0)
+            if (inside_.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel)) return true;
+        return false;
+    }
+
+    alignas(64) std::atomic<uint32_t> round_{0};
+    alignas(64) std::atomic<int32_t> inside_{closed};  ///< members other than 0; `closed` more once work is done
+    std::atomic<bool> is_ending_{false};
+    int n_members_ = 0;
+    void (*call_)(void*, int) = nullptr;
+    void* context_ = nullptr;
+    std::vector<std::thread> workers_;
+};
+
+}  // namespace
+
+int threads() { return of_this_thread > 0 ? of_this_thread : of_machine; }
+
+void set_threads(int n) { of_this_thread = n; }
+
+void run_team(int n_threads, void (*call)(void* context, int member), void* context) {
+    if (n_threads <= 1 || is_in_team) return call(context, 0);
+    thread_local std::unique_ptr<Team> team = std::make_unique<Team>();
+    team->run(n_threads, call, context);
+}
+
+}  // namespace kvscope::kernels
