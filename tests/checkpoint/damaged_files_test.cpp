@@ -48,7 +48,8 @@ std::string with_changes(std::string bytes, size_t end, std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("a GGUF file cut anywhere is refused") {
-    for (const char* name : {"models/gguf-qwen3-q4_0/model.gguf", "models/gguf-llama-quantised/model.gguf"}) {
+    for (const char* name : {"models/gguf-qwen3-q4_0/model.gguf", "models/gguf-llama-quantised/model.gguf",
+                             "models/gguf-llama-q3_k_m/model.gguf"}) {
         const TemporaryFolder folder;
         const std::string whole = read_file(data(name));
         const fs::path path = folder / "cut.gguf";

@@ -42,7 +42,8 @@ at::Tensor activations(int64_t rows, const at::Tensor& weight) {
 
 TEST_CASE("weights are held as the file has them, and are the numbers that its reader makes") {
     const std::string file = GENERATE("gguf-llama-quantised/model.gguf", "gguf-qwen2-q8_0/model.gguf",
-                                      "gguf-qwen3-q4_0/model.gguf", "gguf-llama-f32/model.gguf", "smollm2-tied");
+                                      "gguf-qwen3-q4_0/model.gguf", "gguf-llama-q3_k_m/model.gguf",
+                                      "gguf-qwen2-q2_k/model.gguf", "gguf-llama-f32/model.gguf", "smollm2-tied");
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(file, name_of(dtype));
     const auto checkpoint = checkpoint::open_checkpoint(test_data("models/" + file));

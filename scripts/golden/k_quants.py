@@ -1,0 +1,116 @@
+"""Tiny models that llama.cpp quantised to K-quants, with what transformers computes on them.
+
+    scripts/golden/python scripts/golden/k_quants.py
+
+writes tests/data/models/gguf-…-q…_k…/model.gguf and, as tiny_models.py describes it, golden.json. A random model is written in
+f32 and given to llama.cpp's own quantiser, which chooses a format for each matrix as it does for any model: one file holds
+several. The golden numbers are those of transformers on what the NumPy code of the package `gguf` makes of the blocks;
+nothing of llama.cpp takes part in them. Needs the package llama-cpp-python, which `bench/run --setup` compiles into the same
+environment.
+"""
+
+import ctypes
+import shutil
+import tempfile
+import pathlib
+from collections import Counter
+
+import gguf
+import llama_cpp
+import numpy as np
+import torch
+import transformers
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+from prompt_ids import QUIET
+from reference_model import unpermute
+from tiny_models import MODELS, gguf_name, golden, permute, prompt, randomise, report, write_json, write_metadata
+
+
+def rotated_heads(name: str, config, architecture: str) -> int:
+    """How many heads a matrix has whose rows llama.cpp's converter reorders; 0: it does not."""
+    if architecture != "llama":
+        return 0
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    return next((n for part, n in heads.items() if part in name), 0)
+
+
+def write_f32(path: pathlib.Path, model: torch.nn.Module, architecture: str, name: str) -> None:
+    config = model.config
+    writer = gguf.GGUFWriter(path, architecture)
+    write_metadata(writer, config, architecture, name)
+    for parameter_name, parameter in model.named_parameters():
+        value = parameter.detach().numpy()
+        n_heads = rotated_heads(parameter_name, config, architecture)
+        writer.add_tensor(gguf_name(parameter_name), np.ascontiguousarray(permute(value, n_heads) if n_heads else value))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def quantise(source: pathlib.Path, to: pathlib.Path, kind: int) -> None:
+    parameters = llama_cpp.llama_model_quantize_default_params()
+    parameters.ftype = kind
+    parameters.nthread = 1
+    if llama_cpp.llama_model_quantize(str(source).encode(), str(to).encode(), ctypes.byref(parameters)) != 0:
+        raise SystemExit(f"llama.cpp does not quantise {source}")
+
+
+def take_over(model: torch.nn.Module, path: pathlib.Path, architecture: str) -> Counter:
+    """Gives the model the file's weights. @returns how many matrices there are of each format"""
+    stored = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
+    formats = Counter(tensor.tensor_type.name for tensor in stored.values() if len(tensor.shape) > 1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            tensor = stored.pop(gguf_name(name))
+            value = gguf.quants.dequantize(tensor.data, tensor.tensor_type).reshape(parameter.shape)
+            n_heads = rotated_heads(name, model.config, architecture)
+            parameter.copy_(torch.from_numpy(np.array(unpermute(value, n_heads) if n_heads else value)))
+    assert not stored, f"left over: {[*stored]}"
+    return formats
+
+
+def write_model(name: str, kind: type, config, architecture: str, quantisation: int) -> None:
+    """The first seed whose greedy continuation is unambiguous."""
+    folder = MODELS / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for seed in range(100):
+        model = kind(config)
+        model.set_attn_implementation("eager")
+        randomise(model, seed, torch.float32)
+        with tempfile.TemporaryDirectory() as temporary:
+            source = pathlib.Path(temporary) / "f32.gguf"
+            write_f32(source, model, architecture, name)
+            quantise(source, folder / "model.gguf", quantisation)
+        formats = take_over(model, folder / "model.gguf", architecture)
+        result = golden(model, prompt(seed), "model.gguf")
+        if result is not None:
+            break
+    else:
+        raise SystemExit(f"{name}: no seed gives an unambiguous continuation")
+    write_json(folder / "golden.json", result)
+    report(folder)
+    print("  " + ", ".join(f"{n} {kind}" for kind, n in sorted(formats.items())))
+
+
+def main() -> None:
+    llama_cpp.llama_log_set(QUIET, None)
+    common = dict(max_position_embeddings=512, rms_norm_eps=1e-5, bos_token_id=0, eos_token_id=2, hidden_size=256,
+                  intermediate_size=256, num_hidden_layers=1, tie_word_embeddings=True)
+    rope = {"rope_type": "default", "rope_theta": 10000.0}
+    write_model("gguf-llama-q3_k_m", LlamaForCausalLM,
+                LlamaConfig(**common, vocab_size=264, num_attention_heads=4, num_key_value_heads=1, rope_parameters=rope),
+                "llama", llama_cpp.LLAMA_FTYPE_MOSTLY_Q3_K_M)
+    # The heads' outputs are 64 wide, no whole block of 256, for which llama.cpp takes another format.
+    write_model("gguf-qwen2-q2_k", Qwen2ForCausalLM,
+                Qwen2Config(**common, vocab_size=272, num_attention_heads=2, num_key_value_heads=1, head_dim=32,
+                            rope_parameters=rope),
+                "qwen2", llama_cpp.LLAMA_FTYPE_MOSTLY_Q2_K)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    main()
