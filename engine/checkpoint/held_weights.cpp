@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
 
 namespace kvscope::checkpoint {
@@ -12,6 +13,15 @@ namespace {
 bool is_of_numbers(const std::string& stored_type) {
     const std::string_view types[] = {"f32", "F32", "f16", "F16", "bf16", "BF16"};
     return std::find(std::begin(types), std::end(types), stored_type) != std::end(types);
+}
+
+/// Names behind a layer's of the tensors that `load_weights` lays below one another: neighbours of one format are
+/// written out together.
+const std::vector<std::vector<std::string>>& stacks() {
+    static const std::vector<std::vector<std::string>> all = {
+        {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},
+        {"mlp.gate_proj.weight", "mlp.up_proj.weight"}};
+    return all;
 }
 
 }  // namespace
@@ -33,6 +43,11 @@ kernels::WeightFormat held_format(const std::string& stored_type, int64_t column
 WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype) {
     WeightBytes bytes;
     std::set<std::string> written_out;
+    struct Numbers {
+        kernels::WeightFormat format = {};
+        int64_t bytes = 0;
+    };
+    std::map<std::string, Numbers> numbers;  // of the tensors that become those only while they are multiplied
     for (const auto& tensor : checkpoint.tensors()) {
         if (tensor.shape.size() < 2) {
             for (const int64_t n : tensor.shape) bytes.held += n * static_cast<int64_t>(sizeof(float));
@@ -41,11 +56,24 @@ WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype) {
         const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
         const auto format = held_format(tensor.stored_type, columns, dtype), plain = kernels::format_of(dtype);
         bytes.held += rows * static_cast<int64_t>(kernels::row_bytes(format, columns));
-        if (format != plain)
-            bytes.largest = std::max(bytes.largest, rows * static_cast<int64_t>(kernels::row_bytes(plain, columns)));
-        else if (!is_of_numbers(tensor.stored_type))
+        if (format != plain) {
+            const int64_t as_numbers = rows * static_cast<int64_t>(kernels::row_bytes(plain, columns));
+            numbers[tensor.name] = {format, as_numbers};
+            bytes.largest = std::max(bytes.largest, as_numbers);
+        } else if (!is_of_numbers(tensor.stored_type)) {
             written_out.insert(tensor.stored_type);
+        }
     }
+    for (int layer = 0; layer < checkpoint.config().n_layers; ++layer)
+        for (const auto& stack : stacks()) {
+            Numbers together;
+            for (const std::string& name : stack) {
+                const auto found = numbers.find("model.layers." + std::to_string(layer) + "." + name);
+                const Numbers one = found == numbers.end() ? Numbers{} : found->second;
+                together = {one.format, one.bytes + (one.format == together.format ? together.bytes : 0)};
+                bytes.largest = std::max(bytes.largest, together.bytes);
+            }
+        }
     bytes.written_out.assign(written_out.begin(), written_out.end());
     return bytes;
 }

@@ -18,7 +18,7 @@ kernels::WeightFormat held_format(const std::string& stored_type, int64_t column
 /// Bytes of all of a model's weights in memory, known before they are read.
 struct WeightBytes {
     int64_t held = 0;
-    int64_t largest = 0;                   ///< of one matrix as numbers, which the prefill writes out one at a time
+    int64_t largest = 0;  ///< of what the prefill writes out as numbers at a time: a matrix, or several that lie as one
     std::vector<std::string> written_out;  ///< types of the file without a kernel, whose tensors become numbers
 };
 WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype);
