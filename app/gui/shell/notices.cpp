@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@ namespace kvscope::gui {
 namespace {
 
 constexpr double notice_seconds = 6;
+// What stands at the ends of the menu bar, in ems: the menus, and how the palette is opened.
+constexpr float menus_ems = 19, beside_ems = 10;
 
 }  // namespace
 
@@ -36,12 +39,16 @@ void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    const ImGuiStyle& style = ImGui::GetStyle();
     const float em = ImGui::GetFontSize();
-    float bottom = viewport->WorkPos.y + viewport->WorkSize.y - em;
+    const float right = viewport->Pos.x + viewport->Size.x - beside_ems * em;
+    const float most = std::clamp(right - viewport->Pos.x - menus_ems * em, 12 * em, 60 * em);
+    float top = viewport->Pos.y;
     for (size_t i = 0; i < shown_.size(); ++i) {
         Notice& shown = shown_[shown_.size() - 1 - i];
-        ImGui::SetNextWindowPos({viewport->WorkPos.x + viewport->WorkSize.x - em, bottom}, ImGuiCond_Always, {1, 1});
-        ImGui::SetNextWindowSizeConstraints({12 * em, 0}, {36 * em, FLT_MAX});
+        ImGui::SetNextWindowPos({right, top}, ImGuiCond_Always, {1, 0});
+        ImGui::SetNextWindowSizeConstraints({0, 0}, {most, FLT_MAX});
+        ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {style.WindowPadding.x, style.FramePadding.y});
         ImGui::PushStyleColor(ImGuiCol_Border, shown.is_error ? theme.error : theme.accent);
         ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetStyleColorVec4(ImGuiCol_PopupBg));
         ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
@@ -49,13 +56,15 @@ void Notices::draw(const Theme& theme) {
                      ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
                          ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoFocusOnAppearing |
                          ImGuiWindowFlags_NoNav);
-        ImGui::PushTextWrapPos(34 * em);
+        if (!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup))
+            ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());  // a click into the menu bar brings that there
+        ImGui::PushTextWrapPos(most - style.WindowPadding.x);
         ImGui::TextUnformatted(shown.text.c_str());
         ImGui::PopTextWrapPos();
         if (ImGui::IsWindowHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) shown.until = 0;
-        bottom -= ImGui::GetWindowHeight() + 4;
+        top += ImGui::GetWindowHeight() + 4;
         ImGui::End();
-        ImGui::PopStyleVar();
+        ImGui::PopStyleVar(2);
         ImGui::PopStyleColor(2);
     }
     for (const Notice& shown : shown_) window_.draw_within(std::max(shown.until - now, 0.0));

@@ -10,8 +10,8 @@
 
 namespace kvscope::gui {
 
-/// Messages in the window's corner that a person should see: they go away by themselves, or by a click, and stay in the
-/// log.
+/// Messages that a person should see. They begin in the empty part of the menu bar, where they lie over nothing that is
+/// read or typed into, go away by themselves or by a click, and stay in the log.
 class Notices {
  public:
     explicit Notices(Window& window) : window_(window) {}
