@@ -122,6 +122,39 @@ TEST_CASE("Prompt begins with its first column, and goes to the one of a run tha
     driven.settle();
 }
 
+TEST_CASE("the prompt's text follows the mouse over a map, and no list that it passes over") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options sizes;
+    sizes.n_tokens = 4000;
+    trace::sample::write(folder / "long.h5", sizes);
+    AppOptions options;
+    options.traces = {folder / "long.h5"};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.start_by_palette("rank sentences");
+    driven.settle();
+    bool is_lit = false;
+    float beside_rows = -1, beside_maps = -1;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImGuiWindow* text = c.WindowInfo("//prompt-1/text").Window;
+        const ImRect rows = c.WindowInfo(DrivenApp::window_of("rankings").c_str()).Window->InnerRect;
+        for (float y = rows.Min.y + 60; y < rows.Max.y; y += 10) {
+            c.MouseTeleportToPos({rows.GetCenter().x, y});
+            c.Yield(3);
+            is_lit = is_lit || driven.session().hover().has_tokens();
+        }
+        beside_rows = text->Scroll.y;
+        const ImRect maps = c.WindowInfo("//retention-1/maps").Window->InnerRect;
+        c.MouseTeleportToPos({maps.Max.x - 60, maps.Min.y + 50});
+        c.Yield(4);
+        beside_maps = text->Scroll.y;
+    });
+    CHECK(is_lit);
+    CHECK(beside_rows == 0);
+    CHECK(beside_maps > 0);
+}
+
 TEST_CASE(
     "the tooltip of a token is within the window and away from the lines that are read, with labels of any length") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -75,7 +75,9 @@ class Session {
     int64_t n_axis_tokens() const;
     /// What the mouse is over, in whichever view; empty where over nothing.
     Cursor hover() const { return hover_.current(); }
-    void set_hover(const Cursor& cursor) { hover_.set(cursor); }
+    /// Hover::leads
+    bool hover_leads() const { return hover_.leads(); }
+    void set_hover(const Cursor& cursor, bool leads = false) { hover_.set(cursor, leads); }
     /// @returns what Tasks::end_frame does
     std::optional<Tasks::Seconds> end_frame();
 

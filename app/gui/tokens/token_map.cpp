@@ -211,7 +211,7 @@ int answer_mouse(Context& context, const TokenMap& map) {
     over.layer = map.rows_are_heads ? map.layer : row;
     over.kv_head = map.rows_are_heads ? row : -1;
     over.query_head = -1;
-    session.set_hover(over);
+    session.set_hover(over, true);
     const ImGuiIO& io = ImGui::GetIO();
     if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && !io.KeyCtrl && io.MouseDragMaxDistanceSqr[0] < 9)
         select_cell(session, over);

@@ -465,7 +465,7 @@ class PromptView : public View {
         if (token >= 0 && document && document->prompt == run.prompt) document->toggle_pin(token);
     }
 
-    /// What was selected, or is under the mouse, in another view comes into view here.
+    /// What was selected in another view comes into view here, and where the mouse is in a map of the tokens.
     void scroll_to_selection(Context& context, const std::vector<PromptColumn>& all, const PromptGrid& grid,
                              float labels) {
         const Cursor selected = context.session.cursor();
@@ -477,7 +477,8 @@ class PromptView : public View {
         if (selected.first_token != seen_.first_token || selected.last_token != seen_.last_token || is_asked_for) {
             token = selected.first_token;
             run = selected.run;
-        } else if (hover.has_tokens() && !ImGui::IsWindowHovered() && hover.first_token != hovered_) {
+        } else if (context.session.hover_leads() && hover.has_tokens() && !ImGui::IsWindowHovered() &&
+                   hover.first_token != hovered_) {
             token = hover.first_token;
             run = hover.run;
         }
