@@ -62,8 +62,10 @@ std::string trace_line(const Session& session, const Document& focus, float room
     const std::string tokens =
         analysis::format_count(reader.prompt(focus.prompt).visible_tokens()) + " tokens" + incomplete;
     const std::string shape = fmt::format("{} layers · {} KV heads · {}", model.n_layers, model.n_kv_heads, tokens);
-    for (const std::string& line :
-         {fmt::format("{} · {} · {}", model_name(session.model_names, model), model.dtype, shape), shape, tokens}) {
+    const std::string with_model =
+        fmt::format("{} · {} · {}", model_name(session.model_names, model), model.dtype, shape);
+    const std::string file = session.name_of(focus) + ": ";
+    for (const std::string& line : {file + with_model, with_model, shape, tokens}) {
         if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
     }
     return {};
@@ -88,9 +90,9 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                 if (ImGui::SmallButton("Cancel")) engine->cancel();
             } else if (status.model.empty()) {
                 ImGui::TextDisabled("no model loaded");
-            } else if (const Document* focus = session.focus();
-                       !focus || !focus->reader()->has_model() || focus->reader()->model().name != status.model) {
-                ImGui::TextDisabled("%s", status.model.c_str());  // the trace's own is named beside its shape
+            } else {
+                ImGui::TextDisabled("model loaded: %s", status.model.c_str());
+                ImGui::SetItemTooltip("the next run's model, from %s", status.model_path.c_str());
             }
         }
         const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
