@@ -17,6 +17,7 @@
 #include "app/gui/inspector/runs_of_token.h"
 #include "app/gui/inspector/token_heading.h"
 #include "app/gui/inspector/token_notes.h"
+#include "app/gui/inspector/where_to_look.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
@@ -69,18 +70,7 @@ class InspectorView : public View {
         const TokenQuestion asked = token_question(session);
         if (asked.token < 0) {
             notes_.finish(session);
-            const Document* focus = session.focus();
-            if (!focus)
-                draw_nothing(context,
-                             "Open a trace or run the demo; then click a token to see why it was kept or dropped.");
-            else if (focus->prompt >= focus->reader()->n_prompts())
-                draw_nothing(context, why_no_prompt(*focus));
-            else
-                draw_nothing(context, "Click a token in Prompt or Retention to see why it was kept or dropped.");
-            if (focus) {
-                ImGui::SetCursorPos(ImGui::GetCursorStartPos());
-                TokenNotes::draw_list(context, *focus);
-            }
+            draw_without_token(context);
             return;
         }
         Document& document = *session.document(asked.run);
@@ -132,6 +122,18 @@ class InspectorView : public View {
     }
 
  private:
+    void draw_without_token(Context& context) {
+        const Document* focus = context.session.focus();
+        if (!focus)
+            return draw_nothing(context,
+                                "Open a trace or run the demo; then click a token to see why it was kept or dropped.");
+        TokenNotes::draw_list(context, *focus);
+        if (focus->prompt >= focus->reader()->n_prompts())
+            draw_nothing(context, why_no_prompt(*focus));
+        else
+            where_to_look_.draw(context);
+    }
+
     /// A question with its answers. Until those of the next question are there it stays, as a whole.
     struct Answered {
         TokenQuestion asked;
@@ -223,6 +225,7 @@ class InspectorView : public View {
     std::array<Table, 3> tables_;  ///< where it is kept, the heads of a layer, the border of one; as they are drawn
     size_t pointed_at_ = 0;        ///< the one under the mouse
     TokenNotes notes_;
+    WhereToLook where_to_look_;
     std::optional<Answered> shown_;
     TaskSlot<SpanReports> runs_;
     TaskSlot<TokenReport> report_;

@@ -1,0 +1,139 @@
+#include "app/gui/inspector/where_to_look.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "app/gui/drawing/shaped_text.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr size_t most_rows = 20;
+constexpr size_t least_rows = 3;  // where there is no room for them, too
+
+/// Which columns of a ranking are shown.
+struct ShownColumns {
+    size_t text = 0;
+    size_t number = 0;
+};
+
+ShownColumns columns_of(const RankedRows& rows, const std::string& text, const std::string& number) {
+    ShownColumns shown;
+    const auto& columns = rows.made.table.columns;
+    for (size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].name == text) shown.text = i;
+        if (columns[i].name == number) shown.number = i;
+    }
+    return shown;
+}
+
+/// A text on two lines at most.
+struct BrokenText {
+    std::string first, second;
+    float height() const { return static_cast<float>(second.empty() ? 1 : 2) * ImGui::GetTextLineHeight(); }
+};
+
+BrokenText break_text(const std::string& text, float width) {
+    const char* end = text.data() + text.size();
+    const char* at = ImGui::GetFont()->CalcWordWrapPosition(ImGui::GetFontSize(), text.data(), end, width);
+    const std::string rest(std::find_if(at, end, [](char c) { return c != ' '; }), end);
+    return {std::string(text.data(), at), rest.empty() ? rest : beginning_that_fits(rest, width)};
+}
+
+/// The text at the left, the number at the right; a click selects what the row is of.
+void draw_row(Context& context, const RankedRows& rows, size_t row, const ShownColumns& columns) {
+    const std::string& number = rows.texts[row][columns.number];
+    const std::string& text = rows.texts[row][columns.text];
+    ImGui::PushFont(context.fonts.mono, 0);
+    const float number_width = ImGui::CalcTextSize(number.c_str()).x;
+    ImGui::PopFont();
+    const float width = ImGui::GetContentRegionAvail().x;
+    const float room = std::max(width - number_width - ImGui::GetFontSize(), 4 * ImGui::GetFontSize());
+    const BrokenText broken = break_text(text, room);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::PushID(static_cast<int>(row));
+    if (ImGui::Selectable("##place to look at", false, 0, {0, broken.height()})) {
+        Selection& selection = context.session.selection;
+        selection.set(cursor_of(selection.cursor_in(rows.document, rows.prompt), rows, row));
+    }
+    ImGui::SetItemTooltip("%s", text.c_str());
+    ImGui::PopID();
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImU32 ink = packed(context.theme.ink);
+    draw_text(list, at, ink, broken.first, room);
+    if (!broken.second.empty()) draw_text(list, {at.x, at.y + ImGui::GetTextLineHeight()}, ink, broken.second, room);
+    ImGui::PushFont(context.fonts.mono, 0);
+    list->AddText({at.x + width - number_width, at.y}, packed(context.theme.ink_quiet), number.c_str());
+    ImGui::PopFont();
+}
+
+void draw_rows(Context& context, const OrderedRows& ordered, const ShownColumns& columns) {
+    const float highest = 2 * ImGui::GetTextLineHeightWithSpacing();
+    for (size_t i = 0; i < std::min(ordered.rows.size(), most_rows); ++i) {
+        if (i >= least_rows && ImGui::GetContentRegionAvail().y < highest) return;
+        draw_row(context, *ordered.of, ordered.rows[i], columns);
+    }
+}
+
+void draw_heading(const Context& context, const std::string& heading, const char* rule) {
+    ImGui::SeparatorText(heading.c_str());
+    ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
+    ImGui::TextWrapped("%s", rule);
+    ImGui::PopStyleColor();
+    ImGui::Spacing();
+}
+
+/// Of the selected run, where it is one of those that the request is of.
+void narrow_down_to_selected(const Session& session, RankingRequest& request) {
+    const RunKey selected = session.cursor().run;
+    if (std::find(request.runs.begin(), request.runs.end(), selected) == request.runs.end()) return;
+    request.runs = {selected};
+    request.options.runs = {session.at(selected).run};
+}
+
+}  // namespace
+
+void WhereToLook::draw(Context& context) {
+    ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
+    ImGui::TextWrapped(
+        "Click a token in Prompt or Retention to see why it was kept or dropped: in which runs, layers and heads, with "
+        "which score, and what it lost to.");
+    ImGui::PopStyleColor();
+    if (draw_losses(context) == Drawn::nothing) draw_disagreement(context);
+}
+
+WhereToLook::Drawn WhereToLook::draw_losses(Context& context) {
+    Session& session = context.session;
+    RankingRequest request = ranking_request(session, analysis::ranking_definition("kl-losses"), std::nullopt);
+    if (!request.document) return Drawn::nothing;
+    narrow_down_to_selected(session, request);
+    const auto answer = ask_ranked_rows(session, losses_.ranked, losses_.ordered, request, {});
+    if (!answer.error.empty()) return Drawn::nothing;
+    if (!answer.value) return Drawn::nothing_yet;
+    const RankedRows& rows = *answer.value->of;
+    if (!rows.nothing.empty() || rows.texts.empty()) return Drawn::nothing;
+    if (answer.current)
+        losses_.of = request.runs.size() == 1 ? session.look(request.runs.front()).run
+                                              : fmt::format("{} shown runs", request.runs.size());
+    draw_heading(context, fmt::format("Where {} lost most", losses_.of),
+                 "Sentences by the full cache's attention that was lost there, each step of the answer weighted by how "
+                 "far it is from the full cache's (nats). Click one to select it.");
+    draw_rows(context, *answer.value, columns_of(rows, "text", "kl_lost_mean"));
+    return Drawn::rows;
+}
+
+void WhereToLook::draw_disagreement(Context& context) {
+    Session& session = context.session;
+    const RankingRequest request = ranking_request(session, analysis::ranking_definition("tokens"), std::nullopt);
+    if (!request.document || request.runs.size() < 2) return;
+    const auto answer = ask_ranked_rows(session, disagreement_.ranked, disagreement_.ordered, request, {});
+    if (!answer.error.empty() || !answer.value || !answer.value->of->nothing.empty()) return;
+    if (answer.current) disagreement_.of = fmt::format("{} shown runs", request.runs.size());
+    draw_heading(context, fmt::format("Where {} disagree most", disagreement_.of),
+                 "Tokens by the standard deviation of the share of heads that keep them. Click one to select it.");
+    draw_rows(context, *answer.value, columns_of(*answer.value->of, "token_text", "disagreement"));
+}
+
+}  // namespace kvscope::gui

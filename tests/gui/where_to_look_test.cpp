@@ -1,0 +1,66 @@
+#include <GLFW/glfw3.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/analysis/policy_trace.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// The mouse is over no token, which the inspector would follow, while this is there.
+class MouseAway {
+ public:
+    explicit MouseAway(DrivenApp& driven) {
+        glfwGetCursorPos(glfwGetCurrentContext(), &x_, &y_);
+        int height = 0;
+        glfwGetWindowSize(glfwGetCurrentContext(), nullptr, &height);
+        glfwSetCursorPos(glfwGetCurrentContext(), 1, height - 1);
+        driven.settle();
+    }
+    ~MouseAway() { glfwSetCursorPos(glfwGetCurrentContext(), x_, y_); }
+
+ private:
+    double x_ = 0, y_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("before a token is selected, the inspector lists where the selected run lost most; a click goes there") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    const MouseAway away(driven);
+    const Cursor before = driven.session().cursor();
+    REQUIRE_FALSE(before.has_tokens());
+    CHECK_THAT(driven.shown_text(), Contains("Where " + driven.session().look(before.run).run + " lost most"));
+    driven.drive([](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Inspector###inspector").c_str());
+        c.ItemClick("**/##place to look at");
+    });
+    driven.settle();
+    CHECK(driven.session().cursor().has_tokens());
+    CHECK(driven.session().cursor().run == before.run);
+    driven.session().selection.deselect();
+    driven.settle();
+    CHECK_THAT(driven.shown_text(), Contains("lost most"));
+}
+
+TEST_CASE("where a trace does not say what was lost, the inspector lists what the runs disagree about") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const analysis::test::PolicyTrace stored(
+        {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
+    AppOptions options;
+    options.traces = {stored.path()};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    const MouseAway away(driven);
+    CHECK_THAT(driven.shown_text(), Contains("Where 2 shown runs disagree most"));
+}
+
+}  // namespace kvscope::gui::testing
