@@ -349,6 +349,27 @@ TEST_CASE("where large texts leave no room for a place, its views are tabs of th
     CHECK(driven.app().views().size() == find_layout("explore")->views.size());
 }
 
+TEST_CASE("every view of a layout has a place, whatever the size of texts") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    const float scale = GENERATE(1.0f, 1.5f, 1.9f, 2.5f, 4.0f);
+    CAPTURE(scale);
+    driven.app().set_scale(scale);
+    for (const char* layout : {"explore", "compare"}) {
+        driven.app().apply_layout(layout);
+        driven.settle();
+        for (const auto& open : driven.app().views()) {
+            CAPTURE(open->title());
+            const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
+            REQUIRE(window);
+            CHECK(window->DockNode);
+        }
+    }
+    driven.app().set_scale(1);
+    driven.settle();
+}
+
 TEST_CASE("the overview lies below its maps, as wide as they are") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

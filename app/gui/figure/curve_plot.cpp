@@ -94,16 +94,25 @@ double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     return analysis::measured({0, *summary, NAN}, measure);
 }
 
+// Heights of the plot. A scroll bar may break the lines above it anew: between the first two it stays as it is.
+constexpr float least_ems = 6, comfortable_ems = 8, most_ems = 13;
+
+/// What the header, which comes next, and the line of choices leave of the view.
+float room_for_plot() { return ImGui::GetContentRegionAvail().y - 2 * ImGui::GetFrameHeightWithSpacing(); }
+
 }  // namespace
 
 void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
     if (move_ && move_->run == what_if.source()) go_to(context, what_if, *move_);
     move_.reset();
-    ImGui::SetNextItemOpen(is_open_);
-    is_open_ = ImGui::CollapsingHeader("Curves");
+    had_room_ = room_for_plot() >= (had_room_ ? least_ems : comfortable_ems) * ImGui::GetFontSize();
+    const bool was_open = is_open_.value_or(had_room_);
+    ImGui::SetNextItemOpen(was_open);
+    const bool is_open = ImGui::CollapsingHeader("Curves");
+    if (is_open != was_open) is_open_ = is_open;
     ImGui::SetItemTooltip(
         "what the shown runs would keep over the budget or a parameter: each selection is made again");
-    if (!is_open_) return;
+    if (!is_open) return;
     const std::string over =
         analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;
     choose_measure();
@@ -171,7 +180,8 @@ void CurvePlot::prepare(const LiveCurvesNow& now, const LiveWhatIf& what_if, con
 }
 
 void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf& what_if, const std::string& over) {
-    const float height = 13 * ImGui::GetFontSize();
+    const float em = ImGui::GetFontSize();
+    const float height = std::clamp(ImGui::GetContentRegionAvail().y, least_ems * em, most_ems * em);
     if (!figure_) {
         const char* why = now.n_under_way > 0  ? "selecting again at each budget …"
                           : now.curves.empty() ? "None of the shown runs can be selected again so."
@@ -188,6 +198,7 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
     const std::optional<double> at = slider_at(what_if, over);
     FigureLook look;
     look.legend = false;
+    look.least_height = 2 * em;  // with its axis it finds room in the plot's least height
     look.weight = [&](size_t panel, size_t shape) {
         const RunKey run = figure_->run_of(panel, shape);
         if (!run.valid()) return 1.0f;
@@ -322,14 +333,16 @@ void CurvePlot::go_to(Context& context, LiveWhatIf& what_if, const Move& move) {
 }
 
 void CurvePlot::save(nlohmann::json& state) const {
-    state["curves"] = is_open_;
+    if (is_open_) state["curves"] = *is_open_;
     state["curve measure"] = analysis::name_of(settings_.measure);
     state["curve over"] = settings_.over;
     state["curve threshold"] = settings_.threshold;
 }
 
 void CurvePlot::load(const nlohmann::json& state) {
-    is_open_ = state.value("curves", is_open_);
+    is_open_.reset();
+    if (const auto found = state.find("curves"); found != state.end() && found->is_boolean())
+        is_open_ = found->get<bool>();
     try {
         settings_.measure = analysis::curve_measure(state.value("curve measure", std::string()));
     } catch (const std::exception&) {

@@ -41,7 +41,8 @@ class CurvePlot {
     void draw_left_out(const Context& context, const LiveCurvesNow& now) const;
     void go_to(Context& context, LiveWhatIf& what_if, const Move& move);
 
-    bool is_open_ = true;
+    std::optional<bool> is_open_;  ///< as a person has chosen; nullopt: open where there is room for the plot
+    bool had_room_ = false;        ///< for it, in the last frame
     CurveSettings settings_;
     LiveCurves curves_;
     FigurePlot plot_;

@@ -19,8 +19,9 @@ struct Cut {
     ImGuiDir side;
     float share;
     std::string to;
-    float least = 0;  ///< in ems: takes more than its share where that is less, and is left out where there is no room
-    std::string otherwise = {};  ///< the place whose tabs its views then are; empty: the one that it were cut from
+    /// In ems: takes more than its share where that is less. Where there is no room for it, it is left out, with what
+    /// is cut from it, and its views are tabs of the place that it were cut from.
+    float least = 0;
 };
 
 struct Layout {

@@ -50,7 +50,6 @@ class WhatIfView : public View {
         draw_budget(context);
         draw_summary(context);
         draw_buttons(context);
-        draw_state(context);
         curves_.draw(context, what_if_);
         ImGui::Separator();
         for (const auto& parameter : what_if_.definition().parameters) {
@@ -131,18 +130,23 @@ class WhatIfView : public View {
         ImGui::EndDisabled();
         if (!obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
             ImGui::SetTooltip("%s", obstacle.c_str());
-        const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(high), 1.0);
-        ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        const double recorded_share = static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(high);
-        const std::string text =
-            is_of_bytes()
-                ? fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved); recorded: {:.1f} %",
-                              100 * share, 100 - 100 * share, 100 * recorded_share)
-                : fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
-                              analysis::format_count(high), 100 - 100 * share,
-                              analysis::format_count(what_if_.recorded_budget()));
-        if (what_if_.error().empty()) ImGui::TextWrapped("%s", text.c_str());
+        const bool is_possible = what_if_.error().empty();
+        ImGui::PushStyleColor(ImGuiCol_Text, is_possible ? context.theme.ink_quiet : context.theme.error);
+        ImGui::TextWrapped("%s", (is_possible ? budget_in_words(high) : what_if_.error()).c_str());
         ImGui::PopStyleColor();
+    }
+
+    /// @param most all entries
+    std::string budget_in_words(int64_t most) {
+        const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(most), 1.0);
+        const double recorded_share = static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(most);
+        if (is_of_bytes())
+            return fmt::format(
+                "every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved); recorded: {:.1f} %", 100 * share,
+                100 - 100 * share, 100 * recorded_share);
+        return fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
+                           analysis::format_count(most), 100 - 100 * share,
+                           analysis::format_count(what_if_.recorded_budget()));
     }
 
     bool is_of_bytes() const { return what_if_.budget_of() == policies::BudgetOf::bytes; }
@@ -203,19 +207,6 @@ class WhatIfView : public View {
         }
     }
 
-    /// How long the last selection took, or why there is none.
-    void draw_state(const Context& context) const {
-        if (what_if_.error().empty()) {
-            ImGui::TextDisabled("%s", what_if_.changed_summary()
-                                          ? fmt::format("{:.1f} ms", what_if_.milliseconds()).c_str()
-                                          : "as recorded");
-            return;
-        }
-        ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-        ImGui::TextWrapped("%s", what_if_.error().c_str());
-        ImGui::PopStyleColor();
-    }
-
     void draw_summary(const Context& context) const {
         const auto& before = what_if_.recorded_summary();
         if (!before) return;
@@ -228,6 +219,10 @@ class WhatIfView : public View {
             return;
         }
         ImGui::TableNextColumn();
+        if (after) {
+            ImGui::TextDisabled("%.1f ms", what_if_.milliseconds());
+            ImGui::SetItemTooltip("that the last selection took");
+        }
         for (const char* head : {"recorded", "now", "change"}) {
             if (head == std::string_view("recorded") && !is_wide) continue;
             ImGui::TableNextColumn();
@@ -301,25 +296,25 @@ class WhatIfView : public View {
                            "change starts another",
                            true))
             what_if_.keep(session);
-        if (flowing_button("Reset to recorded", "takes this what-if away again")) what_if_.discard(session);
-        if (flowing_button("Show the two",
-                           "hides all runs but the recorded one and this; key 0 shows all of them again"))
-            show_alone(session, result);
-        if (flowing_button("Copy command line", "the command that makes these kept sets from the trace's tokens"))
-            copy_command_of(context.session, result, context.host.notice);
+        if (flowing_button("Reset", "back to what was recorded: takes this what-if away")) what_if_.discard(session);
         ImGui::EndDisabled();
         const RunKey selected = session.cursor().run;
         const Document& document = *session.document(what_if_.source());
         const bool is_kept_one =
             selected.document == document.id() && document.is_what_if(selected.run) && selected != result;
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
-        if (is_kept_one) {
-            ImGui::SameLine();
-            if (ImGui::Button("Discard the selected")) {
-                session.remove_added_run(selected);
-                session.selection.select_run(what_if_.source());
-            }
-            ImGui::SetItemTooltip("takes the selected what-if, which was kept, out of the runs");
+        ImGui::BeginDisabled(!result.valid() || is_stale);
+        if (flowing_button("Show the two",
+                           "hides all runs but the recorded one and this; key 0 shows all of them again"))
+            show_alone(session, result);
+        if (flowing_button("Copy command", "the command that makes these kept sets from the trace's tokens"))
+            copy_command_of(context.session, result, context.host.notice);
+        ImGui::EndDisabled();
+        draw_phase(context);
+        if (!is_kept_one) return;
+        if (flowing_button("Discard the selected", "takes the selected what-if, which was kept, out of the runs")) {
+            session.remove_added_run(selected);
+            session.selection.select_run(what_if_.source());
         }
     }
 
@@ -328,18 +323,21 @@ class WhatIfView : public View {
         if (!context.engine) return;
         const bool is_there = context.session.exists(what_if);
         const bool has_answer = is_there && !context.session.attributes(what_if).output_text.empty();
-        const EngineStatus status = context.engine->status();
-        ImGui::BeginDisabled(!is_there || has_answer || status.busy());
+        ImGui::BeginDisabled(!is_there || has_answer || context.engine->status().busy());
         if (flowing_button("Decode",
                            "makes this what-if as a run, from the trace's own tokens:\n"
                            "its answer, the KL to the full cache per step, and what its cache holds"))
             context.engine->decode({what_if});
         ImGui::EndDisabled();
-        if (status.busy()) {
-            const std::string phase = status.phase.empty() ? "waiting" : status.phase;
-            same_line_if_fits(ImGui::CalcTextSize(phase.c_str()).x);
-            ImGui::TextDisabled("%s", phase.c_str());
-        }
+    }
+
+    /// What the engine does meanwhile.
+    static void draw_phase(const Context& context) {
+        const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
+        if (!status.busy()) return;
+        const std::string phase = status.phase.empty() ? "waiting" : status.phase;
+        same_line_if_fits(ImGui::CalcTextSize(phase.c_str()).x);
+        ImGui::TextDisabled("%s", phase.c_str());
     }
 
     void show_alone(Session& session, const RunKey& result) const {

@@ -1,0 +1,103 @@
+#include <GLFW/glfw3.h>
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/analysis/policy_trace.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// Of the window, while this is there.
+class WindowSize {
+ public:
+    WindowSize(DrivenApp& driven, int width, int height) : driven_(driven) {
+        glfwGetWindowSize(glfwGetCurrentContext(), &width_, &height_);
+        set(width, height);
+    }
+    ~WindowSize() { set(width_, height_); }
+
+ private:
+    void set(int width, int height) {
+        glfwSetWindowSize(glfwGetCurrentContext(), width, height);
+        driven_.draw_until(
+            [&] {
+                const ImVec2 now = ImGui::GetMainViewport()->Size;
+                return static_cast<int>(now.x) == width && static_cast<int>(now.y) == height;
+            },
+            4000);
+    }
+
+    DrivenApp& driven_;
+    int width_ = 0, height_ = 0;
+};
+
+/// One that is drawn, whose name has both parts.
+const ImGuiWindow* window_with(const std::string& part, const std::string& other) {
+    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+        const std::string name = window->Name;
+        const bool has_both = name.find(part) != std::string::npos && name.find(other) != std::string::npos;
+        if (window->WasActive && !window->Hidden && has_both) return window;
+    }
+    return nullptr;
+}
+
+/// The places of Explore as a window of that size begins with them.
+void begin_anew(DrivenApp& driven) {
+    driven.app().apply_layout("explore");
+    driven.settle();
+}
+
+}  // namespace
+
+TEST_CASE("Explore begins with lines enough of the prompt, and with the whole plot of curves or none of it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const analysis::test::PolicyTrace stored(
+        {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
+    AppOptions options;
+    options.traces = {stored.path()};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    const auto [width, height, n_lines] =
+        GENERATE(table<int, int, float>({{1600, 1000, 10.0f}, {1280, 800, 6.0f}, {1280, 720, 5.0f}}));
+    CAPTURE(width, height);
+    const WindowSize size(driven, width, height);
+    begin_anew(driven);
+    const ImGuiWindow* text = window_with("###prompt-1", "/text");
+    REQUIRE(text);
+    const float em = ImGui::GetStyle().FontSizeBase;
+    CHECK(text->InnerRect.GetHeight() >= (1.6f + n_lines * 1.4f) * em);
+    const ImGuiWindow* panels = window_with("###what_if-1", "/panels");
+    CHECK((panels || height < 800));
+    if (!panels) return;
+    CHECK(panels->OuterRectClipped.GetHeight() == Approx(panels->Size.y).margin(1));
+    CHECK(panels->ScrollMax.y == 0);
+}
+
+TEST_CASE("curves are folded up where the plot would be cut off, and stay as somebody has chosen") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const analysis::test::PolicyTrace stored({{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}});
+    AppOptions options;
+    options.traces = {stored.path()};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    const WindowSize size(driven, 1280, 600);
+    begin_anew(driven);
+    CHECK_FALSE(window_with("###what_if-1", "/panels"));
+    driven.drive([](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("What-if###what_if").c_str());
+        c.ItemClick("Curves");
+    });
+    driven.settle();
+    CHECK(window_with("###what_if-1", "/panels"));
+    nlohmann::json state;
+    for (const auto& open : driven.app().views())
+        if (open->kind->name == "what_if") open->view->save(state);
+    CHECK(state["curves"] == true);
+}
+
+}  // namespace kvscope::gui::testing
