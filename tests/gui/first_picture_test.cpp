@@ -7,6 +7,7 @@
 
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -76,6 +77,25 @@ TEST_CASE("Explore begins with lines enough of the prompt, and with the whole pl
     if (!panels) return;
     CHECK(panels->OuterRectClipped.GetHeight() == Approx(panels->Size.y).margin(1));
     CHECK(panels->ScrollMax.y == 0);
+}
+
+TEST_CASE("a window that becomes low leaves something of both places below the maps") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    begin_anew(driven);
+    const auto height_of = [](const char* title) { return ImGui::FindWindowByName(title)->Size.y; };
+    const float prompt = height_of("Prompt###prompt-1");
+    {
+        const WindowSize size(driven, 1280, 560);
+        driven.settle();
+        const float least = 6 * ImGui::GetStyle().FontSizeBase;
+        CHECK(height_of("Prompt###prompt-1") > least);
+        CHECK(height_of("Head divergence###head_divergence-1") > least);
+        CHECK(height_of("Retention###retention-1") > least);
+    }
+    driven.settle();
+    CHECK(height_of("Prompt###prompt-1") == Approx(prompt).margin(2));
 }
 
 TEST_CASE("curves are folded up where the plot would be cut off, and stay as somebody has chosen") {

@@ -7,11 +7,18 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<float, 2> least_ems = {13, 8};  // of a side, across and down
+constexpr std::array<float, 2> least_ems = {13, 8};  // of each place of a side, across and down
 
 bool has_middle(const ImGuiDockNode* node) {
     if (!node) return false;
     return node->IsCentralNode() || has_middle(node->ChildNodes[0]) || has_middle(node->ChildNodes[1]);
+}
+
+/// How many places stand in a row along the axis.
+int n_places(const ImGuiDockNode* node, ImGuiAxis axis) {
+    if (!node || !node->IsSplitNode()) return 1;
+    const int first = n_places(node->ChildNodes[0], axis), second = n_places(node->ChildNodes[1], axis);
+    return node->SplitAxis == axis ? first + second : std::max(first, second);
 }
 
 }  // namespace
@@ -42,7 +49,8 @@ void PlaceSizes::fit(ImGuiID dock_space, ImVec2 size) {
     const std::vector<Side> sides = sides_of(dock_space);
     std::array<float, 2> spare = {};
     const auto least = [&](const Side& side, const Wanted& of) {
-        return std::min(of.size, least_ems[static_cast<size_t>(side.axis)] * ImGui::GetFontSize());
+        const auto n = static_cast<float>(n_places(side.node, side.axis));
+        return std::min(of.size, n * least_ems[static_cast<size_t>(side.axis)] * ImGui::GetFontSize());
     };
     for (const Side& side : sides) {
         const Wanted& of = wanted(side, root->Size);
