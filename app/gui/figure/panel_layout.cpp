@@ -156,8 +156,8 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
     const std::vector<float> bottoms = room_below(figure, grid, layout);
     float margins = static_cast<float>(grid.rows) * layout.title + static_cast<float>(grid.rows - 1) * row_gap_of(look);
     for (const float bottom : bottoms) margins += bottom;
-    const float least_of_curves =
-        (grid.rows == 1 ? 4 : 6) * em;  // a single row is rather low than scrolled to its axis
+    // A single row is rather low than scrolled to its axis.
+    const float least_of_curves = (grid.rows == 1 ? 4 : 6) * em;
     const float usual_least = has_curves(figure) && !look.small ? least_of_curves : least_side();
     const float least = look.least_height > 0 ? look.least_height : usual_least;
     float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);

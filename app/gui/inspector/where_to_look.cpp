@@ -101,6 +101,11 @@ void WhereToLook::draw(Context& context) {
         "Click a token in Prompt or Retention to see why it was kept or dropped: in which runs, layers and heads, with "
         "which score, and what it lost to.");
     ImGui::PopStyleColor();
+    // A what-if has no answer that it could have lost something for, and nothing is to be ranked while its slider
+    // moves.
+    const RunKey selected = context.session.cursor().run;
+    const Document* document = context.session.document(selected);
+    if (document && document->is_what_if(selected.run)) return;
     if (draw_losses(context) == Drawn::nothing) draw_disagreement(context);
 }
 
