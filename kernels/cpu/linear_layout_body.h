@@ -8,20 +8,13 @@
 
 namespace kvscope::kernels {
 
-/// How f32 is multiplied: W elements at a time.
+/// Packed numbers are f32, W of them an operand.
 template <class Simd>
-struct F32Factors {
-    using T = float;     ///< as in the arrays
+struct PackedF32 {
     using elem = float;  ///< as packed
     using vec = typename Simd::vec;
     using operand = vec;
-    static constexpr int kStep = Simd::W;  ///< elements of `in` that one step covers
-    static constexpr int kParts = 1;       ///< operands in which it does
-    static constexpr int kPart = kStep;    ///< elems of an operand
-    template <int part>
-    static operand load(const T* p) {
-        return Simd::load(p);
-    }
+    static constexpr int kPart = Simd::W;  ///< elems of an operand
     static operand load_packed(const elem* p) { return Simd::load(p); }
     static void store_packed(elem* p, operand x) { Simd::store(p, x); }
     /// What one lane of an operand has, at p, in each lane.
@@ -31,28 +24,30 @@ struct F32Factors {
     static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
+/// How f32 is multiplied: W elements at a time.
+template <class Simd>
+struct F32Factors : PackedF32<Simd> {
+    using T = float;                       ///< as in the arrays
+    static constexpr int kStep = Simd::W;  ///< elements of `in` that one step covers
+    static constexpr int kParts = 1;       ///< operands in which it does
+    template <int part>
+    static auto load(const T* p) {
+        return Simd::load(p);
+    }
+};
+
 /// bf16 widened to f32: of 2 W elements first the even ones, then the odd ones, which takes one operation each.
 template <class Simd>
-struct WidenedFactors {
+struct WidenedFactors : PackedF32<Simd> {
     using T = bf16;
-    using elem = float;
-    using vec = typename Simd::vec;
-    using operand = vec;
     static constexpr int kStep = 2 * Simd::W;
     static constexpr int kParts = 2;
-    static constexpr int kPart = Simd::W;
     template <int part>
-    static operand load(const T* p) {
-        vec even, odd;
+    static auto load(const T* p) {
+        typename Simd::vec even, odd;
         Simd::load_bf16_halves(p, even, odd);
         return part == 0 ? even : odd;
     }
-    static operand load_packed(const elem* p) { return Simd::load(p); }
-    static void store_packed(elem* p, operand x) { Simd::store(p, x); }
-    static operand everywhere(const elem* p) { return Simd::set1(*p); }
-    static vec bits(operand x) { return x; }
-    static operand of_bits(vec x) { return x; }
-    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
 /// The order in which a product's numbers are multiplied and lie in memory, the same for few rows and for many.
@@ -76,11 +71,16 @@ struct LinearLayout {
         return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;
     }
 
-    /// A step's elements [0, count) and zeros.
+    /// What is left of R rows from element `from` on, as a step that ends in zeros.
+    template <int R>
     struct Rest {
-        T data[kStep] = {};
-        Rest(const T* from, int64_t count) {
-            for (int64_t i = 0; i < count; ++i) data[i] = from[i];
+        T data[R][kStep] = {};
+        const T* at[R];
+        Rest(const T* const (&rows)[R], int64_t from, int64_t in) {
+            for (int r = 0; r < R; ++r) {
+                for (int64_t i = from; i < in; ++i) data[r][i - from] = rows[r][i];
+                at[r] = data[r];
+            }
         }
     };
 
@@ -88,11 +88,11 @@ struct LinearLayout {
     static void pack(const void* x, int64_t stride, int64_t n_rows, int64_t in, void* packed) {
         const int64_t beside = n_rows * kPart;
         for (int64_t row = 0; row < n_rows; ++row) {
-            const T* from = static_cast<const T*>(x) + row * stride;
+            const T* const from[1] = {static_cast<const T*>(x) + row * stride};
             elem* to = static_cast<elem*>(packed) + row * kPart;
             int64_t i = 0;
-            for (; i + kStep <= in; i += kStep, to += kParts * beside) pack_step<0>(from + i, to, beside);
-            if (i < in) pack_step<0>(Rest(from + i, in - i).data, to, beside);
+            for (; i + kStep <= in; i += kStep, to += kParts * beside) pack_step<0>(from[0] + i, to, beside);
+            if (i < in) pack_step<0>(Rest<1>(from, i, in).at[0], to, beside);
         }
     }
 

@@ -68,12 +68,8 @@ struct LinearPanel {
         int64_t i = 0;
         for (; i + kStep <= count; i += kStep, to += kParts * R * kPart) turn_step<0>(rows, i, operands, to);
         if (i == count) return;
-        T rest[W][kStep] = {};
-        for (int o = 0; o < W; ++o) {
-            for (int64_t e = 0; i + e < count; ++e) rest[o][e] = rows[o][i + e];
-            rows[o] = rest[o];
-        }
-        turn_step<0>(rows, 0, operands, to);
+        const typename Layout::template Rest<W> rest(rows, i, count);
+        turn_step<0>(rest.at, 0, operands, to);
     }
 
     /// Beyond the last row that one again; nobody reads what comes of it.

@@ -90,13 +90,8 @@ struct LinearTile {
             step<M, R>(x, at, sums);
         }
         if (i == count) return;
-        T rest[R][kStep] = {};
-        const T* at[R];
-        for (int r = 0; r < R; ++r) {
-            for (int64_t e = 0; i + e < count; ++e) rest[r][e] = rows[r][i + e];
-            at[r] = rest[r];
-        }
-        step<M, R>(x, at, sums);
+        const typename Layout::template Rest<R> rest(rows, i, count);
+        step<M, R>(x, rest.at, sums);
     }
 
     // ---- results ---------------------------------------------------------------------------------------------------
