@@ -20,11 +20,6 @@ struct F32Products {
     static constexpr int per_step = 1;
     static constexpr bool wants_packed_bf16 = false;
     static operand load(const elem* p) { return Simd::load(p); }
-    static void store_pair(elem* p, operand a, operand b, int64_t step) {
-        Simd::store(p, a);
-        Simd::store(p + step, b);
-    }
-    static void store_last(elem* p, operand a) { Simd::store(p, a); }
     static operand broadcast(const elem* p) { return Simd::set1(*p); }
     static typename Simd::vec mac(typename Simd::vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
@@ -33,11 +28,9 @@ struct F32Products {
 /// softmax runs down the lanes without a horizontal operation, and only values need packing (bf16 products: in pairs).
 ///
 /// A lane group is three vectors of W lanes; a vector holds W consecutive queries of one head. Keys go by in panels:
-///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors, which never leave the registers
-///   P = exp2(S c - m)             m: the lanes' references, c = scale log2 e
+///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors
+///   P = exp2(S c - m)             m: the lanes' running maximum, c = scale log2 e
 ///   O (d x lanes) = O 2^(m' - m) + V^T P
-/// A lane's reference need not be its maximum: it is that of the first keys that the lane sees, and stays, unless a
-/// panel has a logit more than kAbove above it, whose weights are then worked out a second time by the panel's maximum.
 /// Panels begin at multiples of kPanel, whatever the block, so that results do not depend on the way a chunk is cut.
 template <class Simd, class Products>
 struct AttentionBlockBody {
@@ -49,9 +42,7 @@ struct AttentionBlockBody {
     static constexpr int64_t kPanel = 256;
     static constexpr int kLaneGroups = 4;                    ///< that a block should have, to share packed panels
     static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
-    static constexpr float kLowest = -1e20f;                 ///< reference before the first key
-    static constexpr float kAbove = 32;                      ///< weights are 2^kAbove at most
-    static constexpr int kFirstKeys = 8;                     ///< whose maximum is a lane's first reference
+    static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
     static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< of one lane group's weights, kept for the column sums
 
     // ---- sizes -----------------------------------------------------------------------------------------------------
@@ -75,7 +66,7 @@ struct AttentionBlockBody {
     /// Places of the scratch's arrays. Lane groups' states come first, then what is shared.
     struct Layout {
         int64_t n_groups, steps;
-        size_t q, o, m, l, references, k_panel, v_panel, weights, pairs, total;
+        size_t q, o, m, l, corrections, references, k_panel, v_panel, weights, p, total;
 
         Layout(int64_t groups, int head_dim, int64_t n_keys, bool columns) : n_groups(groups) {
             steps = (head_dim + Products::per_step - 1) / Products::per_step;
@@ -89,13 +80,13 @@ struct AttentionBlockBody {
             o = place(static_cast<size_t>(groups * head_dim * L));
             m = place(static_cast<size_t>(groups * L));
             l = place(static_cast<size_t>(groups * L));
+            corrections = place(L);
             references = place(columns ? static_cast<size_t>(panels(n_keys) * L) : 0);
             k_panel = place(static_cast<size_t>(kPanel * head_dim));
             const bool whole = columns && keeps_weights(n_keys);
-            const int64_t keys = (whole ? panels(n_keys) : 1) * kPanel;
-            v_panel = place(static_cast<size_t>(keys * head_dim));
-            weights = place(columns || !Products::wants_packed_bf16 ? static_cast<size_t>(keys * L) : 0);
-            pairs = place(Products::wants_packed_bf16 ? static_cast<size_t>(kPanel / 2 * L) : 0);
+            v_panel = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * head_dim));
+            weights = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * L));
+            p = place(static_cast<size_t>(kPanel * L));
             total = at;
         }
     };
@@ -269,30 +260,42 @@ struct AttentionBlockBody {
         }
     }
 
-    /// (keys, L)
     static float* weights_of(const State& state, int64_t panel) {
         return state.at(state.layout.weights) + (keeps_panels(state) ? panel * L : 0);
     }
 
     static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
-        const Weighing weighing(state, g, panel, n_keys, keys);
-        vec before[3], reference[3];
-        for (int j = 0; j < 3; ++j) before[j] = reference[j] = Simd::load(state.m(g) + j * W);
-        if (panel <= first_visible_key(state.block, state.last_query(g))) weighing.begin(reference);
-        Weighed weighed = weighing.weigh(reference);
-        if (weighing.raise(weighed, reference)) weighed = weighing.weigh(reference);
+        float* s = weights_of(state, panel);
+        vec maximum[3];
+        logits(state, g, panel, n_keys, keys, s, maximum);
 
-        vec correction[3];
+        const vec c = Simd::set1(state.block.scale * 1.4426950408889634f);
+        vec reference[3], correction[3];
         for (int j = 0; j < 3; ++j) {
-            correction[j] = Simd::exp2(Simd::sub(before[j], reference[j]));
+            const vec before = Simd::load(state.m(g) + j * W);
+            reference[j] = Simd::max(before, Simd::mul(maximum[j], c));
+            correction[j] = Simd::exp2(Simd::sub(before, reference[j]));
             Simd::store(state.m(g) + j * W, reference[j]);
             if (state.block.column_sums != nullptr)
                 Simd::store(state.at(state.layout.references) + panel / kPanel * L + j * W, reference[j]);
-            Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], weighed.total(j)));
         }
-        if (state.block.out != nullptr)
-            add_values(weighing.multiplied, values, (n_keys + Products::per_step - 1) / Products::per_step,
-                       state.block.head_dim, correction, state.o(g));
+
+        vec total[3];
+        elem* p = reinterpret_cast<elem*>(state.at(state.layout.p));
+        const float* n = state.block.cardinality ? state.block.cardinality + panel : nullptr;
+        if (state.block.column_sums != nullptr)
+            weigh<true>(s, n_keys, n, c, reference, p, total);
+        else
+            weigh<false>(s, n_keys, n, c, reference, p, total);
+        for (int j = 0; j < 3; ++j)
+            Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], total[j]));
+
+        if (state.block.out != nullptr) {
+            const elem* weights = p;
+            if constexpr (!Products::wants_packed_bf16) weights = s;
+            add_values(weights, values, (n_keys + Products::per_step - 1) / Products::per_step, state.block.head_dim,
+                       correction, state.o(g));
+        }
     }
 
     /// acc[i][j] = sum over steps of a[i * a_row + s * a_step] * b[s][j].
@@ -322,7 +325,6 @@ struct AttentionBlockBody {
     struct Visible {
         vec low[3], high[3];
         int64_t free_begin, free_end;  ///< keys that every lane sees
-        int64_t first_low, last_low;   ///< the lowest and the highest `low`
     };
 
     static Visible visible(const State& state, int64_t g, int64_t panel) {
@@ -330,9 +332,6 @@ struct AttentionBlockBody {
         Visible result;
         const int64_t last = state.last_query(g);
         result.free_begin = first_visible_key(block, last) - panel;
-        const int64_t first_low = first_visible_key(block, state.first_query(g)) - panel;
-        result.first_low = first_low > 0 ? first_low : 0;
-        result.last_low = result.free_begin > 0 ? result.free_begin : 0;
         result.free_end = block.q_position + state.first_query(g) + 1 - panel;
         float high[L];
         float low[L];
@@ -353,136 +352,53 @@ struct AttentionBlockBody {
         return result;
     }
 
-    /// What a lane group's weights of a panel add up to, and the largest logits, unscaled, that they come from.
-    struct Weighed {
-        vec even[3], odd[3], maximum[3];
-
-        Weighed() {
-            for (int j = 0; j < 3; ++j) {
-                even[j] = odd[j] = Simd::zero();
-                maximum[j] = Simd::set1(kMasked);
-            }
-        }
-        vec total(int j) const { return Simd::add(even[j], odd[j]); }
-    };
-
-    /// A lane group and a panel of keys: P = exp2(S c - reference). bf16 products get it rounded and in pairs of keys;
-    /// column sums, and f32 products, as it is.
-    struct Weighing {
-        const float* n;  ///< how often a key counts; nullptr: once
-        vec c;
-        Visible seen;
-        const elem* q;
-        int64_t steps, n_keys;
-        Panel keys;
-        float* weights;    ///< nullptr: nobody asks for them
-        elem* multiplied;  ///< (steps of keys, L)
-
-        Weighing(const State& state, int64_t g, int64_t panel, int64_t keys_of_panel, Panel panel_keys)
-            : n(state.block.cardinality ? state.block.cardinality + panel : nullptr),
-              c(Simd::set1(state.block.scale * 1.4426950408889634f)),
-              seen(visible(state, g, panel)),
-              q(state.q(g)),
-              steps(state.layout.steps),
-              n_keys(keys_of_panel),
-              keys(panel_keys),
-              weights(state.block.column_sums ? weights_of(state, panel) : nullptr),
-              multiplied(Products::wants_packed_bf16 ? reinterpret_cast<elem*>(state.at(state.layout.pairs))
-                                                     : reinterpret_cast<elem*>(weights_of(state, panel))) {}
-
-        /// The references of lanes that have seen no key yet: the maximum of the first kFirstKeys that they see.
-        void begin(vec (&reference)[3]) const {
-            const vec lowest = Simd::set1(kLowest), first_keys = Simd::set1(kFirstKeys - 1);
-            vec maximum[3];
-            for (int j = 0; j < 3; ++j) maximum[j] = Simd::set1(kMasked);
-            const int64_t end = seen.last_low + kFirstKeys < n_keys ? seen.last_low + kFirstKeys : n_keys;
-            for (int64_t key = seen.first_low; key < end; ++key) {
-                vec s[1][3];
-                product<1>(keys.data + key * keys.stride, keys.stride, 1, q, steps, s);
-                mask(key, s);
-                for (int j = 0; j < 3; ++j)
-                    maximum[j] = Simd::max(
-                        maximum[j], Simd::select_between(s[0][j], Simd::set1(static_cast<float>(key)), seen.low[j],
-                                                         Simd::add(seen.low[j], first_keys), Simd::set1(kMasked)));
-            }
-            for (int j = 0; j < 3; ++j)
-                reference[j] = Simd::select_between(Simd::max(lowest, Simd::mul(maximum[j], c)), reference[j], lowest,
-                                                    lowest, reference[j]);
-        }
-
-        /// Raises the references that are too low for the logits. Returns whether there are any.
-        bool raise(const Weighed& weighed, vec (&reference)[3]) const {
-            const vec infinite = Simd::set1(__builtin_inff());
-            float too_low = 0;
-            for (int j = 0; j < 3; ++j) {
-                const vec largest = Simd::mul(weighed.maximum[j], c), above = Simd::sub(largest, reference[j]);
-                const vec one = Simd::select_between(Simd::set1(1), above, Simd::set1(kAbove), infinite, Simd::zero());
-                too_low += Simd::sum(one);
-                reference[j] = Simd::select_between(largest, above, Simd::set1(kAbove), infinite, reference[j]);
-            }
-            return too_low > 0;
-        }
-
-        Weighed weigh(const vec (&reference)[3]) const {
-            if (Products::wants_packed_bf16 && weights != nullptr)
-                return n != nullptr ? go<true, true>(reference) : go<true, false>(reference);
-            return n != nullptr ? go<false, true>(reference) : go<false, false>(reference);
-        }
-
-     private:
-        template <int Rows>
-        [[gnu::always_inline]] inline void mask(int64_t key, vec (&s)[Rows][3]) const {
-            if (key >= seen.free_begin && key + Rows <= seen.free_end) return;
+    template <int Rows>
+    [[gnu::always_inline]] static inline void logit_tile(const elem* keys, int64_t stride, const elem* q, int64_t steps,
+                                                         int64_t key, const Visible& seen, float* s,
+                                                         vec (&maximum)[3]) {
+        vec acc[Rows][3];
+        product<Rows>(keys + key * stride, stride, 1, q, steps, acc);
+        if (key < seen.free_begin || key + Rows > seen.free_end) {
             for (int i = 0; i < Rows; ++i)
                 for (int j = 0; j < 3; ++j)
-                    s[i][j] = Simd::select_between(s[i][j], Simd::set1(static_cast<float>(key + i)), seen.low[j],
-                                                   seen.high[j], Simd::set1(kMasked));
+                    acc[i][j] = Simd::select_between(acc[i][j], Simd::set1(static_cast<float>(key + i)), seen.low[j],
+                                                     seen.high[j], Simd::set1(kMasked));
         }
-
-        /// @tparam kept beside the pairs
-        template <bool kept, bool counted>
-        Weighed go(const vec (&reference)[3]) const {
-            Weighed weighed;
-            vec minus[3];
-            for (int j = 0; j < 3; ++j) minus[j] = Simd::sub(Simd::zero(), reference[j]);
-            int64_t key = 0;
-            for (; key + R <= n_keys; key += R) tile<R, kept, counted>(key, minus, weighed);
-            for (; key + 2 <= n_keys; key += 2) tile<2, kept, counted>(key, minus, weighed);
-            if (key < n_keys) tile<1, kept, counted>(key, minus, weighed);
-            return weighed;
-        }
-
-        template <int Rows, bool kept, bool counted>
-        [[gnu::always_inline]] inline void tile(int64_t key, const vec (&minus)[3], Weighed& weighed) const {
-            vec s[Rows][3];
-            product<Rows>(keys.data + key * keys.stride, keys.stride, 1, q, steps, s);
-            mask(key, s);
 #pragma GCC unroll 3
-            for (int j = 0; j < 3; ++j) {
-                vec largest = s[0][j];
+        for (int j = 0; j < 3; ++j) {
+            vec largest = acc[0][j];
 #pragma GCC unroll 8
-                for (int i = 1; i < Rows; ++i) largest = Simd::max(largest, s[i][j]);
-                weighed.maximum[j] = Simd::max(weighed.maximum[j], largest);
-            }
-            elem* to = multiplied + key / Products::per_step * L;
-#pragma GCC unroll 4
-            for (int i = 0; i < Rows; i += 2, to += 2 / Products::per_step * L)
-#pragma GCC unroll 3
-                for (int j = 0; j < 3; ++j) {
-                    const vec even = Simd::exp2(Simd::fma(s[i][j], c, minus[j]));
-                    weighed.even[j] = add_counted<counted>(weighed.even[j], even, n, key + i);
-                    if constexpr (kept) Simd::store(weights + (key + i) * L + j * W, even);
-                    if constexpr (Rows == 1) {
-                        Products::store_last(to + j * W, even);
-                    } else {
-                        const vec odd = Simd::exp2(Simd::fma(s[i + 1][j], c, minus[j]));
-                        weighed.odd[j] = add_counted<counted>(weighed.odd[j], odd, n, key + i + 1);
-                        Products::store_pair(to + j * W, even, odd, L);
-                        if constexpr (kept) Simd::store(weights + (key + i + 1) * L + j * W, odd);
-                    }
-                }
+            for (int i = 1; i < Rows; ++i) largest = Simd::max(largest, acc[i][j]);
+            maximum[j] = Simd::max(maximum[j], largest);
         }
-    };
+#pragma GCC unroll 8
+        for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) Simd::store(s + (key + i) * L + j * W, acc[i][j]);
+    }
+
+    /// S for a panel, unscaled, and its maximum per lane.
+    static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s,
+                       vec (&maximum)[3]) {
+        const Visible seen = visible(state, g, panel);
+        const elem* q = state.q(g);
+        const int64_t steps = state.layout.steps;
+        for (int j = 0; j < 3; ++j) maximum[j] = Simd::set1(kMasked);
+        int64_t key = 0;
+        for (; key + R <= n_keys; key += R) logit_tile<R>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+        for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+    }
+
+    /// P = exp2(S c - reference) and its sum per lane, each key counted as often as n says (nullptr: once); bf16
+    /// products get P in pairs of keys at p, f32 ones in place.
+    template <bool keep>
+    static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
+                      vec (&total)[3]) {
+        if (n != nullptr)
+            weigh_counted<keep, true>(s, n_keys, n, c, reference, p, total);
+        else
+            weigh_counted<keep, false>(s, n_keys, n, c, reference, p, total);
+    }
 
     template <bool counted>
     [[gnu::always_inline]] static inline vec add_counted(vec sum, vec p, const float* n, int64_t key) {
@@ -490,6 +406,43 @@ struct AttentionBlockBody {
             return Simd::fma(p, Simd::set1(n[key]), sum);
         else
             return Simd::add(sum, p);
+    }
+
+    template <bool keep, bool counted>
+    static void weigh_counted(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
+                              vec (&total)[3]) {
+        constexpr bool in_place = keep || !Products::wants_packed_bf16;
+        vec even[3], odd[3], minus[3];
+        for (int j = 0; j < 3; ++j) {
+            even[j] = odd[j] = Simd::zero();
+            minus[j] = Simd::sub(Simd::zero(), reference[j]);
+        }
+        int64_t key = 0;
+        for (; key + 2 <= n_keys; key += 2)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) {
+                float* s0 = s + key * L + j * W;
+                const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
+                const vec p1 = Simd::exp2(Simd::fma(Simd::load(s0 + L), c, minus[j]));
+                even[j] = add_counted<counted>(even[j], p0, n, key);
+                odd[j] = add_counted<counted>(odd[j], p1, n, key + 1);
+                if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, p1);
+                if constexpr (in_place) {
+                    Simd::store(s0, p0);
+                    Simd::store(s0 + L, p1);
+                }
+            }
+        for (int j = 0; j < 3; ++j) {
+            if (key < n_keys) {
+                float* s0 = s + key * L + j * W;
+                const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
+                even[j] = add_counted<counted>(even[j], p0, n, key);
+                if constexpr (Products::wants_packed_bf16)
+                    Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
+                if constexpr (in_place) Simd::store(s0, p0);
+            }
+            total[j] = Simd::add(even[j], odd[j]);
+        }
     }
 
     template <int Rows>
@@ -565,28 +518,38 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Adds a lane group's weights to the column sums: those it kept, or, where the prompt is too long to keep them,
-    /// the same ones computed anew.
+    /// Adds a lane group's weights to the column sums: from the kept weights, or, where the prompt is too long to keep
+    /// them, from logits computed anew.
     static void add_columns(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         const int64_t begin = state.key_begin(g), end = state.key_end(g);
         const bool kept = keeps_weights(block.key_end);
+        const vec c = Simd::set1(block.scale * 1.4426950408889634f);
         // Backwards: what was written last is still in the second-level cache.
         for (int64_t panel = (end - 1) / kPanel * kPanel; panel + kPanel > begin; panel -= kPanel) {
             const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
-            const float* weights = weights_of(state, panel);
-            vec reference[3];
-            for (int j = 0; j < 3; ++j)
-                reference[j] = Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W);
-            if (!kept) Weighing(state, g, panel, n_keys, key_panel(state, panel, n_keys)).weigh(reference);
+            float* weights = weights_of(state, panel);
+            vec factor[3];
+            for (int j = 0; j < 3; ++j) {
+                const vec final = Simd::load(state.m(g) + j * W);
+                const vec then =
+                    kept ? Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W) : final;
+                factor[j] = Simd::mul(Simd::exp2(Simd::sub(then, final)), inverse_total(state, g, j));
+            }
+            if (!kept) {
+                vec unused[3], reference[3];
+                logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights, unused);
+                for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * W);
+                weigh<true>(weights, n_keys, nullptr, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)),
+                            unused);
+            }
             for (int j = 0; j < 3; ++j) {
                 const Vector vector = state.vector(3 * g + j);
                 if (vector.count == 0) continue;
                 float lanes[W];
                 for (int i = 0; i < W; ++i) lanes[i] = i < vector.count ? 1.0f : 0.0f;
-                const vec of_all = Simd::exp2(Simd::sub(reference[j], Simd::load(state.m(g) + j * W)));
-                add_column_vector(weights + j * W, n_keys,
-                                  Simd::mul(Simd::mul(of_all, inverse_total(state, g, j)), Simd::load(lanes)),
+                factor[j] = Simd::mul(factor[j], Simd::load(lanes));
+                add_column_vector(weights + j * W, n_keys, factor[j],
                                   block.column_sums + vector.head * block.column_stride + panel);
             }
         }

@@ -83,7 +83,7 @@ struct PairProducts {
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 
     /// Lane i gets the pair (a[i], b[i]), neither negative, rounded to nearest.
-    static void store_pair(elem* p, __m512 a, __m512 b, int64_t) {
+    static void store_pair(elem* p, __m512 a, __m512 b) {
         const __m512i half = _mm512_set1_epi32(0x8000);
         const __m512i upper_words = _mm512_set_epi16(63, 31, 61, 29, 59, 27, 57, 25, 55, 23, 53, 21, 51, 19, 49, 17, 47,
                                                      15, 45, 13, 43, 11, 41, 9, 39, 7, 37, 5, 35, 3, 33, 1);
@@ -91,7 +91,6 @@ struct PairProducts {
         const __m512i high = _mm512_add_epi32(_mm512_castps_si512(b), half);
         _mm512_storeu_si512(p, _mm512_permutex2var_epi16(low, upper_words, high));
     }
-    static void store_last(elem* p, __m512 a) { store_pair(p, a, _mm512_setzero_ps(), 0); }
 
     /// Picks the elements first … first + 15 of two vectors in turn.
     static __m512i pairs_from(int first) {

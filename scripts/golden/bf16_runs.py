@@ -18,7 +18,7 @@ so near the middle of two bf16 that f32's sums fall on the other side; one such 
 as bf16 differs from f32. So prompts are drawn until there is one without such values: it is computed DRAWS times with each
 sum disturbed by as much as f32 sums differ (NOISE of the sum of its terms' sizes), and no logit may move by FLIPLESS. The
 test can then demand agreement to about that. Processors with bf16 products round the attention weights of the prefill
-besides, which moves everything; for them two and a half times the largest change that this makes in DRAWS is allowed.
+besides, which moves everything; for them twice the largest change that this makes is allowed.
 
 Without rounding the script's logits are those of transformers in golden.json (1e-4), which main() asserts.
 """
