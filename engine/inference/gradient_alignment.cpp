@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "engine/common/error.h"
-#include "engine/files/parallel.h"
 #include "engine/inference/key_gradients.h"
+#include "kernels/parallel_with.h"
 
 namespace kvscope::engine {
 namespace {
@@ -96,7 +96,7 @@ void add_means(const Transformer& model, const LayerRead& read, const at::Tensor
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, h = shape.n_heads, n = read.queries.size(0);
     std::vector<CosineSums> of_queries(static_cast<size_t>(h * n));
-    checkpoint::parallel_for<EntryProducts>(h * n, [&](int64_t i, EntryProducts& products) {
+    kernels::parallel_with<EntryProducts>(h * n, [&](int64_t i, EntryProducts& products) {
         const int64_t head = i / n, query = i % n, at = (query * h + head) * d;
         const int64_t first = read.first_keys.empty() ? 0 : read.first_keys[static_cast<size_t>(query)];
         const int64_t entry = (head / shape.group() * n + first) * d;

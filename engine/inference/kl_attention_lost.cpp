@@ -3,19 +3,17 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "engine/common/error.h"
-#include "engine/files/parallel.h"
 #include "kernels/linear.h"
+#include "kernels/parallel_with.h"
 
 namespace kvscope::engine {
 namespace {
 
-constexpr size_t tokens_per_task = 256;
 constexpr int64_t queries_at_once = 64;
 
 /// The full cache's attention while it reads its own answer, of one KV head and some queries after another.
@@ -28,11 +26,11 @@ class AnswerWeights {
           answer_(answer),
           n_context_(n_context),
           n_keys_(n_context + answer.keys_behind[0].size(1)),
-          logits_(at::empty({queries_at_once, shape_.group(), n_keys_}, at::kFloat)),
+          logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
-    /// (n, H / G, n_keys) of queries [first, first + n), n at most queries_at_once: row t is of the query behind which
-    /// token first + t + 1 is drawn. Valid until the next call.
+    /// (H / G, n_keys, n) of queries [first, first + n), n at most queries_at_once: column t is of the query behind
+    /// which token first + t + 1 is drawn. Valid until the next call.
     at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
@@ -41,39 +39,48 @@ class AnswerWeights {
                                        .view({n, shape_.n_heads, d})
                                        .narrow(1, head * group, group)
                                        .to(model_.scalar_type())
+                                       .transpose(0, 1)
                                        .contiguous();
         const at::Tensor& behind = answer_.keys_behind[static_cast<size_t>(layer)];
-        at::Tensor logits = logits_.narrow(0, 0, n), weights = weights_.narrow(0, 0, n);
+        at::Tensor logits = part_of(logits_, n), weights = part_of(weights_, n);
         const at::Tensor keys = full_.keys_on_processor(layer, head, n_context_);
-        multiply(queries, keys.const_data_ptr(), n_context_, logits, 0);
-        multiply(queries, behind[head].const_data_ptr(), behind.size(1), logits, n_context_);
+        for (int64_t q = 0; q < group; ++q) {
+            float* of_head = logits[q].data_ptr<float>();
+            multiply(keys.const_data_ptr(), n_context_, queries[q], of_head);
+            multiply(behind[head].const_data_ptr(), behind.size(1), queries[q], of_head + n_context_ * n);
+        }
         logits.mul_(model_.attention_scale());
         hide(layer, first, logits);
-        at::softmax_out(weights, logits, 2);
+        at::softmax_out(weights, logits, 1);
         return weights;
     }
 
  private:
-    void multiply(const at::Tensor& queries, const void* keys, int64_t n, at::Tensor& logits, int64_t first) const {
+    at::Tensor part_of(const at::Tensor& all, int64_t n) const {
+        return all.narrow(0, 0, shape_.group() * n_keys_ * n).view({shape_.group(), n_keys_, n});
+    }
+
+    void multiply(const void* keys, int64_t n_keys, const at::Tensor& queries, float* logits) const {
         kernels::linear({.dtype = model_.dtype(),
-                         .n_rows = queries.size(0) * queries.size(1),
+                         .n_rows = n_keys,
                          .in = shape_.head_dim,
-                         .out = n,
-                         .x = queries.const_data_ptr(),
-                         .weight = keys,
-                         .y = logits.data_ptr<float>() + first,
-                         .y_stride = logits.size(2)});
+                         .out = queries.size(0),
+                         .x = keys,
+                         .weight = queries.const_data_ptr(),
+                         .y = logits});
     }
 
     /// What a query does not see: later tokens, and those that the layer's sliding window has left behind.
     void hide(int layer, int64_t first, at::Tensor& logits) const {
-        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
-        for (int64_t t = 0; t < logits.size(0); ++t) {
-            const int64_t position = answer_.attention.first_position + first + t;
-            auto row = logits[t];
-            row.narrow(1, position + 1, n_keys_ - position - 1).fill_(-std::numeric_limits<float>::infinity());
-            if (window > 0 && position >= window)
-                row.narrow(1, 0, position + 1 - window).fill_(-std::numeric_limits<float>::infinity());
+        constexpr float unseen = -std::numeric_limits<float>::infinity();
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)], n = logits.size(2);
+        for (int64_t q = 0; q < logits.size(0); ++q) {
+            float* of_head = logits[q].data_ptr<float>();
+            for (int64_t t = 0; t < n; ++t) {
+                const int64_t position = answer_.attention.first_position + first + t;
+                for (int64_t key = position + 1; key < n_keys_; ++key) of_head[key * n + t] = unseen;
+                for (int64_t key = 0; window > 0 && key <= position - window; ++key) of_head[key * n + t] = unseen;
+            }
         }
     }
 
@@ -89,37 +96,24 @@ bool is_finite(std::span<const float> values) {
     return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// The steps' KL times a query head's weights of the tokens from `first` on, summed; four steps at a time.
-void sum_up(std::span<const float> step_kl, const float* from, int64_t stride, std::span<float> sums) {
-    for (size_t t = 0; t < step_kl.size(); t += 4, from += 4 * stride) {
-        std::array<float, 4> kl{};
-        std::array<const float*, 4> rows;
-        for (size_t k = 0; k < 4; ++k) {
-            const bool is_there = t + k < step_kl.size();
-            if (is_there) kl[k] = step_kl[t + k];
-            rows[k] = is_there ? from + static_cast<int64_t>(k) * stride : from;
-        }
-        for (size_t i = 0; i < sums.size(); ++i)
-            sums[i] += (kl[0] * rows[0][i] + kl[1] * rows[1][i]) + (kl[2] * rows[2][i] + kl[3] * rows[3][i]);
+/// (runs, n) of the steps whose tokens are drawn behind the queries from `first` on.
+std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64_t n) {
+    std::vector<float> kl;
+    for (const ComparedRun& run : runs) {
+        const auto steps = run.step_kl.subspan(static_cast<size_t>(first) + 1, static_cast<size_t>(n));
+        kl.insert(kl.end(), steps.begin(), steps.end());
     }
+    return kl;
 }
 
-/// Adds to `lost` (N) what a KV head's query heads lose of the tokens first ... last - 1 at some steps.
-/// @param step_kl of the steps whose tokens are drawn behind the weights' queries
-void add_lost(const ComparedRun& run, std::span<const float> step_kl, const at::Tensor& weights, int layer,
-              size_t first_head, size_t n_heads, std::pair<size_t, size_t> tokens, std::span<double> lost) {
-    const auto [first, last] = tokens;
-    const int64_t n_keys = weights.size(2), group = weights.size(1);
-    for (int64_t q = 0; q < group; ++q) {
-        std::array<float, tokens_per_task> sums{};
-        sum_up(step_kl, weights.const_data_ptr<float>() + q * n_keys + static_cast<int64_t>(first), group * n_keys,
-               std::span(sums).first(last - first));
-        const size_t row = (first_head + static_cast<size_t>(q)) / (n_heads / run.kept.n_rows);
-        const auto held = run.kept.held(static_cast<size_t>(layer), row);
-        for (auto at = std::lower_bound(held.begin(), held.end(), first); at != held.end() && *at < last; ++at)
-            sums[*at - first] = 0;
-        for (size_t i = 0; i < last - first; ++i) lost[first + i] += static_cast<double>(sums[i]);
+/// Adds to `lost` (N) what a run lost of what a query head saw, `seen` (N): what it holds is set to 0.
+void add_lost(const ComparedRun& run, int layer, size_t query_head, size_t n_heads, std::span<float> seen,
+              std::span<double> lost) {
+    for (const auto held : run.kept.held(static_cast<size_t>(layer), query_head / (n_heads / run.kept.n_rows))) {
+        if (held >= seen.size()) break;
+        seen[held] = 0;
     }
+    for (size_t i = 0; i < seen.size(); ++i) lost[i] += static_cast<double>(seen[i]);
 }
 
 }  // namespace
@@ -148,7 +142,8 @@ std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, cons
     const auto shape = model.shape();
     const auto n = static_cast<size_t>(n_context), n_heads = static_cast<size_t>(shape.n_heads);
     const auto n_queries = static_cast<int64_t>(answer.tokens.size()) - 1;
-    const size_t blocks = (n + tokens_per_task - 1) / tokens_per_task;
+    const auto n_runs = static_cast<int64_t>(runs.size());
+    std::vector<float> seen(static_cast<size_t>(shape.group()) * runs.size() * n);  // KL times attention
     AnswerWeights weights(model, full, answer, n_context);
     std::vector<std::vector<float>> all(runs.size());
     progress.begin("attention lost", shape.n_layers);
@@ -160,14 +155,20 @@ std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, cons
                 if (progress.cancelled()) throw Cancelled();
                 const int64_t count = std::min(queries_at_once, n_queries - query);
                 const at::Tensor found = weights.of(layer, head, query, count);
-                // A task's weights stay near the processor for all runs.
-                checkpoint::parallel_for<char>(static_cast<int64_t>(blocks), [&](int64_t block, char&) {
-                    const size_t first = static_cast<size_t>(block) * tokens_per_task;
-                    for (size_t i = 0; i < runs.size(); ++i)
-                        add_lost(runs[i],
-                                 runs[i].step_kl.subspan(static_cast<size_t>(query) + 1, static_cast<size_t>(count)),
-                                 found, layer, first_head, n_heads, {first, std::min(n, first + tokens_per_task)},
-                                 lost[i]);
+                const std::vector<float> kl = kl_of(runs, query, count);
+                for (int64_t q = 0; q < shape.group(); ++q)
+                    kernels::linear({.dtype = kernels::DType::f32,
+                                     .n_rows = n_runs,
+                                     .in = count,
+                                     .out = n_context,
+                                     .x = kl.data(),
+                                     .weight = found[q].const_data_ptr(),
+                                     .y = seen.data() + q * n_runs * n_context});
+                kernels::parallel_with<char>(n_runs, [&](int64_t i, char&) {
+                    for (int64_t q = 0; q < shape.group(); ++q)
+                        add_lost(runs[static_cast<size_t>(i)], layer, first_head + static_cast<size_t>(q), n_heads,
+                                 std::span(seen).subspan(static_cast<size_t>((q * n_runs + i) * n_context), n),
+                                 lost[static_cast<size_t>(i)]);
                 });
             }
         }

@@ -55,7 +55,7 @@ MAY_USE = {
     "analysis_measures": {"trace", "kernels", "policies", "json"},
     "analysis": ANALYSIS,
     "template": set(),
-    "files": {"json"},
+    "files": {"json", "kernels"},
     "tokenizer": {"files", "json"},
     "checkpoint": CHECKPOINT,
     "engine_common": set(),

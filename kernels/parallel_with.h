@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+
+#include "kernels/team.h"
+
+namespace kvscope::kernels {
+
+/// Calls body(i, scratch) for i in [0, count) on the team's threads, and throws the first exception of them once all
+/// have ended. Each thread has a scratch of its own.
+template <typename Scratch, typename Body>
+void parallel_with(int64_t count, Body&& body) {
+    std::exception_ptr failure;
+    std::mutex failing;
+    std::atomic<int64_t> unclaimed{0};
+    in_team(count > 1 ? threads() : 1, [&](int) {
+        try {
+            Scratch scratch{};
+            for (int64_t i = unclaimed++; i < count; i = unclaimed++) body(i, scratch);
+        } catch (...) {
+            unclaimed = count;
+            const std::lock_guard lock(failing);
+            if (!failure) failure = std::current_exception();
+        }
+    });
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace kvscope::kernels
