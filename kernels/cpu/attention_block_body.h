@@ -59,9 +59,10 @@ struct AttentionBlockBody {
 
     static int64_t panels(int64_t n_keys) { return (n_keys + kPanel - 1) / kPanel + 1; }
 
-    static bool keeps_weights(int64_t n_keys) {
-        return static_cast<size_t>(panels(n_keys) * kPanel) * L * sizeof(float) <= kWeightBytes;
-    }
+    /// Keys of the longest prompt whose weights are kept.
+    static constexpr int64_t kMostKept =
+        (static_cast<int64_t>(kWeightBytes / (kPanel * L * sizeof(float))) - 1) * kPanel;
+    static bool keeps_weights(int64_t n_keys) { return n_keys <= kMostKept; }
 
     /// Places of the scratch's arrays. Lane groups' states come first, then what is shared.
     struct Layout {
@@ -92,8 +93,12 @@ struct AttentionBlockBody {
     };
 
     static size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool columns) {
-        const int64_t vectors = static_cast<int64_t>(queries_per_block(group) / W) * group;
-        return Layout((vectors + 2) / 3, head_dim, n_keys, columns).total;
+        const int64_t groups = (static_cast<int64_t>(queries_per_block(group) / W) * group + 2) / 3;
+        const size_t all = Layout(groups, head_dim, n_keys, columns).total;
+        if (!columns || keeps_weights(n_keys)) return all;
+        // A block that ends where weights are still kept needs more than a later one.
+        const size_t kept = Layout(groups, head_dim, kMostKept, columns).total;
+        return kept > all ? kept : all;
     }
 
     // ---- one block -------------------------------------------------------------------------------------------------

@@ -239,6 +239,21 @@ TEST_CASE("attention_prefill where later keys have much larger logits than the f
         }
 }
 
+TEMPLATE_TEST_CASE("attention_prefill adds column sums where a chunk outgrows the weights kept for them", "", float,
+                   bf16) {
+    for (const SimdLevel level : levels()) {
+        INFO(name_of(level));
+        const ForcedSimdLevel forced(level);
+        const Case<TestType> problem({1, 1, 2, 88000, 20});
+        std::vector<double> sums, chunked_sums;
+        const auto whole = problem.run(88000, &sums);
+        CHECK(same_bits(problem.run(1000, &chunked_sums), whole));
+        double worst = 0;
+        for (size_t i = 0; i < sums.size(); ++i) worst = std::max(worst, std::abs(chunked_sums[i] - sums[i]) / sums[i]);
+        CHECK(worst < 1e-5);
+    }
+}
+
 TEMPLATE_TEST_CASE("attention_prefill lets each query begin at a key of its own", "", float, bf16) {
     for (const SimdLevel level : levels()) {
         for (const Sizes& sizes : {Sizes{9, 3, 64, 330, 100}, Sizes{2, 1, 32, 700, 20}, Sizes{4, 1, 16, 64, 1}}) {
