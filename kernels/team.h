@@ -24,7 +24,8 @@ class Threads {
 /// Calls call(context, member) on this thread, whose member is 0, and on those of its team's other n_threads - 1 that
 /// come before the work is done; a member that comes twice is called twice, one call after the other. Threads that
 /// other programs keep from running are not waited for, unless they have begun. The calls share work out among
-/// themselves and do not throw. Within a call it runs on the thread that asks alone.
+/// themselves; where some throw, the first of these exceptions is thrown once all have ended. Within a call it runs on
+/// the thread that asks alone.
 ///
 /// A thread's team stays until the thread ends. A member that has nothing to do looks out for work for a fraction of a
 /// millisecond and sleeps then.

@@ -3,10 +3,13 @@
 #include <omp.h>
 
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace kvscope::kernels {
@@ -63,18 +66,33 @@ class Team {
         round_.fetch_add(1, std::memory_order_release);
         round_.notify_all();
         is_in_team = true;
-        call(context, 0);
+        take_part(0);
         is_in_team = false;
         inside_.fetch_add(closed, std::memory_order_acq_rel);
+        wait_for_all();
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+
+ private:
+    static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
+
+    /// The call, whose exception must not leave the thread that it arose on, nor the caller before all are out.
+    void take_part(int member) noexcept {
+        try {
+            call_(context_, member);
+        } catch (...) {
+            const std::lock_guard lock(failing_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+    }
+
+    void wait_for_all() {
         const auto are_out = [&] { return inside_.load(std::memory_order_acquire) == closed; };
         if (are_out() || look_out(for_the_last, are_out)) return;
         for (int32_t inside = inside_.load(std::memory_order_acquire); inside != closed;
              inside = inside_.load(std::memory_order_acquire))
             inside_.wait(inside, std::memory_order_acquire);
     }
-
- private:
-    static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
 
     void grow(int n_workers) {
         while (static_cast<int>(workers_.size()) < n_workers) {
@@ -94,7 +112,7 @@ class Team {
             if (!look_out(between_loops, has_begun)) round_.wait(seen, std::memory_order_acquire);
             seen = round_.load(std::memory_order_acquire);
             if (enter()) {
-                if (member < n_members_) call_(context_, member);
+                if (member < n_members_) take_part(member);
                 if (inside_.fetch_sub(1, std::memory_order_acq_rel) - 1 == closed) inside_.notify_one();
             }
         }
@@ -114,6 +132,8 @@ class Team {
     int n_members_ = 0;
     void (*call_)(void*, int) = nullptr;
     void* context_ = nullptr;
+    std::mutex failing_;
+    std::exception_ptr failure_;  ///< what the first call that failed threw
     std::vector<std::thread> workers_;
 };
 

@@ -103,3 +103,33 @@ TEST_CASE("what the lowest call of a parallel loop throws reaches the caller onc
     CHECK_THROWS_WITH(loop(), "7");
     CHECK(calls == 40);
 }
+
+TEST_CASE("what a part of a loop throws reaches the caller once all members are out, and the team goes on") {
+    for (int round = 0; round < 200; ++round) {
+        std::atomic<int> inside{0};
+        const auto loop = [&](bool of_caller) {
+            in_team(3, [&](int member) {
+                ++inside;
+                std::this_thread::yield();
+                --inside;
+                if ((member == 0) == of_caller) throw std::runtime_error("no memory");
+                if (member == 0)  // until another one has thrown, or is too late
+                    std::this_thread::sleep_for(std::chrono::microseconds(50));
+            });
+        };
+        CHECK_THROWS_WITH(loop(true), "no memory");
+        CHECK(inside == 0);
+        try {
+            loop(false);
+        } catch (const std::runtime_error&) {
+        }
+        CHECK(inside == 0);
+    }
+    std::atomic<int64_t> others{0};
+    for (int round = 0; round < 1000 && others == 0; ++round)
+        over_parts(3, 100, 1, [&](int64_t, int64_t, int member) {
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+            if (member != 0) ++others;
+        });
+    CHECK(others > 0);
+}
