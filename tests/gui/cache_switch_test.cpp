@@ -133,6 +133,46 @@ TEST_CASE("answers stream in Answers, which comes to the front, and what a cance
     CHECK(driven.shown_text().find("tokens of its answer were decoded") != std::string::npos);
 }
 
+TEST_CASE("answers that begin to stream come into view below those of other traces, until somebody scrolls away") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    HeldWindow held(explore());
+    DrivenApp& driven = held.driven;
+    for (int i = 0; i < 4; ++i) {
+        const fs::path other = held.folder / fmt::format("other-{}.h5", i);
+        trace::sample::write(other);
+        driven.session().open(other);
+    }
+    driven.app().show_view(*find_view_kind("run"));
+    driven.settle();
+    RunForm form = echo_form(held.folder / "run.h5", held.maps.path());
+    form.request.questions = {"What does the fox find?"};
+    for (const auto& open : driven.app().views()) {
+        if (open->kind->name == "run") open->view->load(form.to_json());
+    }
+    held.steps.allow(3);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    held.wait_behind(3);
+    const auto is_in_view = [&](const PartialAnswer& answer) {
+        const ImGuiWindow* outputs = nullptr;
+        ImGuiTestItemInfo label;
+        driven.drive([&](ImGuiTestContext& c) {
+            outputs = c.WindowInfo("//answers-1/outputs").Window;
+            c.SetRef(outputs->ID);
+            label = c.ItemInfo((answer.key.text() + "/run").c_str());
+        });
+        return outputs->InnerClipRect.Contains(label.RectFull.Min);
+    };
+    const std::vector<PartialAnswer> answers = held.engine().partial_answers();
+    REQUIRE(answers.size() == 3);
+    for (const PartialAnswer& answer : answers) CHECK(is_in_view(answer));
+
+    driven.drive([&](ImGuiTestContext& c) { c.ScrollToTop(c.WindowInfo("//answers-1/outputs").ID); });
+    held.steps.allow(6);
+    held.wait_behind(6);
+    CHECK_FALSE(is_in_view(answers[0]));
+    held.let_it_end();
+}
+
 TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;

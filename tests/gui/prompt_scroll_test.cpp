@@ -67,6 +67,31 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
 }
 
+TEST_CASE("Prompt shows the text of a run that is selected beside a longer prompt, which was scrolled to a token") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    trace::sample::Options sizes;
+    sizes.n_tokens = 6000;
+    trace::sample::write(sample.folder / "long.h5", sizes);
+    AppOptions options = alone(sample, "prompt");
+    options.traces = {sample.folder / "long.h5"};
+    DrivenApp driven(options);
+    driven.settle();
+    driven.start_by_palette("t4812");
+    driven.settle();
+    const ImGuiWindow* text = nullptr;
+    driven.drive([&](ImGuiTestContext& c) { text = c.WindowInfo("//prompt-1/text").Window; });
+    REQUIRE(text->Scroll.y > 500);
+    Session& session = driven.session();
+    const int shorter = session.open(sample.path).id();
+    session.selection.select_run(session.document(shorter)->key_of(0, 1));
+    driven.settle();
+    CHECK(text->Scroll.y == 0);
+    // Once it is there somebody may read on in the longer one.
+    scroll_to_end(driven);
+    CHECK(text->Scroll.y > 500);
+}
+
 TEST_CASE("Prompt has its place again after another view was maximised, and goes to a token that is asked for twice") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
@@ -254,7 +255,7 @@ class AnswersView : public View {
         const size_t columns = stacked_ ? 1 : columns_for(n, available);
         const float width = available / static_cast<float>(columns);
         const ImVec2 origin = ImGui::GetCursorScreenPos();
-        const RunKey selected = context.session.cursor().run;
+        follow(context, shown);
         float top = origin.y;
         float lowest = origin.y;
         for (size_t i = 0; i < n; ++i) {
@@ -265,13 +266,36 @@ class AnswersView : public View {
                 continue;
             }
             lowest = std::max(lowest, draw_output(context, shown[i], {left, top}, width - gap));
-            if (shown[i].run == selected && seen_.valid() && selected != seen_) ImGui::SetScrollY(top - origin.y);
+            if (shown[i].run == followed_) ImGui::SetScrollY(top - origin.y);
         }
         ImGui::SetCursorScreenPos(origin);
         ImGui::Dummy({1, lowest - origin.y});
-        seen_ = selected;
+        let_go(shown);
         text_height_ = lowest - origin.y + gap;
         ImGui::EndChild();
+    }
+
+    /// Into view come the run that was selected elsewhere, and the first of those that begin to answer.
+    void follow(const Context& context, const std::vector<Shown>& shown) {
+        const RunKey selected = context.session.cursor().run;
+        const RunKey before = std::exchange(seen_, selected);
+        if (before.valid() && selected != before) followed_ = selected;
+        const auto first = std::find_if(shown.begin(), shown.end(),
+                                        [&](const Shown& one) { return partial_answer(context, one.run) != nullptr; });
+        const RunKey answering = first == shown.end() ? RunKey{} : first->run;
+        const bool is_new = answering.document != answering_.document || answering.prompt != answering_.prompt;
+        if (answering.valid() && is_new) followed_ = answering;
+        answering_ = answering;
+    }
+
+    /// A run is followed while it answers and answers above it are still read, unless somebody scrolls away.
+    void let_go(const std::vector<Shown>& shown) {
+        const ImGuiIO& io = ImGui::GetIO();
+        const bool is_moved = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
+                              (io.MouseWheel != 0 || ImGui::IsMouseDown(ImGuiMouseButton_Left));
+        const bool is_read =
+            std::all_of(shown.begin(), shown.end(), [](const Shown& one) { return one.output || !one.error.empty(); });
+        if (is_moved || (is_read && !answering_.valid())) followed_ = {};
     }
 
     static std::string why_empty(const Context& context, const RunKey& key) {
@@ -435,7 +459,9 @@ class AnswersView : public View {
     std::string sent_;  ///< the prompt, in a field of which a part can be copied
     std::shared_ptr<const PromptText> sent_of_;
     float text_height_ = 0;  ///< of the answers, in the frame before
-    RunKey seen_;            ///< selected run that was brought into view last
+    RunKey seen_;            ///< selected run in the frame before
+    RunKey followed_;        ///< held in view; not valid: none
+    RunKey answering_;       ///< the first run shown that is being answered; not valid: none
 };
 
 }  // namespace

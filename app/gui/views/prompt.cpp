@@ -500,16 +500,8 @@ class PromptView : public View {
             }
             if (first_column.lines) seen_mark_ = context.session.mark;
         }
-        // At the start the text begins at its left, unless somebody has chosen a place of it.
-        if (selected.run != seen_.run && (seen_.run.valid() || selected.has_tokens())) {
-            for (const PromptColumn& one : all) {
-                if (one.run != selected.run) continue;
-                const float x = one.x - grid.origin.x;
-                if (x < ImGui::GetScrollX() || x + grid.column > ImGui::GetScrollX() + ImGui::GetWindowWidth())
-                    ImGui::SetScrollX(x);
-            }
-        }
-        bool is_placed = token < 0;
+        const bool is_run_placed = follow_run(selected, all, grid, token < 0);
+        bool is_placed = token < 0 && is_run_placed;
         for (const PromptColumn& one : all) {
             if (token < 0 || one.run.document != run.document || one.run.prompt != run.prompt || !one.lines) continue;
             is_placed = true;
@@ -521,6 +513,27 @@ class PromptView : public View {
             break;
         }
         if (is_placed) seen_ = selected;
+    }
+
+    /// The column of a run that was selected elsewhere; where its prompt ends above what is in view, its begin, too.
+    /// @param rows whether also rows come into view, as they do where no token is looked for
+    /// @returns false where its rows are not known yet
+    bool follow_run(const Cursor& selected, const std::vector<PromptColumn>& all, const PromptGrid& grid, bool rows) {
+        // At the start the text begins at its left, unless somebody has chosen a place of it.
+        if (selected.run == seen_.run || (!seen_.run.valid() && !selected.has_tokens())) return true;
+        for (const PromptColumn& one : all) {
+            if (one.run != selected.run) continue;
+            const float x = one.x - grid.origin.x;
+            if (x < ImGui::GetScrollX() || x + grid.column > ImGui::GetScrollX() + ImGui::GetWindowWidth())
+                ImGui::SetScrollX(x);
+            if (!rows) return true;
+            if (!one.lines) return !one.error.empty();
+            if (ImGui::GetScrollY() + grid.line > grid.line * static_cast<float>(one.lines->size())) {
+                ImGui::SetScrollY(0);
+                place_.let_go();
+            }
+        }
+        return true;
     }
 
     Color color_ = Color::layers;
