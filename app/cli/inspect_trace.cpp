@@ -150,8 +150,10 @@ std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryA
         const auto& run = reader.run(prompt, i);
         if (run.status != "complete")
             text += fmt::format("\n{} failed: {}\n", one_line(run.label), one_line(run.message));
-        else if (!run.output_text.empty())
-            text += fmt::format("\n{}: {}\n", one_line(run.label), first_line(run.output_text, 400));
+        else
+            text +=
+                fmt::format("\n{}{}\n", one_line(run.label),
+                            run.output_text.empty() ? " answered nothing" : ": " + first_line(run.output_text, 400));
         text += readable(problems, group_of_prompt(reader, prompt), "switches that can be read", [&] {
                     return describe_switches(reader, prompt, i);
                 }).value_or("");

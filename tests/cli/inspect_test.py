@@ -56,6 +56,14 @@ class Damage(ProgramTest):
         for wrong in ("--memory-at", "0"), ("--memory-model", "Llama-3.1-8B"), ("--memory-at", "9", "--memory-model", "none"):
             self.assertEqual(self.run_program("inspect", GOOD, *wrong).returncode, 2)
 
+    def test_a_run_that_answered_nothing_says_so(self):
+        path = self.copy()
+        with h5py.File(path, "r+") as trace:
+            attributes = trace["prompts/0/runs/1"].attrs
+            attributes["output_text"] = ""
+            label = attributes["label"]
+        self.assertIn(f"\n{label} answered nothing\n", self.run_program("inspect", path).stdout)
+
     def test_options_of_traces(self):
         for option in ("--memory-at", "9"), ("--prompt-text",):
             refused = self.run_program("inspect", HF_MODEL, *option)

@@ -267,6 +267,34 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     CHECK(driven.app().notices().empty());
 }
 
+TEST_CASE("the figure of the answers has also a run that answered nothing, as long as it was compared") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    {
+        const trace::sample::Options options;
+        trace::Writer writer(folder / "silent.h5", "{}", {.force = true, .generator = "test"});
+        writer.write_model(trace::sample::model(options));
+        const trace::PromptRecord prompt = trace::sample::prompt(options);
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(options, prompt));
+        trace::RunRecord silent = trace::sample::selecting_run(options, prompt, "snapkv", 16);
+        silent.output_text.clear();
+        silent.output_ids.assign(1, 2);
+        writer.write_run(0, 1, silent);
+        writer.finish();
+    }
+    AppOptions options;
+    options.traces = {folder / "silent.h5"};
+    options.view = "answers";
+    DrivenApp driven(options);
+    driven.settle();
+    CHECK(driven.shown_text().find("it answered nothing") != std::string::npos);
+    const auto request = view_of(driven).figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->runs.size() == 1);
+    CHECK(!FigureJob(driven.session(), *request).figure().panels.front().shapes.empty());
+}
+
 TEST_CASE("steps are bars while those have two pixels, and a map of runs and steps beyond") {
     CHECK_FALSE(wants_step_map(1, 500, 400, 300));  // one run has nothing to be told from
     CHECK_FALSE(wants_step_map(3, 20, 600, 300));

@@ -66,7 +66,9 @@ class AnswersView : public View {
         if (!focus) return std::nullopt;
         std::vector<RunKey> runs;
         for (const RunKey& key : session.visible_runs()) {
-            if (!session.attributes(key).output_text.empty()) runs.push_back(key);
+            const RunAt at = session.at(key);
+            if (at.reader->has(trace::Place::of_run(at.prompt, at.run), trace::schema::run::step_kl))
+                runs.push_back(key);
         }
         FigureRequest request{focus->id(), "step-kl", {}};
         if (!reference_.is_full()) {
