@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
 
 namespace {
 
-/// Of entries, too, a budget may have been asked for as a share: the trace holds what it came to, and the label how it
-/// was asked for.
-bool is_share(const trace::RunAttributes& run) { return run.budget_of || run.label.ends_with(" %"); }
+/// Whether that share of so many tokens is the run's budget in each row, no more and no less than rounding to whole
+/// entries makes of it.
+bool is_budget(double share, const trace::RunAttributes& run, std::int64_t n_tokens) {
+    return std::abs(share * static_cast<double>(n_tokens) - static_cast<double>(run.budget)) < 1;
+}
 
 }  // namespace
 
@@ -43,8 +47,12 @@ CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& k
 }
 
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
-    if (run.policy == "full" || is_share(run) || at.budgets == BudgetsAt::shares || n_tokens <= 0)
-        return share * at.full_bytes();
+    if (run.policy == "full" || run.budget_of || n_tokens <= 0) return share * at.full_bytes();
+    // Of entries, too, a budget may have been asked for as a share: the trace holds what it came to with this prompt,
+    // and the label how it was asked for.
+    const auto asked = policies::share_in_label(recorded_label(run));
+    if (asked) return (is_budget(share, run, n_tokens) ? *asked : share) * at.full_bytes();
+    if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
     // What is held beside the budget, or less than it, goes with the budget: a window's tokens, what other layers give.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));
     const double held = share * static_cast<double>(n_tokens) / nominal * static_cast<double>(run.budget);

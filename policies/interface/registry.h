@@ -42,6 +42,8 @@ std::string run_label(const PolicySpec& spec, const Budget& budget);
 
 /// "h2o:recent=16" of "h2o:recent=16 @ 64"; empty where no budget is in it.
 std::string_view label_without_budget(std::string_view label);
+/// The share that the budget in a run's label is; nothing where it is a count, or there is none.
+std::optional<double> share_in_label(std::string_view label);
 /// Whether two labels are one, however a share is written in them: "think @ 75 %", "think @ 0.75", "think @ 75%".
 bool same_run_label(std::string_view a, std::string_view b);
 

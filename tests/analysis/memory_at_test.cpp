@@ -47,6 +47,14 @@ TEST_CASE("memory at another length: entries stay, shares grow, bytes are a shar
     auto share = run_of("snapkv", 20);
     share.label = "snapkv @ 20 %";
     CHECK(bytes_at(at, share, 0.2, 100) == 200 * 32);
+    // What rounding made of a share with a short prompt is not carried over to a long one.
+    auto rounded = run_of("snapkv", 20);
+    rounded.label = "snapkv @ 30 %";
+    CHECK(bytes_at(at, rounded, 20.0 / 68, 68) == 300 * 32);
+    rounded.given_label = "my favourite";
+    CHECK(bytes_at(at, rounded, 20.0 / 68, 68) == 300 * 32);
+    // Nor is what does not follow the budget: half of the layers keep all.
+    CHECK(bytes_at(at, rounded, 0.6, 68) == Approx(600 * 32));
     // A budget above the prompt kept all of it, and keeps no more than the budget of a longer one.
     CHECK(bytes_at(at, run_of("snapkv", 300), 1, 100) == 300 * 32);
     CHECK(bytes_at(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);
