@@ -112,6 +112,7 @@ Definition echokv_definition() {
             const double ratio = echo_share(values.text("maps"));
             return values.text("rebuild") == "both" ? ratio : (1.0 + ratio) / 2.0;
         },
+        .needed_share = echo_needed_share,
         .needs_file = true,
         .remark = "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step.",
     };

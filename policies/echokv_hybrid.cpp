@@ -131,6 +131,7 @@ Definition echokv_hybrid_definition() {
                 return 1.0;  // `begin` says what is wrong with the file
             }
         },
+        .needed_share = echo_needed_share,
         .needs_file = true,
     };
 }

@@ -16,6 +16,9 @@ namespace kvscope::policies {
 
 namespace {
 
+/// What a number such as 0.3 lacks in binary must not cost a direction.
+int rank_of(double share, int width) { return static_cast<int>(std::floor(share * width + 1e-6)); }
+
 /// Keeps every token. Of a group of heads the D = heads * d numbers of a token's keys (before RoPE) are stored as
 /// z = B (k - b), their parts along the r = floor(share * D) leading left singular vectors B (r, D) of the rows of W_K
 /// that belong to the group; a key is B^T z + b, b the projection's bias. Values alike. With whitening the vectors are
@@ -42,8 +45,7 @@ class Palu : public Policy {
         for (int first = 0; first < shape.n_kv_heads; first += group_heads_) {
             Group group{.first = first, .n_heads = std::min(group_heads_, shape.n_kv_heads - first)};
             group.width = group.n_heads * shape.head_dim;
-            // What a number such as 0.3 lacks in binary must not cost a direction.
-            group.rank = static_cast<int>(std::floor(share * group.width + 1e-6));
+            group.rank = rank_of(share, group.width);
             if (group.rank < 1 && !rank_share_) refuse_budget(share, group.width);
             group.rank = std::clamp(group.rank, 1, group.width);
             groups_.push_back(group);
@@ -239,6 +241,22 @@ class Palu : public Policy {
     std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;  ///< by layer, of each group
 };
 
+/// With the prompt's own directions (rank, width) of each group, in f32.
+double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
+    const auto group_heads = static_cast<int>(values.integer("group_heads"));
+    const auto n = static_cast<double>(size.n_tokens);
+    double needed = 0, full = 0;
+    for (int first = 0; first < size.shape.n_kv_heads; first += group_heads) {
+        const int width = std::min(group_heads, size.shape.n_kv_heads - first) * size.shape.head_dim;
+        const int rank = rank_of(asked, width);
+        if (rank == width) return 1;  // as all groups are, then
+        const double once = values.boolean("whitening") ? 4.0 * width : 0.0;
+        needed += std::max(rank, 1) * (n * size.bytes_per_number + once);
+        full += width * n * size.bytes_per_number;
+    }
+    return needed / full;
+}
+
 }  // namespace
 
 Definition palu_definition() {
@@ -265,6 +283,7 @@ Definition palu_definition() {
         },
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
+        .needed_share = needed_share,
         .remark =
             "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step. With "
             "whitening=on the directions are the prompt's own, stored once with it in f32, and counted: in bf16 a "

@@ -145,6 +145,12 @@ Definition think_definition() {
             if (!ratio) return std::nullopt;
             return 1.0 - *ratio / 2.0;
         },
+        .needed_share = [](const ParameterValues& values, double asked, const CacheSize& size) -> double {
+            if (!values.automatic_real("ratio")) return asked;
+            // The last keys keep all channels, on top of what the ratio leaves.
+            const int64_t whole = std::min(values.integer("recent"), size.n_tokens);
+            return asked + (1.0 - asked) * static_cast<double>(whole) / static_cast<double>(size.n_tokens);
+        },
     };
 }
 

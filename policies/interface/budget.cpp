@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "policies/interface/trimmed.h"
@@ -127,21 +126,21 @@ std::string Budget::label() const { return is_share ? share_label(share) : std::
 
 std::string Budget::text() const { return is_share ? shortest(share) : std::to_string(count); }
 
-std::string Budget::describe(int64_t n_tokens, BudgetOf of) const {
+std::string Budget::describe(int64_t n_tokens, BudgetOf of, std::optional<double> needed,
+                             const std::function<std::string(int64_t)>& count_text) const {
     const int64_t kept = std::min(resolve(n_tokens, of), n_tokens);
     double share_kept = n_tokens ? 100.0 * static_cast<double>(kept) / static_cast<double>(n_tokens) : 100.0;
-    char buffer[160];
     if (of == BudgetOf::bytes) {
         if (is_share) share_kept = 100.0 * share;
-        std::snprintf(buffer, sizeof buffer,
-                      "every token kept, %.1f %% of the full cache's bytes asked for (%.1f %% saved)", share_kept,
-                      100.0 - share_kept);
-        return buffer;
+        std::string text = fmt::format("every token kept, {:.1f} % of the full cache's bytes asked for", share_kept);
+        const double comes_to = std::max(share_kept, 100.0 * needed.value_or(0));
+        if (comes_to - share_kept >= 0.05) text += fmt::format(", {:.1f} % with what is stored besides", comes_to);
+        return text + (comes_to > 100.0 ? fmt::format(" ({:.1f} % more than the full cache)", comes_to - 100.0)
+                                        : fmt::format(" ({:.1f} % saved)", 100.0 - comes_to));
     }
-    std::snprintf(buffer, sizeof buffer, "%lld of %lld entries kept (%.1f %%), %lld removed (%.1f %%)",
-                  static_cast<long long>(kept), static_cast<long long>(n_tokens), share_kept,
-                  static_cast<long long>(n_tokens - kept), 100.0 - share_kept);
-    return buffer;
+    const auto text = [&](int64_t n) { return count_text ? count_text(n) : std::to_string(n); };
+    return fmt::format("{} of {} entries kept ({:.1f} %), {} removed ({:.1f} %)", text(kept), text(n_tokens),
+                       share_kept, text(n_tokens - kept), 100.0 - share_kept);
 }
 
 Budget parse_budget(std::string_view text) {

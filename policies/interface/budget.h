@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +35,10 @@ struct Budget {
     /// Kept and removed, since a bare ratio can be read as either:
     /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)"; "every token kept, 80.0 % of the full cache's
     /// bytes asked for (20.0 % saved)".
-    std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
+    /// @param needed PolicySpec::needed_share: ", 94.5 % with what is stored besides (5.5 % saved)"
+    /// @param count_text how numbers of entries are written; empty: by their digits alone
+    std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries, std::optional<double> needed = {},
+                         const std::function<std::string(int64_t)>& count_text = {}) const;
 
     bool operator==(const Budget&) const = default;
 };

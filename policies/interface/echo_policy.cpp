@@ -49,4 +49,9 @@ Selection EchoPolicy::all_tokens(LayerObservations& observations) {
     return selection;
 }
 
+double echo_needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
+    const int64_t exact = std::min(values.integer("sinks") + values.integer("recent"), size.n_tokens);
+    return asked + (1.0 - asked) * static_cast<double>(exact) / static_cast<double>(size.n_tokens);
+}
+
 }  // namespace kvscope::policies

@@ -50,4 +50,7 @@ class EchoPolicy : public Policy {
     int64_t first_ = 0, end_ = 0;  ///< tokens of the prompt that are not exact
 };
 
+/// Definition::needed_share: the first and the last tokens stay exact.
+double echo_needed_share(const ParameterValues& values, double asked, const CacheSize& size);
+
 }  // namespace kvscope::policies

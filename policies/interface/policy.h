@@ -246,6 +246,13 @@ class Policy {
     virtual Positions positions() const { return Positions::prompt; }
 };
 
+/// What a prompt's full cache is made of.
+struct CacheSize {
+    ModelShape shape;
+    int64_t n_tokens = 0;
+    double bytes_per_number = 0;
+};
+
 /// What is known of a policy without running it; the command line, the app's form and the documentation come from it.
 struct Definition {
     std::string name;     ///< as on the command line: "ada-snapkv"
@@ -261,6 +268,9 @@ struct Definition {
     /// The share of the full cache's bytes that the parameters alone decide, which is then the run's only budget;
     /// nullopt: the budget decides. nullptr: the parameters never do.
     std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
+    /// Where its budget is one of bytes: the share of them that it comes to at the prompt's end when `asked` is asked
+    /// for, since entries stay whole besides, or numbers are stored once. nullptr: no more than that.
+    double (*needed_share)(const ParameterValues&, double asked, const CacheSize&) = nullptr;
     /// It cannot run with its defaults: a parameter names a file or folder that only the user can give.
     bool needs_file = false;
     /// What a person should know beforehand, a sentence; empty: nothing.

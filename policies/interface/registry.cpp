@@ -1,5 +1,7 @@
 #include "policies/interface/registry.h"
 
+#include <algorithm>
+
 #include "policies/interface/names.h"
 #include "policies/interface/trimmed.h"
 
@@ -50,6 +52,14 @@ const Definition& find(std::string_view name) {
 std::string PolicySpec::label() const {
     const std::string changes = values.text_of_changes();
     return changes.empty() ? definition->name : definition->name + ":" + changes;
+}
+
+std::optional<double> PolicySpec::needed_share(const Budget& budget, const CacheSize& size) const {
+    if (definition->budget_of != BudgetOf::bytes || !definition->needed_share || size.n_tokens <= 0)
+        return std::nullopt;
+    const double asked =
+        budget.is_share ? budget.share : static_cast<double>(budget.count) / static_cast<double>(size.n_tokens);
+    return definition->needed_share(values, own_share().value_or(std::min(asked, 1.0)), size);
 }
 
 std::string run_label(const PolicySpec& spec, const Budget& budget) {

@@ -33,6 +33,9 @@ struct PolicySpec {
     std::optional<double> own_share() const {
         return definition->own_share ? definition->own_share(values) : std::nullopt;
     }
+    /// Definition::needed_share of what own_share(), or else the budget, asks for; nullopt where that is all, and where
+    /// the budget is one of entries.
+    std::optional<double> needed_share(const Budget& budget, const CacheSize& size) const;
     bool operator==(const PolicySpec&) const = default;
 };
 

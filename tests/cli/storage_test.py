@@ -276,6 +276,27 @@ class RebuiltLayers(ProgramTest):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("expected steps that rise", done.stderr)
 
+    def test_what_is_said_before_the_run_comes_of_it(self):
+        policies = ["palu", "palu:whitening=off", "palu:rank_share=0.5", "think:ratio=0.5,recent=8",
+                    "echokv:maps=maps.safetensors,recent=20", "echokv:maps=maps.safetensors,recent=20,form=full",
+                    "echokv-hybrid:maps=maps.safetensors,recent=20"]
+        done = self.made(*RUN, *[argument for policy in policies for argument in ("--policy", policy)], "--budget", "90%",
+                         "-o", "said.h5")
+        with h5py.File(self.path("said.h5")) as trace:
+            runs = list(trace["prompts/0/runs"].values())
+            full = runs[0]["cache_bytes"][:].sum()
+            self.assertEqual(len(runs), len(policies) + 1)
+            for run in runs[1:]:
+                policy = run.attrs["label"].split(" @ ")[0]
+                lines = [line for line in done.stderr.splitlines() if line.startswith(policy + ", ") and "bytes asked for" in line]
+                self.assertEqual(len(lines), 1, done.stderr)
+                said = re.findall(r"([\d.]+) % with what is stored besides", lines[0]) or re.findall(r"([\d.]+) % of the", lines[0])
+                comes_to = 100 * run["cache_bytes"][:].sum() / full
+                self.assertAlmostEqual(float(said[0]), comes_to, delta=3 if "off" in policy else 0.9, msg=lines[0])
+                change = abs(100 - float(said[0]))
+                self.assertIn(f"({change:.1f} % {'more than the full cache' if comes_to > 100 else 'saved'})", lines[0])
+        self.assertIn("% more than the full cache)", done.stderr)
+
     def test_the_hybrid_drops_channels_of_keys_and_rebuilds_values(self):
         self.made(*RUN, "--policy", "echokv-hybrid:maps=maps.safetensors,recent=20", "-o", "hybrid.h5")
         with h5py.File(self.path("hybrid.h5")) as trace:

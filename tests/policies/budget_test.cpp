@@ -83,10 +83,19 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
     CHECK(parse_budget("0.3").resolve(1, BudgetOf::bytes) == 1);
     CHECK(parse_budget("0.3").describe(1, BudgetOf::bytes) ==
           "every token kept, 30.0 % of the full cache's bytes asked for (70.0 % saved)");
+    CHECK(parse_budget("0.85").describe(390, BudgetOf::bytes, 1.685) ==
+          "every token kept, 85.0 % of the full cache's bytes asked for, 168.5 % with what is stored besides (68.5 % "
+          "more than the full cache)");
+    CHECK(parse_budget("0.5").describe(390, BudgetOf::bytes, 0.669) ==
+          "every token kept, 50.0 % of the full cache's bytes asked for, 66.9 % with what is stored besides (33.1 % "
+          "saved)");
 }
 
 TEST_CASE("kept and removed are both said", "[budget]") {
     CHECK(parse_budget("128").describe(2000) == "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)");
     CHECK(parse_budget("25%").describe(10) == "3 of 10 entries kept (30.0 %), 7 removed (70.0 %)");
+    CHECK(parse_budget("14433").describe(20000, BudgetOf::entries, {}, [](int64_t n) {
+        return "<" + std::to_string(n) + ">";
+    }) == "<14433> of <20000> entries kept (72.2 %), <5567> removed (27.8 %)");
     CHECK(parse_budget("64").describe(10) == "10 of 10 entries kept (100.0 %), 0 removed (0.0 %)");
 }

@@ -45,7 +45,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
             progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
                                          prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));
         }
-        for (const auto& line : program::budget_lines(plans, prompts.front())) progress.message(line);
+        for (const auto& line : program::budget_lines(plans, prompts.front(), model.transformer())) progress.message(line);
     };
     try {
         const auto outcome = program::run(job, plans, model, progress, events);

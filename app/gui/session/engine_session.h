@@ -108,6 +108,13 @@ struct TokenCount {
     std::optional<policies::ModelShape> shape{};  ///< of that model
     std::string model_fingerprint{};
     double token_bytes = 0;  ///< that its full cache holds of a token; 0: not known
+
+    /// Of what policies see; no tokens where it is not known.
+    policies::CacheSize cache_size() const {
+        if (!shape || token_bytes <= 0) return {};
+        const int n_numbers = 2 * shape->n_layers * shape->n_kv_heads * shape->head_dim;
+        return {*shape, n_visible, token_bytes / n_numbers};
+    }
 };
 
 /// What a prompt's prefill left behind, in memory: a policy can decide again with any parameters. Thread-safe.

@@ -158,6 +158,15 @@ std::string share_of_bytes_text(double share, double token_bytes) {
                        analysis::format_bytes(token_bytes));
 }
 
+/// ", 66.9 % with what EchoKV stores besides"; empty where that is what is asked for.
+std::string besides_text(const std::string& name, const policies::PolicySpec& spec, const Budget& budget, double asked,
+                         const std::optional<TokenCount>& tokens) {
+    if (!tokens || !tokens->error.empty()) return {};
+    const double needed = spec.needed_share(budget, tokens->cache_size()).value_or(asked);
+    if (needed - asked < 0.0005) return {};
+    return fmt::format(", {:.1f} % with what {} stores besides", 100.0 * needed, name);
+}
+
 /// What budgets are to policies that keep every token.
 void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const std::optional<TokenCount>& tokens,
                 std::vector<BudgetNote>& notes) {
@@ -168,10 +177,12 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
         if (!row.ticked || row.spec.definition->budget_of != BudgetOf::bytes) continue;
         if (!file_problem(row.spec).empty()) continue;
         if (const auto share = row.spec.own_share())
-            notes.push_back({BudgetNote::Kind::fact,
-                             fmt::format("{} keeps every token in {} of the full cache's bytes, whatever the budgets: "
-                                         "its parameters decide",
-                                         name_in_form(row.spec), share_of_bytes_text(*share, token_bytes))});
+            notes.push_back(
+                {BudgetNote::Kind::fact,
+                 fmt::format("{} keeps every token in {} of the full cache's bytes, whatever the budgets: "
+                             "its parameters decide{}",
+                             name_in_form(row.spec), share_of_bytes_text(*share, token_bytes),
+                             besides_text("it", row.spec, {.is_share = true, .share = *share}, *share, tokens))});
         else
             names.push_back(name_in_form(row.spec));
     }
@@ -182,6 +193,10 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
         const double share =
             budget.is_share ? budget.share : std::min(1.0, static_cast<double>(budget.count) / static_cast<double>(n));
         shares.push_back(fmt::format("{}: {}", budget.label(), share_of_bytes_text(share, token_bytes)));
+        for (const PolicyRow& row : form.rows) {
+            if (!row.ticked || row.spec.own_share() || !file_problem(row.spec).empty()) continue;
+            shares.back() += besides_text(name_in_form(row.spec), row.spec, budget, share, tokens);
+        }
     }
     const bool one = names.size() == 1;
     notes.push_back(

@@ -186,14 +186,34 @@ std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& 
     const bool all_of_bytes = n_ticked() > 0 && std::all_of(rows.begin(), rows.end(), [](const PolicyRow& row) {
                                   return !row.ticked || row.spec.definition->budget_of == policies::BudgetOf::bytes;
                               });
-    const auto budget_of = all_of_bytes ? policies::BudgetOf::bytes : policies::BudgetOf::entries;
+    const bool is_known = tokens && tokens->error.empty() && tokens->n_visible > 0;
     for (const auto& budget : policies::parse_budgets(request.budgets)) {
-        const bool is_known = tokens && tokens->error.empty() && tokens->n_visible > 0;
-        lines.push_back(is_known ? budget.describe(tokens->n_visible, budget_of)
-                                 : fmt::format("{} {}", budget.label(),
-                                               budget.is_share ? "of the prompt kept" : "entries kept per KV head"));
+        if (is_known && all_of_bytes) {
+            add_lines_of_bytes(budget, *tokens, lines);
+            continue;
+        }
+        lines.push_back(
+            is_known ? budget.describe(tokens->n_visible, policies::BudgetOf::entries, {}, analysis::format_count)
+                     : fmt::format("{} {}", budget.is_share ? budget.label() : analysis::format_count(budget.count),
+                                   budget.is_share ? "of the prompt kept" : "entries kept per KV head"));
     }
     return lines;
+}
+
+/// One, unless what comes of the budget differs from policy to policy.
+void RunForm::add_lines_of_bytes(const policies::Budget& budget, const TokenCount& tokens,
+                                 std::vector<std::string>& lines) const {
+    std::vector<std::pair<std::string, std::string>> of_policies;
+    for (const PolicyRow& row : rows) {
+        if (!row.ticked || row.spec.own_share()) continue;
+        of_policies.emplace_back(row.spec.definition->title,
+                                 budget.describe(tokens.n_visible, policies::BudgetOf::bytes,
+                                                 row.spec.needed_share(budget, tokens.cache_size())));
+    }
+    const bool is_one = std::all_of(of_policies.begin(), of_policies.end(),
+                                    [&](const auto& of) { return of.second == of_policies.front().second; });
+    if (is_one && !of_policies.empty()) of_policies.resize(1);
+    for (const auto& [title, line] : of_policies) lines.push_back(is_one ? line : fmt::format("{}: {}", title, line));
 }
 
 int RunForm::n_runs() const {

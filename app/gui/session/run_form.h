@@ -62,7 +62,7 @@ class RunForm {
     std::string output_problem() const;
     /// What becomes of the output, or of what is there already; looks at the disk.
     std::string output_note() const;
-    /// What the budgets come to, one line each: "128 of 2000 entries kept (6.4 %), …"; the counts alone where the
+    /// What the budgets come to, one line each: "128 of 2,000 entries kept (6.4 %), …"; the counts alone where the
     /// prompt's length is not known. @throws policies::BudgetError
     std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
     /// Runs that would be made of each prompt, the full cache's included; 0 where the budgets cannot be read.
@@ -82,6 +82,9 @@ class RunForm {
     void from_json(const nlohmann::json& state);
 
  private:
+    void add_lines_of_bytes(const policies::Budget& budget, const TokenCount& tokens,
+                            std::vector<std::string>& lines) const;
+
     int next_id_ = 0;
 };
 

@@ -154,7 +154,10 @@ void check_prompt_source(const RunJob& job) {
     if (!job.prompt_from.empty()) trace::Reader(trace_and_prompts(job.prompt_from).first);
 }
 
-std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt) {
+std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
+                                      const engine::Transformer& model) {
+    const policies::CacheSize size{model.shape(), prompt.n_visible(),
+                                   static_cast<double>(kernels::size_of(model.dtype()))};
     std::vector<std::string> lines;
     for (const auto& plan : plans) {
         if (plan.spec.definition->name == "full") continue;
@@ -163,7 +166,9 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
         if (of == policies::BudgetOf::bytes) what = fmt::format("{}, {}", plan.spec.label(), what);
         if (plan.spec.own_share()) what = plan.spec.label() + ", whatever the budget, nearly";
         try {
-            std::string line = fmt::format("{}: {}", what, plan.budget.describe(prompt.n_visible(), of));
+            std::string line =
+                fmt::format("{}: {}", what,
+                            plan.budget.describe(prompt.n_visible(), of, plan.spec.needed_share(plan.budget, size)));
             if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
         } catch (const std::invalid_argument&) {
             // Reported by the run that cannot take it.

@@ -60,7 +60,8 @@ void check_prompt_source(const RunJob& job);
 
 /// What each budget comes to on this prompt, kept and removed, once for all policies that have it: "budget 0.1: 195 of
 /// 1948 entries kept (10.0 %), …".
-std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt);
+std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
+                                      const engine::Transformer& model);
 
 /// A wrong option must not leave a folder that stands in the way of the right one: removes the .part of a trace that
 /// was begun, and in which nothing was finished. What was set aside in it as damaged stays: it may still be of use.
