@@ -403,6 +403,7 @@ struct Experiment::Impl {
             const int index = first + static_cast<int>(q);
             const bool is_last = q + 1 == prompts.size();
             if (is_finished(index)) continue;
+            if (q > 0 && owner.on_begun) owner.on_begun(index);
             std::vector<ActiveRun*> alive;
             for (const auto& run : runs) {
                 if (!run->failed()) alive.push_back(run.get());
@@ -578,6 +579,7 @@ void Experiment::run(std::span<const Prompt> prompts) {
         for (size_t i = begin; i < end; ++i) finished = finished && impl_->is_finished(static_cast<int>(i));
         if (!finished) {
             const int first = static_cast<int>(begin);
+            if (on_begun) on_begun(first);
             impl_->options.isolated ? impl_->run_isolated(group, first, *this) : impl_->run_shared(group, first, *this);
         }
         begin = end;

@@ -78,6 +78,8 @@ class Experiment {
     /// On the way there, in this order. All of it comes from the engine's thread and should return soon.
     /// A prompt that was read, with `full/*`, before anything is decoded.
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
+    /// Before a prompt that is not finished from an earlier time; of isolated runs once for all questions of a context.
+    std::function<void(int prompt)> on_begun;
     /// What a run kept: its record as far as it is known before the answer.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
     /// Each token that a run generates for the prompt of the latest `on_prompt`.

@@ -70,6 +70,18 @@ class Whole:
         self.assertRegex(said, r"(?s)prompt 0 .*asked: Who\?.*snapkv.*prompt 1 .*asked: When\?.*snapkv")
         self.assertEqual(self.make_trace("q.h5", "-q", "--policy", "snapkv", "--budget", SMALL).stdout, "")
 
+    def test_of_several_prompts_each_is_counted_and_budgets_name_theirs(self):
+        (self.folder / "short.txt").write_text("The fox finds the hen in the garden.")
+        (self.folder / "long.txt").write_text("The fox finds the hen in the garden, and then another one. " * 3)
+        given = ("-f", "short.txt", "-f", "long.txt", "--policy", "h2o", "--budget", "30%")
+        said = self.make_trace("batch.h5", *given, model=self.model, prompt=None).stderr
+        self.assertRegex(said, r"(?m)^1/2 short: [\d.]+ s; about \d\d:\d\d left for all$")
+        self.assertRegex(said, r"(?m)^short, budget 30 %: \d+ of \d+ entries kept")
+        self.assertIn("the budgets of the other prompts go by their own tokens", said)
+        alone = self.make_trace("alone.h5", *given[2:], model=self.model, prompt=None).stderr
+        self.assertRegex(alone, r"(?m)^budget 30 %: \d+ of \d+ entries kept")
+        self.assertNotRegex(alone, r"(?m)^1/|left for all|other prompts")
+
     def test_the_part_folder_is_gone(self):
         self.assertFalse(self.path("t.h5.part").exists())
         self.assertEqual(int(self.trace.attrs["complete"]), 1)

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/inspect_trace.h"
@@ -29,6 +33,65 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
     if (!file) throw std::runtime_error(path.string() + " cannot be written");
 }
 
+/// Says which prompt of several is under way, how long the one before took, and when all will have ended.
+class Batch {
+ public:
+    explicit Batch(TerminalProgress& progress) : progress_(progress) {}
+
+    void set_prompts(std::span<const engine::Prompt> prompts) {
+        for (const auto& prompt : prompts)
+            prompts_.push_back({prompt.name, static_cast<double>(prompt.ids.size()), prompt.n_visible()});
+    }
+
+    void begin(int number) {
+        if (prompts_.size() < 2) return;
+        const auto now = std::chrono::steady_clock::now();
+        const auto next = static_cast<size_t>(number);
+        if (begun_) {
+            tokens_done_ += tokens_of(*begun_, next);
+            const double seconds = std::chrono::duration<double>(now - begin_).count();
+            progress_.message(fmt::format("{}/{} {}: {:.1f} s; about {} left for all", *begun_ + 1, prompts_.size(),
+                                          prompts_[*begun_].name,
+                                          std::chrono::duration<double>(now - begun_at_).count(),
+                                          clock_text(seconds / tokens_done_ * tokens_of(next, prompts_.size()))));
+        } else {
+            begin_ = now;
+        }
+        begun_ = next;
+        begun_at_ = now;
+        progress_.set_part(fmt::format("{}/{}", next + 1, prompts_.size()));
+    }
+
+    /// What the first prompt's budgets come to, with its name where there are others, whose budgets may not.
+    void tell_budgets(const std::vector<std::string>& lines) const {
+        const bool is_alone = std::all_of(prompts_.begin(), prompts_.end(), [&](const auto& prompt) {
+            return prompt.n_visible == prompts_.front().n_visible;
+        });
+        for (const auto& line : lines)
+            progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
+        if (!is_alone && !lines.empty()) progress_.message("the budgets of the other prompts go by their own tokens");
+    }
+
+ private:
+    struct OfPrompt {
+        std::string name;
+        double n_tokens = 0;
+        int64_t n_visible = 0;
+    };
+
+    double tokens_of(size_t begin, size_t end) const {
+        double n = 0;
+        for (size_t i = begin; i < end; ++i) n += prompts_[i].n_tokens;
+        return n;
+    }
+
+    TerminalProgress& progress_;
+    std::vector<OfPrompt> prompts_;
+    std::optional<size_t> begun_;  ///< the prompt under way
+    std::chrono::steady_clock::time_point begin_, begun_at_;
+    double tokens_done_ = 0;  ///< of the prompts that were worked on
+};
+
 }  // namespace
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
@@ -38,6 +101,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     const auto load_start = std::chrono::steady_clock::now();
     const auto model = options.model.open(progress, job.experiment.device);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
+    Batch batch(progress);
     program::RunEvents events;
     events.on_warning = [&](const std::string& text) { progress.warning(text); };
     events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
@@ -45,8 +109,13 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
             progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
                                          prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));
         }
-        for (const auto& line : program::budget_lines(plans, prompts.front(), model.transformer())) progress.message(line);
+        batch.set_prompts(prompts);
+        batch.tell_budgets(program::budget_lines(plans, prompts.front(), model.transformer()));
     };
+    events.on_begin = [&](engine::Experiment& experiment) {
+        experiment.on_begun = [&](int prompt) { batch.begin(prompt); };
+    };
+    events.on_end = [&](engine::Experiment&) { progress.set_part(""); };
     try {
         const auto outcome = program::run(job, plans, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);

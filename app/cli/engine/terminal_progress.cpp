@@ -10,15 +10,12 @@
 #include "engine/common/error.h"
 
 namespace kvscope::cli {
-namespace {
 
 std::string clock_text(double seconds) {
     const auto whole = static_cast<int64_t>(seconds + 0.5);
     return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
                          : fmt::format("{:02}:{:02}", whole / 60, whole % 60);
 }
-
-}  // namespace
 
 TerminalProgress::TerminalProgress(bool quiet, std::string_view last_words)
     : stop_check_([] {
@@ -56,10 +53,10 @@ void TerminalProgress::advance(int64_t done) {
     shown_ = now;
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
-    const std::string line =
-        analysis::terminal_text(fmt::format("{}: {}/{} [{}<{}]{}{}", phase_, done, steps_, clock_text(elapsed),
-                                            clock_text(left), note_.empty() ? "" : ", ", note_),
-                                analysis::Lines::one);
+    const std::string line = analysis::terminal_text(
+        fmt::format("{}{}{}: {}/{} [{}<{}]{}{}", part_, part_.empty() ? "" : " ", phase_, done, steps_,
+                    clock_text(elapsed), clock_text(left), note_.empty() ? "" : ", ", note_),
+        analysis::Lines::one);
     if (terminal_) {
         fmt::print(stderr, "\r{}\033[K", line);
         line_open_ = true;

@@ -27,6 +27,8 @@ class TerminalProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override;
 
+    /// Shown before each phase, as "2/5" for the second of five prompts; empty: nothing.
+    void set_part(std::string_view part) { part_ = part; }
     /// Shown behind the steps until the next phase, as "loss 0.021".
     void set_note(std::string_view note) { note_ = note; }
 
@@ -41,11 +43,14 @@ class TerminalProgress final : public engine::Progress {
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;
-    std::string phase_, note_;
+    std::string part_, phase_, note_;
     int64_t steps_ = 0;
     std::chrono::steady_clock::time_point start_;
     std::chrono::steady_clock::time_point shown_;
 };
+
+/// "01:15", "2:05:30".
+std::string clock_text(double seconds);
 
 /// What a command says that is stopped while it writes a trace.
 std::string stopped_message(const std::filesystem::path& output);
