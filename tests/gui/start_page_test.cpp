@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "app/gui/session/settings.h"
+#include "app/gui/shell/recent_files.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #ifdef KVSCOPE_WITH_ENGINE
@@ -78,6 +79,27 @@ TEST_CASE("the start page lists the recent traces with their folders, marks what
     driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/sample.h5"); });
     driven.settle();
     CHECK(driven.session().documents().size() == 1);
+}
+
+TEST_CASE(
+    "a run is one of the recent traces once, whether it was opened as its folder or as the trace it was to make") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path ended = folder / "ended.h5", begun = folder / "begun.h5", both = folder / "both.h5";
+    for (const auto& whole : {ended, both}) trace::sample::write(whole);
+    for (const auto& part : {begun, both}) fs::create_directories(part.string() + ".part");
+    Settings settings;
+    for (const auto& path : {ended, begun, both}) {
+        settings.remember_trace(path);
+        settings.remember_trace(path.string() + ".part");
+    }
+    RecentFiles recent(settings);
+    recent.update(0);
+    using State = RecentFile::State;
+    const std::vector<RecentFile> expected{{both.string() + ".part", State::unfinished},
+                                           {both, State::there},
+                                           {begun.string() + ".part", State::unfinished},
+                                           {ended, State::there}};
+    CHECK(recent.traces() == expected);
 }
 
 TEST_CASE("File > Open recent opens a trace, and Clear empties the list for good") {
@@ -220,8 +242,10 @@ TEST_CASE(
     CHECK(std::find(told.begin(), told.end(), "run.h5 is written: the run has ended") != told.end());
 }
 
-TEST_CASE("Continue the run, one click on the start page, ends a run that was interrupted while it decoded") {
+TEST_CASE(
+    "Continue the run, on the start page or of an opened trace, ends a run that was interrupted while it decoded") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const bool from_palette = GENERATE(false, true);
     const RecentSettings recent;
     SessionWithEngine before("interrupted");
     auto request = before.request({"snapkv:window=4", "h2o"}, "16");
@@ -237,11 +261,25 @@ TEST_CASE("Continue the run, one click on the start page, ends a run that was in
         AppOptions unfinished;
         unfinished.traces = {request.output.string() + ".part"};
         unfinished.view = "answers";
+        unfinished.traces.push_back(small_model);
         DrivenApp looking(unfinished);
         looking.settle();
         const std::string said = looking.shown_text();
         CHECK_THAT(said, Catch::Matchers::Contains("snapkv:window=4 @ 16"));
         CHECK_THAT(said, Catch::Matchers::Contains("tokens of its answer were decoded"));
+        if (from_palette) {
+            looking.start_by_palette("continue");
+            REQUIRE(looking.draw_until([&] { return fs::exists(request.output); }, patience));
+            REQUIRE(looking.draw_until([&] { return !looking.app().engine()->status().busy(); }, patience));
+            looking.settle();
+            REQUIRE(looking.session().documents().size() == 1);
+            CHECK(looking.session().focus()->path() == request.output);
+            CHECK(looking.session().focus()->reader()->complete());
+            CHECK_FALSE(looking.session().focus()->is_unfinished());
+            CHECK(looking.shown_text().find("tokens of its answer were decoded") == std::string::npos);
+            CHECK(looking.app().n_errors() == 0);
+            return;
+        }
     }
     Settings settings;
     settings.remember_trace(request.output);

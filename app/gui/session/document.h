@@ -89,10 +89,14 @@ class Document {
     int id() const { return id_; }
     const std::filesystem::path& path() const { return path_; }
     bool is_written() const { return is_written_; }
-    void set_written() {
+    /// A job begins to write the trace of that path, or goes on with it.
+    void set_written(const std::filesystem::path& path) {
+        path_ = path;
         is_written_ = true;
         unfinished_answers_.clear();
     }
+    /// Whether there is the folder of a trace alone, whose run has not come to its end.
+    bool is_unfinished() const { return !file_->complete() && file_->path().extension() == ".part"; }
     /// Of an unfinished trace that nobody writes: what was decoded of runs that it does not have.
     const std::vector<UnfinishedAnswer>& unfinished_answers() const { return unfinished_answers_; }
     std::string name() const { return path_.filename().string(); }

@@ -11,6 +11,7 @@
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/own_number.h"
 #include "app/gui/session/whole_path.h"
+#include "trace/part_folder.h"
 #include "trace/schema.h"
 
 namespace kvscope::gui {
@@ -45,9 +46,10 @@ Document& Session::open(const std::filesystem::path& path, bool is_written) {
     const auto whole = whole_path(path).lexically_normal();
     const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
         const auto of_document = whole_path(document->path()).lexically_normal();
-        return of_document == whole || std::filesystem::equivalent(of_document, whole, error);
+        const bool goes_on = is_written && of_document == trace::part_folder_of(whole);
+        return of_document == whole || goes_on || std::filesystem::equivalent(of_document, whole, error);
     });
-    if (known != documents_.end() && is_written) (*known)->set_written();
+    if (known != documents_.end() && is_written) (*known)->set_written(path);
     if (known != documents_.end() && !(*known)->is_of_another_trace()) {
         (*known)->reload();
         return **known;
