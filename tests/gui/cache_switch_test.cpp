@@ -173,6 +173,41 @@ TEST_CASE("answers that begin to stream come into view below those of other trac
     held.let_it_end();
 }
 
+TEST_CASE(
+    "a what-if has no answer while the trace's run goes on, nor once that was cancelled, and says how to get one") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    AppOptions options;
+    options.view = "answers";
+    HeldWindow held(options);
+    DrivenApp& driven = held.driven;
+    RunRequest request = SessionWithEngine("what-if").request({"snapkv:window=8"}, "16");
+    request.policies.push_back(fmt::format("echokv:recent=9,maps={}", held.maps.path()));
+    request.options.n_new = 24;
+    request.options.ignore_eos = true;
+    request.output = held.folder / "run.h5";
+    held.steps.allow(3);
+    REQUIRE(held.engine().run(request) != 0);
+    held.wait_behind(3);
+    REQUIRE(driven.session().documents().size() == 1);
+    Document& document = *driven.session().documents()[0];
+    trace::RunRecord record = document.reader()->run_record(0, 1);
+    record.label += " (what-if)";
+    document.add_run(0, std::move(record), document.id_of(0, 1));
+    driven.settle();
+    const auto says_how = [&] {
+        const std::string shown = driven.shown_text();
+        CAPTURE(shown);
+        CHECK(shown.find("Decode in What-if gets one") != std::string::npos);
+        CHECK(shown.find("its answer appears as it is decoded") == std::string::npos);
+        CHECK(shown.find("the command that began it goes on from here") == std::string::npos);
+    };
+    says_how();
+    held.engine().cancel();
+    held.let_it_end();
+    driven.settle();
+    says_how();
+}
+
 TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
