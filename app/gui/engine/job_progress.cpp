@@ -69,8 +69,9 @@ void JobProgress::set_model(const std::string& name, const std::filesystem::path
     status_.device = device;
 }
 
-void JobProgress::set_model_error(const std::string& error) {
+void JobProgress::set_model_error(const std::string& error, bool is_refused) {
     const std::lock_guard lock(mutex_);
+    status_.is_model_refused = is_refused;
     status_.model_error = error;
 }
 

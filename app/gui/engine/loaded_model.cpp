@@ -47,12 +47,13 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
         load(path, asked ? asked->dtype : "", device);
         chosen_device_ = device;
         refused_.clear();
-        progress_.set_model_error("");
+        progress_.set_model_error("", false);
     } catch (const engine::Cancelled&) {
-        progress_.set_model_error(path.filename().string() + " is not loaded: that was cancelled");
+        progress_.set_model_error(path.filename().string() + " is not loaded: that was cancelled", false);
         throw;
     } catch (const std::exception& error) {
-        progress_.set_model_error(error.what());
+        // What a run asks for may fail with its device or its number type alone.
+        progress_.set_model_error(error.what(), !asked || progress_.status().is_model_refused);
         throw;
     }
 }

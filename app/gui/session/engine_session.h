@@ -81,6 +81,7 @@ struct EngineStatus {
     std::filesystem::path model_path;  ///< of that model
     std::string device;                ///< that this model is on: "cuda:0: NVIDIA H100, …"; empty: the processor
     std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
+    bool is_model_refused = false;     ///< the model that was chosen last cannot be loaded: a run would be refused, too
     int64_t context_length = 0;        ///< of that model
     double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
     std::vector<engine::DeviceChoice> devices;  ///< of this machine, the processor first; empty: not known yet

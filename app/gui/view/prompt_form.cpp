@@ -25,7 +25,7 @@ void take_sample(const Context& context, RunForm& form, const std::string& name)
 
 void draw_count(const Context& context, const RunForm& form, const std::optional<TokenCount>& tokens) {
     const EngineStatus status = context.engine->status();
-    const bool is_coming = status.busy() || !status.model.empty();
+    const bool is_coming = status.busy() || (!status.model.empty() && !status.is_model_refused);
     if (form.request.context.empty()) {
         ImGui::TextDisabled("no text yet");
     } else if (!tokens) {

@@ -33,7 +33,9 @@ class RunView : public View {
             form_.request.options.use_template = *wanted;
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
-        const auto tokens = context.engine->count_tokens(form_.request);
+        is_model_refused_ = status.is_model_refused;
+        auto tokens = context.engine->count_tokens(form_.request);
+        if (is_model_refused_) tokens.reset();  // they are those of the model that was loaded before
         check(context.session.tasks, tokens);
         if (!status.busy()) is_running_ = false;
         if (start_wanted_ && !is_running_ && problem(tokens).empty()) run(context);
@@ -126,6 +128,7 @@ class RunView : public View {
 
     /// What is wrong with the form, or with all that it would run.
     std::string problem(const std::optional<TokenCount>& tokens) const {
+        if (is_model_refused_) return "The model that was chosen cannot be used: choose another one.";
         if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
         // A prompt that is shorter than every budget can be run with any: until it is counted nothing is refused.
         return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
@@ -134,6 +137,7 @@ class RunView : public View {
     /// Where a model is being loaded, or another job is under way, the run waits for its turn.
     void run(Context& context) {
         job_ = context.engine->run(form_.filled_in());
+        run_form_ = form_.to_json();
         is_running_ = true;
     }
 
@@ -169,9 +173,17 @@ class RunView : public View {
             else
                 ImGui::TextWrapped("%s", problem.c_str());
             if (problem.empty()) draw_extent(context.theme);
-            draw_problem(context.engine->error_of(job_), context.theme);
+            draw_problem(error_of_run(*context.engine), context.theme);
         }
         ImGui::Separator();
+    }
+
+    /// Why the last run of this form failed, until another is asked for.
+    std::string error_of_run(const EngineSession& engine) {
+        std::string error = engine.error_of(job_);
+        if (error.empty() || form_.to_json() == run_form_) return error;
+        job_ = 0;
+        return {};
     }
 
     /// The way to two columns and back, where the view is narrow or maximised.
@@ -266,6 +278,11 @@ class RunView : public View {
                      "compressed cache gives them; the trace records the step.";
     }
 
+    void load_model(Context& context, const std::filesystem::path& path) {
+        job_ = 0;  // why the last run failed is another model's matter
+        context.host.load_model(path);
+    }
+
     void draw_model(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Model");
         const bool is_loaded = !status.model.empty();
@@ -283,7 +300,7 @@ class RunView : public View {
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
         const bool is_chosen = entered || ImGui::IsItemDeactivatedAfterEdit();
         ImGui::SetItemTooltip("a GGUF file, or a Hugging Face folder with config.json");
-        if (is_chosen) context.host.load_model(without_tilde(model_path_));
+        if (is_chosen) load_model(context, without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.host.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
@@ -292,6 +309,7 @@ class RunView : public View {
                                     .suggestion = {},
                                     .answer =
                                         [this, load = context.host.load_model](const auto& path) {
+                                            job_ = 0;
                                             model_path_ = path.string();
                                             load(path);
                                         },
@@ -306,13 +324,13 @@ class RunView : public View {
         if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
         if (ImGui::Selectable("the default model")) {
             model_path_.clear();
-            context.host.load_model({});
+            load_model(context, {});
         }
         const auto recent = context.host.recent_models;
         for (const auto& path : recent) {
             if (!ImGui::Selectable(path.c_str())) continue;
             model_path_ = path;
-            context.host.load_model(path);
+            load_model(context, path);
         }
         ImGui::EndCombo();
     }
@@ -434,7 +452,9 @@ class RunView : public View {
     bool more_is_open_ = false;
     bool start_wanted_ = false;
     uint64_t job_ = 0;         ///< the last that this form has started; 0: none
+    nlohmann::json run_form_;  ///< the form as it was then
     bool is_running_ = false;  ///< what this form has started, or has waiting
+    bool is_model_refused_ = false;
 };
 
 }  // namespace
