@@ -82,6 +82,33 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
     CHECK(gui.session.attributes(gui.session.cursor().run).label == selected);
 }
 
+TEST_CASE("of many runs those of the largest budget are shown in the end, and the one that a person has selected") {
+    SessionWithEngine gui("runs");
+    const bool has_selected = GENERATE(false, true);
+    CAPTURE(has_selected);
+    auto request = gui.request({"snapkv:window=8", "h2o", "streaming-llm", "random", "snapkv:window=4"}, "16,32");
+    make_long(request);
+    RunKey chosen;
+    gui.engine->run(request);
+    until_idle(gui, [&] {
+        if (chosen.valid() || gui.session.documents().empty()) return;
+        const Document& document = *gui.session.documents()[0];
+        if (document.reader()->n_prompts() == 0 || document.reader()->n_runs(0) < 11) return;
+        if (!gui.session.cursor().run.valid()) return;
+        if (has_selected) gui.session.selection.select_token(5);
+        chosen = gui.session.cursor().run;
+    });
+    REQUIRE(gui.errors.empty());
+    REQUIRE(chosen.valid());
+    REQUIRE(gui.session.attributes(chosen).budget == 16);
+    CHECK((gui.session.cursor().run == chosen) == has_selected);
+    CHECK(gui.session.is_visible(chosen) == has_selected);
+    CHECK(gui.session.visible_runs().size() == (has_selected ? 6 : 5));
+    CHECK(std::any_of(gui.notices.begin(), gui.notices.end(), [](const std::string& notice) {
+        return notice.find("runs with the largest budget are shown") != std::string::npos;
+    }));
+}
+
 TEST_CASE("isolated runs come one by one and leave nothing in memory") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8", "h2o"}, "32");

@@ -114,6 +114,26 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     CHECK(told() == "Done again: pins");
 }
 
+TEST_CASE("undo takes back that the program has hidden runs, and only then what a person did before") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    press(driven, ImGuiKey_Period);
+    REQUIRE(session.cursor().has_tokens());
+    for (int i = 0; i < 20; ++i) driven.draw_until([] { return false; }, 1);
+    const RunKey last = session.all_runs().back();
+    session.document(last)->hidden.insert(last);  // as at the end of a job
+    for (int i = 0; i < 20; ++i) driven.draw_until([] { return false; }, 1);
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(session.is_visible(last));
+    CHECK(driven.app().notices().back() == "Undone: shown runs");
+    CHECK(session.cursor().has_tokens());
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK_FALSE(session.cursor().has_tokens());
+}
+
 TEST_CASE("a splitter that was dragged goes back by undo") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

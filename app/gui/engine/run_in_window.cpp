@@ -148,15 +148,26 @@ void RunInWindow::show(Session& session, bool reload) {
     if (session.cursor().run.document != document_) select_first(session);
 }
 
-void RunInWindow::select_first(Session& session) const {
+void RunInWindow::select_first(Session& session) {
     const Document& document = *session.document(document_);
     if (document.prompt >= document.reader()->n_prompts()) return;
     for (const RunId run : document.runs(document.prompt)) {
         const RunKey key{document_, document.prompt, run};
         const auto& attributes = session.attributes(key);
         if (document.is_what_if(run) || attributes.policy == "full" || attributes.status == "failed") continue;
-        return session.selection.select_run(key);
+        session.selection.select_run(key);
+        selected_ = session.cursor();
+        return;
     }
+}
+
+void RunInWindow::show_one_budget(Session& session, Document& document) const {
+    const Cursor now = session.cursor();
+    const size_t n_hidden = session.show_one_budget(document, now == selected_ ? RunKey{} : now.run);
+    if (n_hidden > 0)
+        notice_(fmt::format("{}: runs with the largest budget are shown; Runs has the {} others, and 0 shows all",
+                            document.name(), n_hidden),
+                false);
 }
 
 void RunInWindow::finish(Session& session) {
@@ -166,7 +177,7 @@ void RunInWindow::finish(Session& session) {
             document_ = session.open(output_).id();
         } else if (Document* document = session.document(document_)) {
             show(session, true);
-            session.show_one_budget(*document);
+            show_one_budget(session, *document);
         }
     } catch (const std::exception& error) {
         notice_(error.what(), true);

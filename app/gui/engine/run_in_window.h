@@ -58,7 +58,8 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     /// Puts what waits among the document's runs. @param reload the file is read anew before. @throws what
     /// Document::reload throws
     void show(Session& session, bool reload);
-    void select_first(Session& session) const;
+    void select_first(Session& session);
+    void show_one_budget(Session& session, Document& document) const;
     void answer(int prompt);
     void end_answer(int run);
     RunKey key_of_answered(const Session& session, size_t run) const;
@@ -71,6 +72,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     std::function<void()> before_step_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
+    Cursor selected_;                 ///< what it has selected by itself
     std::map<int, Records> waiting_;  ///< by prompt: what arrived and is not shown yet
     std::vector<std::string> labels_;
     TaskSlot<std::string> texts_;

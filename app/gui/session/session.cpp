@@ -140,9 +140,10 @@ bool Session::is_visible(const RunKey& key) const {
     return of && !of->hidden.contains(key);
 }
 
-void Session::show_one_budget(Document& document) {
+size_t Session::show_one_budget(Document& document, const RunKey& chosen) {
     constexpr size_t most_at_first = 8;
-    if (document.runs_were_chosen) return;
+    if (document.runs_were_chosen) return 0;
+    const size_t n_before = document.hidden.size();
     const trace::Reader& reader = *document.file();
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         int64_t largest = 0;
@@ -155,12 +156,13 @@ void Session::show_one_budget(Document& document) {
         if (n_runs <= most_at_first) continue;
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             const auto& attributes = reader.run(prompt, run);
-            if (attributes.policy != "full" && !attributes.budget_of && attributes.budget != largest)
-                document.hidden.insert(document.key_of(prompt, run));
+            const RunKey key = document.key_of(prompt, run);
+            if (attributes.policy == "full" || attributes.budget_of || attributes.budget == largest) continue;
+            if (key != chosen && key != pair.a && key != pair.b) document.hidden.insert(key);
         }
     }
-    if (cursor().run.document != document.id() || is_visible(cursor().run)) return;
-    select_first_run(document);
+    if (cursor().run.document == document.id() && !is_visible(cursor().run)) select_first_run(document);
+    return document.hidden.size() - n_before;
 }
 
 void Session::set_visible(const RunKey& key, bool visible) {

@@ -107,7 +107,8 @@ class Session {
     /// Ends the flicker, and A and B being shown alone.
     void set_visible(const RunKey& key, bool visible);
     /// Where a trace has more runs than one looks at together and nobody chose yet: those of the largest budget alone.
-    void show_one_budget(Document& document);
+    /// A and B stay, and so does the run of `chosen`, which a person has selected. @returns how many it has hidden
+    size_t show_one_budget(Document& document, const RunKey& chosen = {});
     /// Of the shown compressed runs, the first whose scores say why a token was dropped, else the first.
     void select_first_run(const Document& document);
     /// The two that are compared: A and B, and what is left open is the first of the shown runs. Where both are left

@@ -57,13 +57,25 @@ void UndoHistory::remember() {
     if (!has_moved && !is_other) return;
     now.layout = views_.state();
     if (steps_.empty() || steps_.back().choices.views != now.choices.views) views_.await_places();
-    if (steps_.empty() || (is_person && (is_other || views_.is_settled()))) {
+    const bool is_step = (is_person && (is_other || views_.is_settled())) || hides_runs(now);
+    if (steps_.empty() || is_step) {
         steps_.push_back(std::move(now));
         if (steps_.size() > most_undo) steps_.erase(steps_.begin());
         undone_.clear();
     } else {
         steps_.back() = std::move(now);
     }
+}
+
+bool UndoHistory::hides_runs(const Step& now) const {
+    if (steps_.empty()) return false;
+    const auto& before = steps_.back().choices.hidden;
+    return std::any_of(now.choices.hidden.begin(), now.choices.hidden.end(), [&](const auto& of_document) {
+        const auto& [document, hidden] = of_document;
+        const auto was = before.find(document);
+        return was != before.end() &&
+               !std::includes(was->second.begin(), was->second.end(), hidden.begin(), hidden.end());
+    });
 }
 
 void UndoHistory::complete_step() {

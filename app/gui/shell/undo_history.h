@@ -15,7 +15,7 @@ namespace kvscope::gui {
 
 /// Undo and redo of what a person has chosen and moved: selection, A and B, mark, prompts, hidden runs, runs' labels,
 /// pins, and the views and their places. What the program does by itself, and what a window's other size moves, is no
-/// step of its own.
+/// step of its own, but for runs that it hides.
 class UndoHistory {
  public:
     UndoHistory(Session& session, OpenViews& views) : session_(session), views_(views) {}
@@ -55,6 +55,9 @@ class UndoHistory {
         nlohmann::json layout;
     };
     void remember();
+    /// Whether runs that were shown are hidden now: a step also where the program did it, so that undo takes back that
+    /// alone.
+    bool hides_runs(const Step& now) const;
     Step present() const;  ///< without `layout`
     /// @returns what is another now
     std::string go_to(const Step& step);
