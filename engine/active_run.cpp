@@ -22,6 +22,14 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "; }
 
+/// A policy's own message may begin with the layer: "layer 1, head 0: the score of channel 3 is not a number".
+std::string located(const std::string& where, const std::string& error) {
+    const std::string layer = where.substr(0, where.find(':'));
+    const bool is_said = !layer.empty() && error.starts_with(layer) && error.size() > layer.size() &&
+                         (error[layer.size()] == ',' || error[layer.size()] == ':');
+    return is_said ? error : where + error;
+}
+
 }  // namespace
 
 ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
@@ -97,7 +105,7 @@ void ActiveRun::fail(const std::string& message) {
 void ActiveRun::prepare(int layer) {
     if (failed()) return;
     const std::string error = failure_of([&] { policy_->prepare(layer); });
-    if (!error.empty()) fail(in_layer(layer) + error);
+    if (!error.empty()) fail(located(in_layer(layer), error));
 }
 
 template <class Decision>
@@ -105,7 +113,7 @@ void ActiveRun::attempt(const std::string& where, Decision decision) {
     const auto start = std::chrono::steady_clock::now();
     const std::string error = failure_of(decision);
     select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!error.empty()) fail(where + error);
+    if (!error.empty()) fail(located(where, error));
 }
 
 void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
@@ -147,7 +155,7 @@ void ActiveRun::decide_now(policies::LayerObservations& observations, const Dens
     // Measuring is no part of the decision.
     if (!failed() && policy_->stores_parts())
         if (const auto error = failure_of([&] { record_storage_error(observations); }); !error.empty())
-            fail(in_layer(layer) + error);
+            fail(located(in_layer(layer), error));
 }
 
 bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }

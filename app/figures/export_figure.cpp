@@ -40,8 +40,8 @@ template <class MayReplace>
 std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
                                    const MayReplace& may_replace) {
     const FigureFormat& format = figure_format_for(path.filename().string());
+    if (what.check) what.check();  // first: what was asked for wrongly would be so at another place, too
     if (!may_replace(path)) refuse_existing(path);
-    if (what.check) what.check();
     const std::vector<std::string> files = format.render(what, options);
     const std::vector<fs::path> paths = page_paths(path, files.size());
     for (const fs::path& page : paths) {

@@ -31,6 +31,11 @@ std::optional<Number> whole(std::string_view text) {
     return value;
 }
 
+/// Also one that no type holds.
+bool is_whole_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::string shortest(double value) {
     char buffer[32];
     const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
@@ -54,7 +59,7 @@ Budget parse_one(std::string_view text, std::string_view shown) {
         if (budget.share > 1.0) refuse(shown, "a share is at most 1 (100%); a count has no point.");
     } else {
         const auto value = whole<int64_t>(number);
-        if (!value) refuse(shown, "it is no number.");
+        if (!value) refuse(shown, is_whole_number(number) ? "no prompt is that long." : "it is no number.");
         if (*value <= 0) refuse(shown, "a count has to be at least 1.");
         if (*value > kMaxCount) refuse(shown, "no prompt is that long.");
         budget.count = *value;

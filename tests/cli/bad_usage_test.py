@@ -70,6 +70,9 @@ class Refusals(ProgramTest):
             with self.subTest(budget):
                 self.bad(2, ["udget"] + ([f"'{budget}'"] if budget else []), "--policy", "h2o", "--budget", budget)
 
+    def test_a_budget_without_a_policy(self):
+        self.bad(2, ["budget of 4", "--policy"], "--budget", 4)
+
     def test_a_policy_without_a_budget(self):
         self.bad(2, ["snapkv", "needs a budget"], "--policy", "snapkv")
 

@@ -313,6 +313,11 @@ class Export(ProgramTest):
         self.assertIn(fingerprint[:12], svg)
         self.assertIn("aperturekv", svg)
 
+    def test_what_is_asked_for_wrongly_is_told_before_that_the_file_is_there(self):
+        self.path("there.pdf").write_text("mine")
+        self.refuses(2, ["nosuch"], "export", "t.h5", "--figure", "retention", "--run", "nosuch", "-o", "there.pdf")
+        self.assertEqual(self.path("there.pdf").read_text(), "mine")
+
     def test_an_existing_file_is_kept_without_force(self):
         self.path("mine.pdf").write_text("mine")
         arguments = ["export", "t.h5", "--figure", "coverage", "-o", "mine.pdf"]

@@ -49,6 +49,7 @@ const std::vector<Fault>& faults() {
     static const std::vector<Fault> all{
         {"fault=begin", "begin: the test wants it"},
         {"fault=select", "layer 1: select: the test wants it"},
+        {"fault=select-in-head", "layer 1, head 0: the test wants it"},
         {"fault=nothing-said", "layer 1: an error without a message"},
         {"fault=merge", "merge: the test wants it"},
         {"fault=draft", "draft: the test wants it"},
@@ -123,6 +124,7 @@ void check_same_run(const trace::RunRecord& a, const trace::RunRecord& b) {
 void check_failed(const trace::RunRecord& record, const Fault& fault, size_t n_answer) {
     CAPTURE(record.message, record.output_ids.size());
     CHECK(record.status == "failed");
+    CHECK(record.message.find("layer 1: layer 1") == std::string::npos);
     CHECK(record.message.find(fault.says) != std::string::npos);
     CHECK(record.step_kl.empty());
     if (fault.answers) CHECK(record.output_ids.size() == n_answer);

@@ -538,6 +538,11 @@ TEST_CASE("the form says what is wrong, and keeps what was filled in") {
     CHECK(form.n_runs() == 4);
     CHECK(form.budget_lines(TokenCount{100, 100, 512, {}})[0] ==
           "64 of 100 entries kept (64.0 %), 36 removed (36.0 %)");
+    form.request.budgets = "14433";
+    CHECK(form.budget_lines({})[0] == "14,433 entries kept per KV head");
+    CHECK(form.budget_lines(TokenCount{20000, 20000, 32768, {}})[0] ==
+          "14,433 of 20,000 entries kept (72.2 %), 5,567 removed (27.8 %)");
+    form.request.budgets = "64-256*2";
     CHECK(!form.problem(TokenCount{500, 500, 512, {}}).empty());
     form.duplicate(0);
     CHECK(form.problem({}).find("twice") != std::string::npos);

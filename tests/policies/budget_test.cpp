@@ -77,6 +77,8 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
     }
     CHECK_THROWS_WITH(parse_budget("0"), Contains("at least 1"));
     CHECK_THROWS_WITH(parse_budget("1.5"), Contains("at most 1"));
+    CHECK_THROWS_WITH(parse_budget("99999999999999999999"), Contains("no prompt is that long"));
+    CHECK_THROWS_WITH(parse_budget("99999999999999999999x"), Contains("it is no number"));
     CHECK_THROWS_WITH(parse_budgets("512-64"), Contains("backwards"));
     CHECK_THROWS_AS(parse_budget("0"), std::invalid_argument);
     CHECK_THROWS_WITH(parse_budget("0.001").resolve(100), Contains("less than one entry"));

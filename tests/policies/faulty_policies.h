@@ -39,6 +39,8 @@ class Faulty : public KeepFirst {
 
     Selection select(LayerObservations& observations) override {
         if (fault_ == "select" && observations.layer == 1) throw std::runtime_error("select: the test wants it");
+        if (fault_ == "select-in-head" && observations.layer == 1)
+            throw std::runtime_error("layer 1, head 0: the test wants it");
         if (fault_ == "nothing-said" && observations.layer == 1) throw std::runtime_error("");
         Selection selection = KeepFirst::select(observations);
         if (stores_parts() || fault_ == "stored-unsaid") selection.stored = stored(observations, selection);

@@ -133,6 +133,11 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
     for (const auto& text : job.budgets) {
         for (const auto& budget : policies::parse_budgets(text)) budgets.push_back(budget);
     }
+    if (job.policies.empty() && !budgets.empty())
+        throw std::invalid_argument(fmt::format(
+            "a budget of {} and no policy that is to keep to it: name one with --policy; without any the full "
+            "cache alone is run",
+            budgets.front().label()));
     std::vector<engine::RunPlan> plans;
     for (const auto& text : job.policies) {
         const auto spec = policies::parse_policy(text);
