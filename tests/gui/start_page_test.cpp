@@ -268,6 +268,8 @@ TEST_CASE(
         CHECK_THAT(said, Catch::Matchers::Contains("snapkv:window=4 @ 16"));
         CHECK_THAT(said, Catch::Matchers::Contains("tokens of its answer were decoded"));
         if (from_palette) {
+            // It is there once the model that was opened beside is loaded.
+            REQUIRE(looking.draw_until([&] { return !looking.app().engine()->status().busy(); }, patience));
             looking.start_by_palette("continue");
             REQUIRE(looking.draw_until([&] { return fs::exists(request.output); }, patience));
             REQUIRE(looking.draw_until([&] { return !looking.app().engine()->status().busy(); }, patience));
