@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <exception>
-#include <mutex>
 
 #include "kernels/team.h"
 
@@ -13,8 +11,6 @@ namespace kvscope::kernels {
 /// have ended. Each thread has a scratch of its own.
 template <typename Scratch, typename Body>
 void parallel_with(int64_t count, Body&& body) {
-    std::exception_ptr failure;
-    std::mutex failing;
     std::atomic<int64_t> unclaimed{0};
     in_team(count > 1 ? threads() : 1, [&](int) {
         try {
@@ -22,11 +18,9 @@ void parallel_with(int64_t count, Body&& body) {
             for (int64_t i = unclaimed++; i < count; i = unclaimed++) body(i, scratch);
         } catch (...) {
             unclaimed = count;
-            const std::lock_guard lock(failing);
-            if (!failure) failure = std::current_exception();
+            throw;
         }
     });
-    if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace kvscope::kernels
