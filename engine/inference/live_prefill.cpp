@@ -117,7 +117,7 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     if (first->decides_in_order()) return select_in_order(spec, *first);
     std::vector<policies::Selection> selections(layers_.size());
     std::vector<std::exception_ptr> failures(layers_.size());
-    // One parallel loop over layers, not one within each: where other threads are busy, every loop waits for them.
+    // One parallel loop over layers, not one within each: the other threads are woken once.
     std::atomic<size_t> unclaimed{0};
     kernels::in_team(kernels::threads(), [&](int) {
         std::unique_ptr<policies::Policy> policy;

@@ -9,8 +9,8 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// Below this many elements, a tenth of a millisecond or so, waking the other threads brings little; and where other
-/// programs keep the cores busy, every loop waits for the last of them to get its turn.
+/// Below this many elements, a tenth of a millisecond or so of work, the other threads bring little: waking them takes
+/// half of that, and one that other programs hold up after it began is waited for.
 constexpr int64_t kWorthThreads = 1 << 17;
 
 }  // namespace
