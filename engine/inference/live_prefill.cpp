@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <utility>
 
 #include "engine/common/error.h"
+#include "kernels/lowest_failure.h"
 #include "kernels/team.h"
 #include "policies/interface/decision_order.h"
 #include "policies/interface/validation.h"
@@ -116,27 +116,23 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     first->begin(run);
     if (first->decides_in_order()) return select_in_order(spec, *first);
     std::vector<policies::Selection> selections(layers_.size());
-    std::vector<std::exception_ptr> failures(layers_.size());
+    kernels::LowestFailure failure;
     // One parallel loop over layers, not one within each: the other threads are woken once.
     std::atomic<size_t> unclaimed{0};
     kernels::in_team(kernels::threads(), [&](int) {
         std::unique_ptr<policies::Policy> policy;
         for (size_t layer = unclaimed++; layer < layers_.size(); layer = unclaimed++) {
-            try {
+            failure.guard(static_cast<int64_t>(layer), [&] {
                 if (!policy) {
                     policy = spec.create();
                     policy->begin(run);
                 }
                 policy->observe(layers_[layer]->observations);
                 decide(spec, *policy, layer, selections[layer]);
-            } catch (...) {
-                failures[layer] = std::current_exception();
-            }
+            });
         }
     });
-    for (const auto& failure : failures) {
-        if (failure) std::rethrow_exception(failure);
-    }
+    failure.rethrow();
     return selections;
 }
 

@@ -1,8 +1,6 @@
 #include "kernels/parallel.h"
 
-#include <exception>
-#include <vector>
-
+#include "kernels/lowest_failure.h"
 #include "kernels/team.h"
 
 namespace kvscope::kernels {
@@ -20,18 +18,11 @@ void parallel_for(int64_t n, int64_t elements, const std::function<void(int64_t)
         for (int64_t i = 0; i < n; ++i) body(i);
         return;
     }
-    // An exception must not leave the thread that it arose on.
-    std::vector<std::exception_ptr> failures(static_cast<size_t>(n));
+    LowestFailure failure;
     over_parts(threads(), n, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) try {
-                body(i);
-            } catch (...) {
-                failures[static_cast<size_t>(i)] = std::current_exception();
-            }
+        for (int64_t i = begin; i < end; ++i) failure.guard(i, [&] { body(i); });
     });
-    for (const std::exception_ptr& failure : failures) {
-        if (failure) std::rethrow_exception(failure);
-    }
+    failure.rethrow();
 }
 
 }  // namespace kvscope::kernels
