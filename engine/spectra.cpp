@@ -15,17 +15,8 @@
 namespace kvscope::engine {
 namespace {
 
-/// As many threads of libtorch's, which has one otherwise (Transformer), while it lives.
-class TorchThreads {
- public:
-    explicit TorchThreads(int n) : before_(at::get_num_threads()) { at::set_num_threads(n); }
-    ~TorchThreads() { at::set_num_threads(before_); }
-    TorchThreads(const TorchThreads&) = delete;
-    TorchThreads& operator=(const TorchThreads&) = delete;
-
- private:
-    int before_;
-};
+/// Of libtorch's threads, of which there is one otherwise (Transformer).
+using TorchThreads = kernels::ThreadsOf<&at::get_num_threads, &at::set_num_threads>;
 
 struct Part {
     const char* projection;

@@ -9,17 +9,19 @@ namespace kvscope::kernels {
 int threads();
 void set_threads(int n);
 
-/// As many threads as given while it lives.
-class Threads {
+/// As many threads as given while it lives, of those that a pair of functions like the two above gets and sets.
+template <int (*get)(), void (*set)(int)>
+class ThreadsOf {
  public:
-    explicit Threads(int n) : before_(threads()) { set_threads(n); }
-    ~Threads() { set_threads(before_); }
-    Threads(const Threads&) = delete;
-    Threads& operator=(const Threads&) = delete;
+    explicit ThreadsOf(int n) : before_(get()) { set(n); }
+    ~ThreadsOf() { set(before_); }
+    ThreadsOf(const ThreadsOf&) = delete;
+    ThreadsOf& operator=(const ThreadsOf&) = delete;
 
  private:
     int before_;
 };
+using Threads = ThreadsOf<&threads, &set_threads>;
 
 /// Calls call(context, member) on this thread, whose member is 0, and on those of its team's other n_threads - 1 that
 /// come before the work is done; a member that comes twice is called twice, one call after the other. Threads that
