@@ -78,7 +78,8 @@ std::vector<RunOption> declared() {
                "cpu, cuda, cuda:N, or auto: a card that has room for the model, else cpu")
             .word_of_machine(is_device_name, "unknown device '{}': expected cpu, auto, cuda or cuda:N")
             .row("device", "Another device than before loads the model again.")
-            .not_of_run(),
+            .not_of_run()
+            .with_any_model(),
         Option(&RunOptions::isolated, "isolated", "--isolated",
                "One run at a time, as a server would: honest memory and speed")
             .row("isolated",

@@ -63,7 +63,7 @@ struct RunOption {
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
     bool of_prompt = false;     ///< of the prompts or the model: who makes a run again does not take it from the recipe
-    bool of_any_model = false;  ///< an option of every command that runs a model
+    bool of_any_model = false;  ///< an option of commands that run a model, not of `run` alone
     bool always_named = false;  ///< by commands, also where it is the default
 
     /// "0.7", "on", "bf16"

@@ -134,6 +134,20 @@ class Refusals(ProgramTest):
             self.assertIn("cuda", done.stderr.lower())
             self.assertEqual(list(self.folder.glob("cuda.h5*")), [])
 
+    def test_devices_of_other_commands_that_run_a_model(self):
+        needles = ["--lengths", 100, "--depths", 0.5, "-n", 1]
+        for command in (["eval", "-m", HF_MODEL, *needles, "-o", "on.h5"],
+                        ["profile-heads", "-m", HF_MODEL, *needles, "-o", "on.json"],
+                        ["analyze", "-m", HF_MODEL, "--queries", "-p", TEXT, "-n", 1]):
+            with self.subTest(command[0]):
+                self.refuses(2, ["--device", "unknown device 'tpu'", "cuda:N"], *command, "--device", "tpu")
+                self.refuses(1, ["--device cuda:99"], *command, "--device", "cuda:99")
+                self.assertEqual(list(self.folder.glob("on.*")), [])
+        self.made("analyze", "-m", HF_MODEL, "--queries", "-p", TEXT, "-n", 1, "--device", "cpu")
+        # Where all is computed on the processor, there is nothing to choose.
+        self.refuses(2, ["--device", "--queries"], "analyze", HF_MODEL, "--device", "cpu")
+        self.refuses(2, ["there is no option --device"], "train-echo", "-m", HF_MODEL, "--device", "cpu", "-o", "e.safetensors")
+
 
 if __name__ == "__main__":
     unittest.main()

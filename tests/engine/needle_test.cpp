@@ -76,6 +76,20 @@ TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval h
     }
 }
 
+TEST_CASE("heads are measured on the model's device, and where no answer is right that is told", "[needle]") {
+    engine::HeadProfileOptions options;
+    options.lengths = {250};
+    options.depths = {0.5};
+    options.n_seeds = 1;
+    options.n_new = 4;
+    engine::SilentProgress progress;
+    for (const auto measure : {engine::HeadMeasure::retrieval, engine::HeadMeasure::reasoning}) {
+        options.measure = measure;
+        CHECK_THROWS_WITH(engine::profile_heads(tiny_model(), options, progress),
+                          Contains("none of the 1 needle prompts was answered right"));
+    }
+}
+
 TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[needle][model][default_model]") {
     const auto& model = default_model_f32();
     engine::NeedleTask task;

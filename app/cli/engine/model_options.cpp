@@ -1,5 +1,6 @@
 #include "app/cli/engine/model_options.h"
 
+#include "app/cli/engine/run_options.h"
 #include "app/cli/option_checks.h"
 #include "app/program/find_model.h"
 #include "engine/model/device.h"
@@ -17,10 +18,11 @@ CLI::Option* ModelOptions::declare_model(CLI::App& app, As model) {
 }
 
 CLI::Option* ModelOptions::declare_dtype(CLI::App& app) {
-    const auto& declared = engine::run_option(&engine::RunOptions::dtype);
-    return app.add_option(declared.flags, dtype_, declared.help)
-        ->transform(OneOf(declared.choices))
-        ->capture_default_str();
+    return declare_run_option(app, &engine::RunOptions::dtype, dtype_);
+}
+
+CLI::Option* ModelOptions::declare_device(CLI::App& app) {
+    return declare_run_option(app, &engine::RunOptions::device, device_);
 }
 
 CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
@@ -46,6 +48,7 @@ std::vector<CLI::Option*> ModelOptions::declare(CLI::App& app, As model) {
     declare_model(app, model);
     std::vector<CLI::Option*> options = declare_chat_template(app);
     options.push_back(declare_dtype(app));
+    options.push_back(declare_device(app));
     options.push_back(declare_threads(app));
     return options;
 }
@@ -56,10 +59,10 @@ void ModelOptions::set_threads() const {
     if (threads_ > 0) kernels::set_threads(threads_);
 }
 
-engine::Model ModelOptions::open(engine::Progress& progress, const std::string& device) const {
+engine::Model ModelOptions::open(engine::Progress& progress) const {
     set_threads();
     const std::filesystem::path model = path();
-    const engine::ComputeDevice on = engine::device_for(device, model, dtype_, progress);
+    const engine::ComputeDevice on = engine::device_for(device_, model, dtype_, progress);
     return engine::Model::open(model, engine::dtype_from_name(dtype_, on), progress, on);
 }
 

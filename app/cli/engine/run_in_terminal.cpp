@@ -99,7 +99,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     program::check_prompt_source(job);
     TerminalProgress progress(options.quiet, stopped_message(job.output));
     const auto load_start = std::chrono::steady_clock::now();
-    const auto model = options.model.open(progress, job.experiment.device);
+    const auto model = options.model.open(progress);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     Batch batch(progress);
     program::RunEvents events;

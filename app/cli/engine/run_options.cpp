@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -50,6 +51,10 @@ CLI::Option* declare_value(CLI::App& app, const RunOption& option, T& value) {
 }
 
 }  // namespace
+
+CLI::Option* declare_run_option(CLI::App& app, std::string RunOptions::*member, std::string& value) {
+    return declare_value(app, engine::run_option(member), value);
+}
 
 void declare_run_options(CLI::App& app, RunOptions& options) {
     std::vector<std::function<void()>> followers;

@@ -160,6 +160,7 @@ std::function<int()> declare(CLI::App& app) {
                      "position (DapQ, Table 1), instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
     of_queries.push_back(arguments->model.declare_dtype(app));
+    of_queries.push_back(arguments->model.declare_device(app));
     of_queries.insert(
         of_queries.end(),
         {app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT"),
