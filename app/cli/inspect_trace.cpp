@@ -180,6 +180,9 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryA
     text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", one_line(model.name),
                         one_line(model.family), one_line(model.dtype), model.n_layers, model.n_heads, model.n_kv_heads,
                         model.head_dim, one_line(model.fingerprint.substr(0, 16)));
+    if (const auto device = engine::recorded_device(bounded_json::parse_or_discard(reader.recipe_json()));
+        device != "cpu")
+        text += fmt::format("computed on {}, where numbers are rounded otherwise than on the processor\n", device);
     if (const auto sampling = sampling_of(reader.recipe_json()); !sampling.empty()) text += sampling + "\n";
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, memory, problems);

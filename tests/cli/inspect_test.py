@@ -56,6 +56,13 @@ class Damage(ProgramTest):
         for wrong in ("--memory-at", "0"), ("--memory-model", "Llama-3.1-8B"), ("--memory-at", "9", "--memory-model", "none"):
             self.assertEqual(self.run_program("inspect", GOOD, *wrong).returncode, 2)
 
+    def test_the_card_that_a_trace_was_computed_on_is_named(self):
+        path = self.copy()
+        self.assertNotIn("computed on", self.made("inspect", path).stdout)
+        with h5py.File(path, "r+") as trace:
+            trace.attrs["recipe_json"] = json.dumps({**json.loads(trace.attrs["recipe_json"]), "device": "cuda:1"})
+        self.assertIn("computed on cuda:1", self.made("inspect", path).stdout)
+
     def test_a_run_that_answered_nothing_says_so(self):
         path = self.copy()
         with h5py.File(path, "r+") as trace:
