@@ -146,7 +146,7 @@ TEST_CASE("parameters that contradict each other or the model cannot run, whatev
 TEST_CASE("budgets that drop nothing are warned of") {
     const RunForm form = form_of({"snapkv"}, "256,2000,4096");
     CHECK(texts(form, BudgetNote::Kind::warning) ==
-          std::vector<std::string>{"2000 is all of the prompt's 2,000 tokens: nothing is dropped",
+          std::vector<std::string>{"2,000 is all of the prompt's 2,000 tokens: nothing is dropped",
                                    "4,096 is more than the prompt's 2,000 tokens: nothing is dropped"});
     CHECK(texts(form_of({"palu"}, "4096"), BudgetNote::Kind::warning).empty());
 }
@@ -156,7 +156,7 @@ TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one th
     const auto facts = texts(form, BudgetNote::Kind::fact);
     REQUIRE(facts.size() == 1);
     CHECK_THAT(facts[0], Catch::StartsWith("ThinK and Palu keep every token; to them a budget is a share of the full "
-                                           "cache's bytes. 1000: 50 % ("));
+                                           "cache's bytes. 1,000: 50 % ("));
     CHECK_THAT(facts[0], Catch::Contains(" a token), 53.2 % with what Palu stores besides; 1 %: 1 % ("));
     const RunCheck check = check_runs(form, counted());
     CHECK(check.rows[0].n_refused >= 1);

@@ -76,7 +76,7 @@ void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& 
         if (reason.empty()) continue;
         ++row.n_refused;
         if (!least) least = least_instead_of(spec, budget, prompt);
-        row.refused.push_back(refusal(budget.label(), reason, least));
+        row.refused.push_back(refusal(budget_text(budget), reason, least));
     }
     const bool helps_none = row.n_refused > 0 && row.n_refused == row.n_runs && !least;
     if (helps_none && spec.definition->budget_of == BudgetOf::entries) {
@@ -143,10 +143,9 @@ void note_refused(const std::string& budget, const RunCheck& check, std::vector<
 void note_nothing_dropped(const Budget& budget, int64_t n_tokens, std::vector<BudgetNote>& notes) {
     if (budget.is_share ? budget.share < 1 : budget.count < n_tokens) return;
     const std::string n = analysis::format_count(n_tokens);
-    const std::string what =
-        budget.is_share || budget.count == n_tokens
-            ? fmt::format("{} is all of the prompt's {} tokens", budget.label(), n)
-            : fmt::format("{} is more than the prompt's {} tokens", analysis::format_count(budget.count), n);
+    const std::string what = budget.is_share || budget.count == n_tokens
+                                 ? fmt::format("{} is all of the prompt's {} tokens", budget_text(budget), n)
+                                 : fmt::format("{} is more than the prompt's {} tokens", budget_text(budget), n);
     notes.push_back({BudgetNote::Kind::warning, what + ": nothing is dropped"});
 }
 
@@ -192,7 +191,7 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
         if (!budget.is_share && n <= 0) continue;
         const double share =
             budget.is_share ? budget.share : std::min(1.0, static_cast<double>(budget.count) / static_cast<double>(n));
-        shares.push_back(fmt::format("{}: {}", budget.label(), share_of_bytes_text(share, token_bytes)));
+        shares.push_back(fmt::format("{}: {}", budget_text(budget), share_of_bytes_text(share, token_bytes)));
         for (const PolicyRow& row : form.rows) {
             if (!row.ticked || row.spec.own_share() || !file_problem(row.spec).empty()) continue;
             shares.back() += besides_text(name_in_form(row.spec), row.spec, budget, share, tokens);
@@ -280,7 +279,7 @@ std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<To
         return row.ticked && row.spec.definition->budget_of == BudgetOf::entries;
     });
     for (const Budget& budget : budgets) {
-        note_refused(budget.label(), check, notes);
+        note_refused(budget_text(budget), check, notes);
         if (any_of_entries && tokens && tokens->error.empty() && tokens->n_visible > 0)
             note_nothing_dropped(budget, tokens->n_visible, notes);
     }

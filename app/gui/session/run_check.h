@@ -11,7 +11,7 @@ namespace kvscope::gui {
 /// Which runs of a form would fail, found before any is made. Of all its rows, ticked or not.
 struct RunCheck {
     struct Refused {
-        std::string budget{};          ///< its label; empty: whatever the budget
+        std::string budget{};          ///< as budget_text has it; empty: whatever the budget
         std::string reason{};          ///< a sentence, or several
         std::optional<int64_t> least;  ///< entries that the policy would take
     };

@@ -194,7 +194,7 @@ std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& 
         }
         lines.push_back(
             is_known ? budget.describe(tokens->n_visible, policies::BudgetOf::entries, {}, analysis::format_count)
-                     : fmt::format("{} {}", budget.is_share ? budget.label() : analysis::format_count(budget.count),
+                     : fmt::format("{} {}", budget_text(budget),
                                    budget.is_share ? "of the prompt kept" : "entries kept per KV head"));
     }
     return lines;
@@ -343,6 +343,10 @@ void RunForm::take_sample(const std::string& name) {
     request.context = sample.context;
     request.questions = {sample.question};
     prompt_file.clear();
+}
+
+std::string budget_text(const policies::Budget& budget) {
+    return budget.is_share ? budget.label() : analysis::format_count(budget.count);
 }
 
 bool is_text_file(const fs::path& path) {

@@ -88,6 +88,9 @@ class RunForm {
     int next_id_ = 0;
 };
 
+/// A budget as the form's notes write it: "4,096", "12.5 %".
+std::string budget_text(const policies::Budget& budget);
+
 /// A file that is no prompt: the message says which one, what was found and what to do.
 struct PromptFileError : std::runtime_error {
     using std::runtime_error::runtime_error;
