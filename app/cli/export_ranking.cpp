@@ -34,6 +34,16 @@ void name_pair(const trace::Reader& reader, const analysis::RankingOptions& opti
     complain(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
 }
 
+/// That those which are named are there. @throws analysis::FigureError
+void check_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
+                const analysis::RankingOptions& options) {
+    if (options.runs.empty()) return;
+    if (definition.runs == analysis::RankedRuns::two)
+        analysis::compared_runs(reader, options.choice());
+    else
+        analysis::chosen_runs(reader, options.choice());
+}
+
 }  // namespace
 
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces) {
@@ -55,7 +65,8 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
         return is_for_people ? analysis::for_people(std::move(all)) : all;
     };
     if (to_file)
-        figures::export_figure({nullptr, table}, what.output, {}, what.force);
+        figures::export_figure({nullptr, table, [&] { check_runs(reader, definition, what.options); }}, what.output, {},
+                               what.force);
     else
         what.format.print(table());
     if (definition.runs == analysis::RankedRuns::two) name_pair(reader, what.options);

@@ -315,8 +315,15 @@ class Export(ProgramTest):
 
     def test_what_is_asked_for_wrongly_is_told_before_that_the_file_is_there(self):
         self.path("there.pdf").write_text("mine")
-        self.refuses(2, ["nosuch"], "export", "t.h5", "--figure", "retention", "--run", "nosuch", "-o", "there.pdf")
-        self.assertEqual(self.path("there.pdf").read_text(), "mine")
+        self.path("there-retention.pdf").write_text("mine")
+        self.path("there.csv").write_text("mine")
+        for what, output in ((["--figure", "retention"], "there.pdf"), (["--figure", "coverage,retention"], "there.pdf"),
+                             (["--figure", "all"], "there.pdf"), (["--ranking", "steps"], "there.csv"),
+                             (["--ranking", "sentences", "--run", 1], "there.csv")):
+            with self.subTest(what):
+                self.refuses(2, ["nosuch"], "export", "t.h5", *what, "--run", "nosuch", "-o", output)
+        for name in ("there.pdf", "there-retention.pdf", "there.csv"):
+            self.assertEqual(self.path(name).read_text(), "mine")
 
     def test_an_existing_file_is_kept_without_force(self):
         self.path("mine.pdf").write_text("mine")

@@ -141,13 +141,16 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
     }
 }
 
-/// The range of whatever any figure may be asked for, so that a wrong number is no reason to leave figures out.
+/// Whatever any figure may be asked for, so that a wrong number or run is no reason to leave figures out, and is told
+/// before what is wrong with a file.
 void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     for (const auto& reader : readers) {
         if (reader.n_prompts() == 0) continue;
         analysis::check_prompt(reader, options.prompt);
         analysis::chosen_layers(reader, options);
         analysis::chosen_heads(reader, options);
+        // Scores have runs of their own.
+        if (!options.runs.empty() && reader.result_tasks().empty()) analysis::chosen_runs(reader, options);
     }
 }
 
