@@ -96,7 +96,7 @@ struct Experiment::Impl {
         if (runs.size() > 1 && n_possible == 0) {
             std::string reasons;
             for (size_t i = 1; i < runs.size(); ++i)
-                reasons += "\n  " + runs[i]->record.label + ": " + runs[i]->record.message;
+                reasons += "\n  " + plans[i].asked() + ": " + runs[i]->record.message;
             throw UsageError(fmt::format("none of the policies can run on this prompt of {} tokens:{}",
                                          prompt.n_visible(), reasons));
         }

@@ -26,6 +26,8 @@ struct RunPlan {
     policies::Budget budget;
 
     std::string label() const;  ///< policies::run_label
+    /// The same for messages about what was asked for: without the budget where parameters decide it.
+    std::string asked() const;
 };
 
 /// Of the options, those of the model and of how prompts are put together have done their part before.

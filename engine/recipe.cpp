@@ -24,6 +24,8 @@ std::string fingerprint_of_files(const policies::PolicySpec& spec) {
 
 std::string RunPlan::label() const { return policies::run_label(spec, budget); }
 
+std::string RunPlan::asked() const { return spec.own_share() ? spec.label() : label(); }
+
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options) {
     nlohmann::ordered_json recipe;

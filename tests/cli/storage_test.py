@@ -322,6 +322,8 @@ class RebuiltLayers(ProgramTest):
             runs = [run.attrs for run in trace["prompts/0/runs"].values()]
             messages = [attributes["message"] for attributes in runs if attributes["status"] == "failed"]
         self.assertEqual(len(messages), 2)
+        self.assertIn("echokv:maps=none.safetensors failed: ", done.stderr)
+        self.assertNotIn("@ 100 %", done.stderr, "no budget that nobody asked for")
         self.assertTrue(any("cut off" in message for message in messages), messages)
         self.assertTrue(all("kvscope train-echo" in message for message in messages), messages)
 

@@ -64,11 +64,15 @@ void warn(const RunEvents& events, engine::Progress& progress, const std::string
 /// Tells of failed runs, each once.
 class Failures {
  public:
-    Failures(const RunEvents& events, engine::Progress& progress) : events_(events), progress_(progress) {}
+    Failures(std::span<const engine::RunPlan> plans, const RunEvents& events, engine::Progress& progress)
+        : plans_(plans), events_(events), progress_(progress) {}
 
     void tell(int prompt, int run, const std::string& name, const trace::RunAttributes& attributes) {
         if (attributes.status != trace::schema::run::status_failed || !told_.emplace(prompt, run).second) return;
-        warn(events_, progress_, fmt::format("{}, {} failed: {}", name, attributes.label, attributes.message));
+        const auto place = static_cast<size_t>(run);
+        warn(events_, progress_,
+             fmt::format("{}, {} failed: {}", name, place < plans_.size() ? plans_[place].asked() : attributes.label,
+                         attributes.message));
     }
 
     /// Also those of a trace that failed when it was begun. @returns how many there are
@@ -87,6 +91,7 @@ class Failures {
     }
 
  private:
+    std::span<const engine::RunPlan> plans_;
     const RunEvents& events_;
     engine::Progress& progress_;
     std::set<std::pair<int, int>> told_;
@@ -198,7 +203,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     const auto prompts = prompts_of(job, model);
     if (events.on_prompts) events.on_prompts(prompts);
     bool is_begun = false;  // anew, and still empty of results
-    Failures failures(events, progress);
+    Failures failures(plans, events, progress);
     try {
         trace::Writer writer(job.output, engine::recipe_json(model, prompts, plans, job.experiment),
                              {job.force, fmt::format("kvscope {}", version())});

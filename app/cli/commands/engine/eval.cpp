@@ -64,7 +64,7 @@ class FailuresOnTheWay {
     void tell(const std::string& sample, std::span<const trace::ResultRow> rows) {
         for (size_t i = 0; i < rows.size(); ++i) {
             if (rows[i].status == "complete" || !told_.emplace(i, rows[i].status).second) continue;
-            const std::string text = fmt::format("{}, {} {}", sample, plans_[i].label(), rows[i].status);
+            const std::string text = fmt::format("{}, {} {}", sample, plans_[i].asked(), rows[i].status);
             if (quiet_) {
                 complain(text);
             } else {
