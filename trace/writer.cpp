@@ -153,6 +153,16 @@ void require_folder_can_be_made(const fs::path& output) {
     }
 }
 
+/// What is wrong where the folder of an unfinished trace cannot be made, and what to do.
+std::string problem_of_folder(const fs::path& folder, int error) {
+    const fs::path parent = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
+    const std::string reason = std::strerror(error);
+    if (error == ENAMETOOLONG) return fmt::format("{}; choose a shorter output", reason);
+    if (error == ENOSPC || error == EDQUOT) return fmt::format("{}; make room and run the same command again", reason);
+    return fmt::format("nothing new can be put into {} ({}); choose an output in another folder", parent.string(),
+                       reason);
+}
+
 void make_folder(const fs::path& folder) {
     const int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
     std::error_code ignored;
@@ -163,7 +173,8 @@ void make_folder(const fs::path& folder) {
                         folder.string()));
     }
     if (error != 0 && error != EEXIST) {
-        throw WriteFailed(fmt::format("cannot create {}: {}", folder.string(), std::strerror(error)));
+        throw WriteFailed(fmt::format("cannot create {}, the unfinished trace: {}", folder.string(),
+                                      problem_of_folder(folder, error)));
     }
 }
 

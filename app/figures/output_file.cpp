@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace kvscope::figures {
@@ -77,6 +78,12 @@ class TemporaryFile {
             const int error = errno;
             if (error == EEXIST && attempt < 100) continue;
             path_.clear();
+            std::error_code ignored;
+            const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+            const bool may_be_refused = error == ENOENT || error == EACCES || error == EPERM || error == EROFS;
+            if (may_be_refused && std::filesystem::is_directory(folder, ignored))
+                throw OutputFailed(fmt::format("{}: nothing new can be put into {} ({}); choose another folder",
+                                               target.string(), folder.string(), std::strerror(error)));
             fail(target, "creating a temporary file beside it", error);
         }
     }

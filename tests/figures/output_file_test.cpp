@@ -51,6 +51,8 @@ TEST_CASE("what cannot be written is said, and leaves nothing behind") {
     const kvscope::trace::sample::TemporaryFolder folder;
     CHECK_THROWS_WITH(write_whole_file(folder / "no-folder" / "fig.pdf", "x", false),
                       Contains("does its folder exist"));
+    CHECK_THROWS_WITH(write_whole_file("/proc/fig.pdf", "x", false),
+                      Contains("/proc/fig.pdf: nothing new can be put into /proc (") && Contains("another folder"));
     fs::create_directory(folder / "folder.pdf");
     CHECK_THROWS_AS(write_whole_file(folder / "folder.pdf", "x", true), OutputFailed);
     CHECK_THROWS_AS(refuse_existing(folder / "folder.pdf"), OutputExists);

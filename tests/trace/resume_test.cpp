@@ -404,6 +404,12 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
     SECTION("no folder to write in") {
         CHECK_THROWS_AS(Writer(folder.path() / "missing" / "t.h5", sample::recipe), WriteFailed);
     }
+    SECTION("a folder that nothing can be put into") {
+        CHECK_THROWS_WITH(Writer("/proc/t.h5", sample::recipe),
+                          Catch::Contains("cannot create /proc/t.h5.part") &&
+                              Catch::Contains("nothing new can be put into /proc (") &&
+                              Catch::Contains("choose an output in another folder"));
+    }
     SECTION("a device") { CHECK_THROWS_AS(Writer("/dev/full", sample::recipe, {.force = true}), WriteFailed); }
     SECTION("a crash before anything was recorded counts as nothing") {
         fs::create_directory(folder / "t.h5.part");
