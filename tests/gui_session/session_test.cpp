@@ -53,4 +53,26 @@ TEST_CASE("a saved session that cannot be understood is told, and what can be is
     CHECK(session.documents().size() == 1);
 }
 
+TEST_CASE("another prompt of a trace has the same runs selected, and as A and B") {
+    const sample::TemporaryFolder folder;
+    sample::Options questions;
+    questions.n_questions = 3;
+    sample::write(folder / "questions.h5", questions);
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(folder / "questions.h5");
+    session.selection.select_run(document.key_of(0, 2));
+    session.selection.select_layer(1);
+    session.selection.select_token(4);
+    session.pair.a = document.key_of(0, 1);
+    session.pair.b = document.key_of(0, 3);
+    session.show_prompt(document, 2);
+    CHECK(document.prompt == 2);
+    CHECK(session.cursor().run == document.key_of(2, 2));
+    CHECK(session.cursor().layer == 1);
+    CHECK(session.cursor().first_token == 4);
+    CHECK(session.pair.a == document.key_of(2, 1));
+    CHECK(session.pair.b == document.key_of(2, 3));
+}
+
 }  // namespace kvscope::gui

@@ -1,0 +1,135 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/gui/driven_form.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// Buttons, boxes, fields and rows of the form, among those in view, that its right or left border cuts off.
+std::vector<std::string> cut_off(ImGuiTestContext& c, const std::vector<const char*>& parts) {
+    std::vector<std::string> cut;
+    for (const char* part : parts) {
+        const ImGuiTestItemInfo window = c.WindowInfo(part);
+        ImGuiTestItemList items;
+        c.GatherItems(&items, window.ID);
+        CHECK(items.GetSize() > 3);
+        for (const ImGuiTestItemInfo& item : items) {
+            const bool is_in_view = item.RectClipped.GetHeight() > 1 && item.RectFull.GetHeight() > 1;
+            if (is_in_view && item.RectClipped.GetWidth() < item.RectFull.GetWidth()) cut.push_back(item.DebugLabel);
+        }
+    }
+    return cut;
+}
+
+}  // namespace
+
+TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in two columns") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const bool is_wide = GENERATE(false, true);
+    CAPTURE(is_wide);
+    const trace::sample::TemporaryFolder folder;
+    AppOptions options;
+    options.traces = {small_model};
+    if (is_wide)
+        options.view = "run";
+    else
+        options.layout = "explore";
+    DrivenApp driven(options);
+    driven.app().show_view(*find_view_kind("run"));
+    const auto& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    for (const auto& open : driven.app().views()) {
+        RunForm form = small_form(folder / "run.h5");
+        form.request.questions = {"Who jumps?", "Over whom?"};
+        if (open->kind->name == "run") open->view->load(form.to_json());
+    }
+    driven.settle();
+    const std::vector<const char*> parts =
+        is_wide ? std::vector<const char*>{"//run-1/text", "//run-1/form"} : std::vector<const char*>{"//run-1/form"};
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(c.WindowInfo("//run-1/form").ID);
+        c.ItemOpen("###more");
+        ImGuiWindow* form = c.WindowInfo("//run-1/form").Window;
+        for (float y = 0; y <= form->ScrollMax.y; y += 0.7f * form->InnerRect.GetHeight()) {
+            c.ScrollToY(form->ID, y);
+            c.Yield(2);
+            CHECK(cut_off(c, parts) == std::vector<std::string>{});
+        }
+        const ImRect run = c.ItemInfo("//run-1/Run").RectFull, copy = c.ItemInfo("//run-1/Copy command").RectFull;
+        CHECK(c.WindowInfo("//run-1").Window->InnerRect.Contains(run));
+        CHECK(c.WindowInfo("//run-1").Window->InnerRect.Contains(copy));
+        if (!is_wide) return;
+        // The text takes the height that there is, and nothing of its column has to be scrolled to.
+        const ImGuiWindow* text = c.WindowInfo("//run-1/text").Window;
+        CHECK(text->ScrollMax.y == 0);
+        CHECK(c.ItemInfo("//run-1/**/###aware").RectClipped.GetHeight() > 1);
+    });
+}
+
+TEST_CASE("the form of a narrow panel is maximised to two columns by its button, and goes back by it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.app().show_view(*find_view_kind("run"));
+    driven.settle();
+    const size_t n_views = driven.app().views().size();
+    const auto click = [&](const char* label) {
+        driven.drive([&](ImGuiTestContext& c) {
+            CHECK(!c.ItemExists("//run-1/Cancel##run"));
+            c.ItemClick(fmt::format("//run-1/{}", label).c_str());
+        });
+        driven.settle();
+    };
+    const auto has_columns = [&] {
+        bool has = false;
+        driven.drive([&](ImGuiTestContext& c) {
+            const ImGuiWindow* text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError).Window;
+            has = text && text->Active;
+        });
+        return has;
+    };
+    CHECK(!has_columns());
+    click("Maximise");
+    CHECK(driven.app().views().size() == 1);
+    CHECK(has_columns());
+    click("Restore");
+    CHECK(driven.app().views().size() == n_views);
+    CHECK(!has_columns());
+}
+
+// The address sanitizer sees what is read beyond the text where the copy is not dropped.
+TEST_CASE("a question that was replaced while nobody types is drawn at another width") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    ImGuiID question = 0;
+    form.drive([&](ImGuiTestContext& c) {
+        question = c.ItemInfo("**/##question").ID;
+        c.ItemInputValue("**/##question", std::string(400, 'w').c_str());
+        c.ItemClick("**/###aware");
+    });
+    const ImGuiInputTextState& copy = ImGui::GetCurrentContext()->InputTextState;
+    CHECK(copy.ID == question);
+    form.fill(small_form(form.folder / "run.h5"));
+    form.drive([](ImGuiTestContext& c) { c.Yield(2); });
+    CHECK(copy.ID != question);
+    form.drive([](ImGuiTestContext& c) {
+        ImGui::GetStyle().ScrollbarSize += 9;  // the form becomes narrower
+        c.Yield(3);
+        ImGui::GetStyle().ScrollbarSize -= 9;
+    });
+    CHECK(form.state()["questions"] != std::vector<std::string>{std::string(400, 'w')});
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif

@@ -1,0 +1,197 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <regex>
+
+#include "kernels/cuda_library.h"
+#include "tests/gui/driven_form.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+
+TEST_CASE("what cannot run is marked before Run, which is dead only where nothing could") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    RunForm filled = small_form(form.folder / "run.h5");
+    for (PolicyRow& row : filled.rows) {
+        const std::string& name = row.spec.definition->name;
+        row.ticked = name == "snapkv" || name == "h2o";
+        if (name == "snapkv") row.spec.values.set("window", "16");
+    }
+    filled.request.budgets = "8,1000";
+    form.fill(filled);
+    const auto shown = [&] { return form.driven.shown_text(); };
+    const auto is_dead = [&] {
+        bool dead = false;
+        form.drive(
+            [&](ImGuiTestContext& c) { dead = (c.ItemInfo("//run-1/Run").ItemFlags & ImGuiItemFlags_Disabled) != 0; });
+        return dead;
+    };
+    const auto is_counted = [&] { return shown().find("tokens of a context of") != std::string::npos; };
+    REQUIRE(form.driven.draw_until(is_counted, patience));
+    form.driven.settle();
+    std::string text = shown();
+    CAPTURE(text);
+    CHECK(!is_dead());
+    CHECK(text.find("8 is too small for SnapKV (window=16), which needs at least 17 entries") != std::string::npos);
+    CHECK(text.find("not at 8: it needs at least 17 entries") != std::string::npos);
+    CHECK(text.find("1 of them will fail") != std::string::npos);
+    CHECK(text.find("1,000 is more than the prompt's") != std::string::npos);
+    CHECK(text.find("nothing is dropped") != std::string::npos);
+    form.drive([&](ImGuiTestContext& c) {
+        CHECK(c.ItemExists("**/some budgets fail"));  // snapkv's
+        CHECK(c.ItemExists("**/cannot run"));         // those without their files
+        c.MouseMove("**/some budgets fail");
+        c.SleepNoSkip(2, 0.1f);
+        const ImGuiWindow* tooltip = c.GetWindowByRef("//##Tooltip_00");
+        CHECK((tooltip && tooltip->Active && !tooltip->Hidden));
+        c.ItemInputValue("**/##budgets", "8");
+    });
+    form.driven.settle();
+    CHECK(!is_dead());
+    CHECK(shown().find("at none of the budgets") != std::string::npos);
+    for (PolicyRow& row : filled.rows) row.ticked = row.spec.definition->name == "snapkv";
+    filled.request.budgets = "8";
+    form.fill(filled);
+    form.driven.settle();
+    CHECK(is_dead());
+    CHECK(shown().find("SnapKV (window=16) cannot run") != std::string::npos);
+    form.drive([&](ImGuiTestContext& c) { c.ItemInputValue("**/##budgets", "17"); });
+    form.driven.settle();
+    CHECK(!is_dead());
+    form.drive([&](ImGuiTestContext& c) { c.ItemInputValue("**/tokens to generate", "600"); });
+    form.driven.settle();
+    text = shown();
+    CHECK(is_dead());
+    CHECK(text.find("600 new ones do not fit the context of 512: generate at most") != std::string::npos);
+    CHECK(!std::regex_search(text, std::regex("--[a-z]")));
+}
+
+TEST_CASE("a device that this machine lacks is shown where it was asked for, refused, and left for the processor") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a card");
+    DrivenForm form;
+    RunForm asked = small_form(form.folder / "run.h5");
+    bool was_shown = true, is_shown = false;
+    const auto in_form = [&](const std::function<void(ImGuiTestContext&)>& steps) {
+        form.drive([&](ImGuiTestContext& c) {
+            c.SetRef(c.WindowInfo("//run-1/form").ID);
+            steps(c);
+        });
+    };
+    const EngineSession& engine = *form.driven.app().engine();
+    in_form([&](ImGuiTestContext& c) { c.ItemOpen("###more"); });
+    REQUIRE(form.driven.draw_until([&] { return !engine.status().devices.empty(); }, patience));
+    CHECK(engine.status().devices.size() == 1);
+    in_form([&](ImGuiTestContext& c) {
+        c.Yield(2);
+        was_shown = c.ItemExists("###more/##device");
+    });
+    asked.request.options.device = "cuda";
+    form.fill(asked);
+    in_form([&](ImGuiTestContext& c) { is_shown = c.ItemExists("###more/##device"); });
+    CHECK_FALSE(was_shown);
+    CHECK(is_shown);
+    in_form([&](ImGuiTestContext& c) {
+        c.ItemClick("###more/##device");
+        c.ItemClick("//$FOCUSED/cpu: the processor");
+    });
+    CHECK(form.state()["device"] == "cpu");
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.wait_for_engine());
+    CHECK(engine.status().error == "");
+    asked.request.output = form.folder / "other.h5";
+    form.fill(asked);
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.wait_for_engine());
+    CHECK_THAT(engine.status().error, Catch::StartsWith("--device cuda: "));
+    CHECK(engine.status().device == "");
+}
+
+TEST_CASE("with a model that cannot be used Run is dead and no tokens are counted, until another one is chosen") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    const fs::path bad = form.folder / "bad.gguf";
+    std::ofstream(bad) << "no model";
+    form.driven.settle();
+    const auto counts = [&] {
+        return form.driven.draw_until(
+            [&] { return form.driven.shown_text().find("of a context of 512") != std::string::npos; }, 200);
+    };
+    CHECK(counts());
+    const auto type_model = [&](const fs::path& path) {
+        form.drive([&](ImGuiTestContext& c) {
+            c.SetRef(c.WindowInfo("//run-1/text").ID);
+            c.ItemInputValue("##model path", path.c_str());
+        });
+        REQUIRE(form.wait_for_engine());
+        form.driven.settle();
+    };
+    const auto is_dead = [&] {
+        bool is_disabled = false;
+        form.drive([&](ImGuiTestContext& c) {
+            is_disabled = (c.ItemInfo("//run-1/Run").ItemFlags & ImGuiItemFlags_Disabled) != 0;
+        });
+        return is_disabled;
+    };
+    CHECK_FALSE(is_dead());
+    type_model(bad);
+    CHECK(form.driven.app().engine()->status().is_model_refused);
+    CHECK(is_dead());
+    CHECK_FALSE(counts());
+    type_model(small_model);
+    CHECK_FALSE(is_dead());
+    CHECK(counts());
+}
+
+TEST_CASE("why a run failed is told until the form asks for another") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    RunForm asked = small_form(form.folder / "run.h5");
+    std::ofstream(asked.request.output) << "no trace";
+    form.fill(asked);
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.wait_for_engine());
+    form.driven.settle();
+    const std::string error = form.driven.app().engine()->status().error;
+    REQUIRE(!error.empty());
+    const auto n_told = [&] {
+        const std::string shown = form.driven.shown_text();
+        const std::string begin = error.substr(0, 20);
+        int n = 0;
+        for (size_t at = shown.find(begin); at != std::string::npos; at = shown.find(begin, at + 1)) ++n;
+        return n;
+    };
+    const int n_before = n_told();  // the notice among them
+    asked.request.output = form.folder / "other.h5";
+    form.fill(asked);
+    form.driven.settle();
+    CHECK(n_told() == n_before - 1);
+}
+
+TEST_CASE("a wrong path to a model and Run at once: the run fails with that path, not on another model") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    const std::string wrong = form.folder / "nothing.gguf";
+    form.drive([&](ImGuiTestContext& c) {
+        c.ItemInput("**/##model path");
+        c.KeyCharsReplace(wrong.c_str());
+        c.ItemClick("Run");  // leaves the field without Enter
+    });
+    REQUIRE(form.wait_for_engine());
+    form.driven.settle();
+    CHECK(form.driven.app().n_errors() >= 1);  // 2 where the button was clicked before the model was refused
+    for (const auto& notice : form.driven.app().notices()) CHECK(notice.find("nothing.gguf") != std::string::npos);
+    CHECK(form.driven.session().documents().empty());
+    CHECK(!fs::exists(form.folder / "run.h5"));
+    CHECK(form.driven.app().engine()->status().model_path == small_model);
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
