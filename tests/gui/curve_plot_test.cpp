@@ -5,6 +5,7 @@
 #include "app/gui/view/view.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/policy_runs.h"
 #include "tests/skip.h"
 
 using namespace kvscope;
@@ -60,7 +61,7 @@ void click_plot(DrivenApp& driven, float across) {
 
 TEST_CASE("at which budget a policy's coverage reaches a share: one step, and a click goes there", "[curves]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
+    const auto stored = h2o_and_snapkv();
     DrivenApp driven(options_of(stored, false));
     driven.settle();
     Session& session = driven.session();

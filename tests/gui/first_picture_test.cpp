@@ -7,6 +7,7 @@
 
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/policy_runs.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
@@ -57,12 +58,8 @@ void begin_anew(DrivenApp& driven) {
 
 TEST_CASE("Explore begins with lines enough of the prompt, and with the whole plot of curves or none of it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const analysis::test::PolicyTrace stored(
-        {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
-    AppOptions options;
-    options.traces = {stored.path()};
-    options.layout = "explore";
-    DrivenApp driven(options);
+    const auto stored = h2o_and_snapkv();
+    DrivenApp driven(explore(stored.path()));
     const auto [width, height, n_lines] =
         GENERATE(table<int, int, float>({{1600, 1000, 10.0f}, {1280, 800, 6.0f}, {1280, 720, 5.0f}}));
     CAPTURE(width, height);
@@ -101,10 +98,7 @@ TEST_CASE("a window that becomes low leaves something of both places below the m
 TEST_CASE("curves are folded up where the plot would be cut off, and stay as somebody has chosen") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const analysis::test::PolicyTrace stored({{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}});
-    AppOptions options;
-    options.traces = {stored.path()};
-    options.layout = "explore";
-    DrivenApp driven(options);
+    DrivenApp driven(explore(stored.path()));
     const WindowSize size(driven, 1280, 600);
     begin_anew(driven);
     CHECK_FALSE(window_with("###what_if-1", "/panels"));

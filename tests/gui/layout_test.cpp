@@ -234,12 +234,9 @@ TEST_CASE("a view that is asked for is there instead of the start cards, without
 
 TEST_CASE("a mark alone is brought into view in the prompt; a selection goes before it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    trace::sample::TemporaryFolder folder;
-    trace::sample::Options sample;
-    sample.n_tokens = 900;
-    trace::sample::write(folder / "long.h5", sample);
+    const SampleTrace sample(900);
     AppOptions options;
-    options.traces = {folder / "long.h5"};
+    options.traces = {sample.path};
     options.view = "prompt";
     const bool selects = GENERATE(false, true);
     std::string last;
@@ -259,12 +256,9 @@ TEST_CASE("a mark alone is brought into view in the prompt; a selection goes bef
 
 TEST_CASE("what is read in the prompt stays in view when its columns become wider") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    trace::sample::TemporaryFolder folder;
-    trace::sample::Options sample;
-    sample.n_tokens = 4000;  // more than a screen of the widest lines
-    trace::sample::write(folder / "long.h5", sample);
+    const SampleTrace sample(4000);  // more than a screen of the widest lines
     AppOptions options;
-    options.traces = {folder / "long.h5"};
+    options.traces = {sample.path};
     options.view = "prompt";
     options.select = "token=2000";
     DrivenApp driven(options);

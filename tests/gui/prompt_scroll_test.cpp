@@ -34,13 +34,8 @@ bool has_text(DrivenApp& driven) {
 
 TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long one was scrolled to its end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const SampleTrace sample;
-    trace::sample::Options sizes;
-    sizes.n_tokens = 6000;
-    trace::sample::write(sample.folder / "long.h5", sizes);
-    AppOptions options = alone(sample, "prompt");
-    options.traces = {sample.folder / "long.h5"};
-    DrivenApp driven(options);
+    const SampleTrace sample, long_one(6000);
+    DrivenApp driven(alone(long_one, "prompt"));
     driven.settle();
     Session& session = driven.session();
     scroll_to_end(driven);
@@ -59,8 +54,7 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     driven.settle();
     scroll_to_end(driven);
     REQUIRE(text->Scroll.y > 500);
-    trace::sample::write(sample.folder / "other.h5", {});
-    std::filesystem::rename(sample.folder / "other.h5", sample.folder / "long.h5");
+    std::filesystem::rename(sample.path, long_one.path);
     driven.start_by_palette("reload");
     driven.settle();
     CHECK(session.focus()->reader()->prompt(0).n_tokens == 48);
@@ -69,13 +63,8 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
 
 TEST_CASE("Prompt shows the text of a run that is selected beside a longer prompt, which was scrolled to a token") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const SampleTrace sample;
-    trace::sample::Options sizes;
-    sizes.n_tokens = 6000;
-    trace::sample::write(sample.folder / "long.h5", sizes);
-    AppOptions options = alone(sample, "prompt");
-    options.traces = {sample.folder / "long.h5"};
-    DrivenApp driven(options);
+    const SampleTrace sample, long_one(6000);
+    DrivenApp driven(alone(long_one, "prompt"));
     driven.settle();
     driven.start_by_palette("t4812");
     driven.settle();
@@ -94,13 +83,8 @@ TEST_CASE("Prompt shows the text of a run that is selected beside a longer promp
 
 TEST_CASE("Prompt has its place again after another view was maximised, and goes to a token that is asked for twice") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const SampleTrace sample;
-    trace::sample::Options sizes;
-    sizes.n_tokens = 6000;
-    trace::sample::write(sample.folder / "long.h5", sizes);
-    AppOptions options = explore(sample);
-    options.traces = {sample.folder / "long.h5"};
-    DrivenApp driven(options);
+    const SampleTrace long_one(6000);
+    DrivenApp driven(explore(long_one));
     driven.settle();
     const auto scroll = [&] {
         float y = -1;
@@ -149,14 +133,8 @@ TEST_CASE("Prompt begins with its first column, and goes to the one of a run tha
 
 TEST_CASE("the prompt's text follows the mouse over a map, and no list that it passes over") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const trace::sample::TemporaryFolder folder;
-    trace::sample::Options sizes;
-    sizes.n_tokens = 4000;
-    trace::sample::write(folder / "long.h5", sizes);
-    AppOptions options;
-    options.traces = {folder / "long.h5"};
-    options.layout = "explore";
-    DrivenApp driven(options);
+    const SampleTrace long_one(4000);
+    DrivenApp driven(explore(long_one));
     driven.start_by_palette("rank sentences");
     driven.settle();
     bool is_lit = false;

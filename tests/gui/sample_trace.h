@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -12,16 +13,22 @@ namespace kvscope::gui::testing {
 struct SampleTrace {
     trace::sample::TemporaryFolder folder;
     std::filesystem::path path = folder / "sample.h5";
-    SampleTrace() { trace::sample::write(path); }
+    /// @param n_tokens of the prompt
+    explicit SampleTrace(int64_t n_tokens = trace::sample::Options().n_tokens) {
+        trace::sample::Options sizes;
+        sizes.n_tokens = n_tokens;
+        trace::sample::write(path, sizes);
+    }
 };
 
 /// The trace in the layout Explore.
-inline AppOptions explore(const SampleTrace& sample) {
+inline AppOptions explore(const std::filesystem::path& trace) {
     AppOptions options;
-    options.traces = {sample.path};
+    options.traces = {trace};
     options.layout = "explore";
     return options;
 }
+inline AppOptions explore(const SampleTrace& sample) { return explore(sample.path); }
 
 /// The trace in one view that fills the window.
 inline AppOptions alone(const SampleTrace& sample, const std::string& view) {

@@ -13,6 +13,7 @@
 #include "app/gui/session/runs_alone.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/policy_runs.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
@@ -81,13 +82,6 @@ class Person {
     int n_steps_ = 0;
 };
 
-AppOptions explore_of(const analysis::test::PolicyTrace& stored) {
-    AppOptions options;
-    options.traces = {stored.path()};
-    options.layout = "explore";
-    return options;
-}
-
 }  // namespace
 
 TEST_CASE("which sentences did one run lose that another kept? A, B and a line of the palette", "[questions]") {
@@ -117,9 +111,8 @@ TEST_CASE("in which layer do heads differ most? One line of the palette", "[ques
 
 TEST_CASE("at which budget does a run's coverage reach 90 %? A click on the run", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const analysis::test::PolicyTrace stored(
-        {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
-    Person person(explore_of(stored));
+    const auto stored = h2o_and_snapkv();
+    Person person(explore(stored.path()));
     const RunKey snapkv = person.session().all_runs().at(2);
     const auto reader = stored.reader();
     const analysis::WhatIf what_if(reader, 0, 2);
@@ -132,9 +125,8 @@ TEST_CASE("at which budget does a run's coverage reach 90 %? A click on the run"
 
 TEST_CASE("why was a token dropped? The run and the token's number", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const analysis::test::PolicyTrace stored(
-        {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
-    Person person(explore_of(stored));
+    const auto stored = h2o_and_snapkv();
+    Person person(explore(stored.path()));
     person.clicks_run(person.session().all_runs().at(2));
     person.types_into_palette("t17");
     CHECK(person.n_steps() == 2);
@@ -196,7 +188,7 @@ TEST_CASE("a figure of three runs for a paper: three steps", "[questions]") {
                                               {"snapkv:window=8", 20},
                                               {"pyramidkv:window=8", 12},
                                               {"streaming-llm", 12}});
-    Person person(explore_of(stored));
+    Person person(explore(stored.path()));
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "three.csv";
     person.types_into_palette("only h2o, snapkv, streaming-llm 12");

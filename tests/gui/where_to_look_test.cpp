@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/policy_runs.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
@@ -55,12 +55,8 @@ TEST_CASE("before a token is selected, the inspector lists where the selected ru
 
 TEST_CASE("where a trace does not say what was lost, the inspector lists what the runs disagree about") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const analysis::test::PolicyTrace stored(
-        {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
-    AppOptions options;
-    options.traces = {stored.path()};
-    options.layout = "explore";
-    DrivenApp driven(options);
+    const auto stored = h2o_and_snapkv();
+    DrivenApp driven(explore(stored.path()));
     const MouseAway away(driven);
     CHECK_THAT(driven.shown_text(), Contains("Where 2 shown runs disagree most"));
 }
