@@ -1,14 +1,19 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <limits>
 #include <mutex>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "app/gui/session/engine_session.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/policies/echo_maps_file.h"
 #include "tests/trace/sample_trace.h"
@@ -50,6 +55,43 @@ struct AllowedAtTheEnd {
     ~AllowedAtTheEnd() { steps.allow_all(); }
 };
 
+/// For a run of EchoKV on the small model, whose cache can change its form.
+inline policies::test::EchoMapsFile maps_of_small_model() {
+    return {{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
+            checkpoint::open_checkpoint(small_model)->fingerprint()};
+}
+
+/// A session with an engine, in which runs that are made together with one of EchoKV wait before each step.
+class HeldSession {
+ public:
+    explicit HeldSession(const std::string& name) : gui(name, [this] { steps.before_step(); }) {}
+
+    /// The policy of the run that waits.
+    std::string echokv() const { return "echokv:recent=9,maps=" + maps.path(); }
+    /// Frames until the engine waits with n steps done and `is_told` holds.
+    void wait_behind(int n, const std::function<bool()>& is_told) {
+        const auto waits = [&] { return steps.waits_behind(n) && is_told(); };
+        for (int i = 0; i < patience && gui.engine->status().busy() && !waits(); ++i) {
+            gui.frame();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        REQUIRE(waits());
+    }
+    /// Cancels what waits.
+    void cancel() {
+        gui.engine->cancel();
+        steps.allow_all();
+        gui.until_idle();
+    }
+
+    HeldSteps steps;
+    const policies::test::EchoMapsFile maps = maps_of_small_model();
+    SessionWithEngine gui;
+
+ private:
+    const AllowedAtTheEnd at_the_end_{steps};
+};
+
 /// The window with the small model loaded, in which a run of EchoKV, whose cache can change its form, waits before each
 /// step of its answer.
 class HeldWindow {
@@ -72,8 +114,7 @@ class HeldWindow {
     }
 
     const trace::sample::TemporaryFolder folder;
-    const policies::test::EchoMapsFile maps{{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
-                                            checkpoint::open_checkpoint(small_model)->fingerprint()};
+    const policies::test::EchoMapsFile maps = maps_of_small_model();
     HeldSteps steps;
     DrivenApp driven;
 

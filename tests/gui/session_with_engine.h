@@ -5,9 +5,11 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
@@ -25,8 +27,10 @@ inline const std::string text =
 /// A session with an engine on a small model, in a folder of its own; frames are drawn by hand.
 class SessionWithEngine {
  public:
-    explicit SessionWithEngine(const std::string& name = "test")
-        : folder(fs::temp_directory_path() / ("kvscope-engine-session-" + name + "-" + std::to_string(getpid()))) {
+    /// @param before_step as make_engine_session has it
+    explicit SessionWithEngine(const std::string& name = "test", std::function<void()> before_step = nullptr)
+        : folder(fs::temp_directory_path() / ("kvscope-engine-session-" + name + "-" + std::to_string(getpid()))),
+          before_step_of_runs(std::move(before_step)) {
         fs::remove_all(folder);
         fs::create_directories(folder);
         session.tasks.wait();
@@ -72,10 +76,11 @@ class SessionWithEngine {
     Session session{tasks};
     std::vector<std::string> errors, notices;
     std::vector<fs::path> known_models;
+    std::function<void()> before_step_of_runs;
     std::unique_ptr<EngineSession> engine = make_engine_session(
         session,
         [this](const std::string& message, bool is_error) { (is_error ? errors : notices).push_back(message); }, [] {},
-        [this] { return known_models; });
+        [this] { return known_models; }, 0, before_step_of_runs);
 };
 
 }  // namespace kvscope::gui::testing

@@ -247,14 +247,14 @@ TEST_CASE(
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const bool from_palette = GENERATE(false, true);
     const RecentSettings recent;
-    SessionWithEngine before("interrupted");
-    auto request = before.request({"snapkv:window=4", "h2o"}, "16");
-    request.options.n_new = 200;
+    HeldSession before("interrupted");
+    auto request = before.gui.request({before.echokv(), "snapkv:window=4", "h2o"}, "16");
+    request.options.n_new = 24;
     request.options.ignore_eos = true;
-    before.engine->run(request);
-    while (before.engine->status().busy() && before.engine->partial_answers().empty()) before.frame();
-    before.engine->cancel();
-    before.until_idle();
+    before.steps.allow(3);
+    before.gui.engine->run(request);
+    before.wait_behind(3, [&] { return !before.gui.engine->partial_answers().empty(); });
+    before.cancel();
     REQUIRE(fs::exists(request.output.string() + ".part"));
     REQUIRE_FALSE(fs::exists(request.output));
     {
@@ -296,7 +296,7 @@ TEST_CASE(
     driven.settle();
     REQUIRE(driven.session().documents().size() == 1);
     CHECK(driven.session().documents().front()->reader()->complete());
-    CHECK(driven.session().documents().front()->reader()->n_runs(0) == 3);
+    CHECK(driven.session().documents().front()->reader()->n_runs(0) == 4);
     CHECK(driven.app().n_errors() == 0);
     driven.draw_until([&] { return !driven.app().settings().recent_traces.empty(); }, 20);
     CHECK(driven.app().settings().recent_traces.front() == request.output);

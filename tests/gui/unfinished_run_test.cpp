@@ -3,19 +3,26 @@
 
 #include "app/gui/session/unfinished_answers.h"
 #include "app/gui/shell/app.h"
-#include "tests/gui/session_with_engine.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
+#ifdef KVSCOPE_WITH_ENGINE
+#include "tests/gui/held_steps.h"
+#include "tests/gui/session_with_engine.h"
+#endif
+
 namespace kvscope::gui::testing {
 
+#ifdef KVSCOPE_WITH_ENGINE
+
 TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace that it was to make") {
-    SessionWithEngine gui("unfinished");
-    auto request = gui.request({"snapkv:window=4", "h2o"}, "16,25%");
+    HeldSession held("unfinished");
+    SessionWithEngine& gui = held.gui;
+    auto request = gui.request({held.echokv(), "snapkv:window=4", "h2o"}, "16,25%");
     request.options.temperature = 0.5;
     request.options.use_template = false;
-    request.options.n_new = 128;
+    request.options.n_new = 24;
     request.options.ignore_eos = true;
     request.options.isolated = true;  // one run after the other: some are left to do when the first is done
     const fs::path part = request.output.string() + ".part";
@@ -27,9 +34,8 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
         }
     };
     gui.engine->run(request);
-    while (gui.engine->status().busy() && !has_run()) gui.frame();
-    gui.engine->cancel();
-    gui.until_idle();
+    held.wait_behind(0, has_run);
+    held.cancel();
     REQUIRE(gui.errors.empty());
     REQUIRE(fs::exists(part));
     REQUIRE_FALSE(fs::exists(request.output));
@@ -44,7 +50,7 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
     const trace::Reader reader(request.output);
     CHECK(reader.complete());
     CHECK(reader.recipe_json() == recipe);
-    CHECK(reader.n_runs(0) == 5);
+    CHECK(reader.n_runs(0) == 6);
     CHECK(later.session.documents().size() == 1);
 
     CHECK(later.engine->go_on(later.folder / "nothing.h5") == 0);
@@ -52,19 +58,17 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
 }
 
 TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, until that is whole") {
-    SessionWithEngine gui("answers");
-    auto request = gui.request({"snapkv:window=4"}, "16");
-    request.options.n_new = 200;
+    HeldSession held("answers");
+    SessionWithEngine& gui = held.gui;
+    auto request = gui.request({held.echokv(), "snapkv:window=4"}, "16");
+    request.options.n_new = 24;
     request.options.ignore_eos = true;
     const fs::path part = request.output.string() + ".part";
+    held.steps.allow(3);
     gui.engine->run(request);
     // On disk also where nothing could be written any more: its first tokens are written as soon as they are there.
-    const auto is_compressed_one_decoded = [&] {
-        return gui.engine->partial_answers().size() == 2 && fs::exists(part / "answers.json");
-    };
-    while (gui.engine->status().busy() && !is_compressed_one_decoded()) gui.frame();
-    gui.engine->cancel();
-    gui.until_idle();
+    held.wait_behind(3, [&] { return gui.engine->partial_answers().size() == 3 && fs::exists(part / "answers.json"); });
+    held.cancel();
     REQUIRE(fs::exists(part / "answers.json"));
 
     Tasks tasks([] {});
@@ -96,6 +100,8 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
     CHECK_FALSE(fs::exists(part));
     CHECK(once_more.session.documents().front()->unfinished_answers().empty());
 }
+
+#endif
 
 TEST_CASE("unfinished answers that cannot be understood are none, and do not keep the trace from being replaced") {
     const trace::sample::TemporaryFolder folder;
