@@ -10,7 +10,6 @@ environment.
 """
 
 import ctypes
-import shutil
 import tempfile
 import pathlib
 from collections import Counter
@@ -24,15 +23,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCau
 
 from prompt_ids import QUIET
 from reference_model import unpermute
-from tiny_models import MODELS, gguf_name, golden, permute, prompt, randomise, report, write_json, write_metadata
-
-
-def rotated_heads(name: str, config, architecture: str) -> int:
-    """How many heads a matrix has whose rows llama.cpp's converter reorders; 0: it does not."""
-    if architecture != "llama":
-        return 0
-    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
-    return next((n for part, n in heads.items() if part in name), 0)
+from tiny_models import gguf_name, permute, rotated_heads, write_file, write_metadata, write_model
 
 
 def write_f32(path: pathlib.Path, model: torch.nn.Module, architecture: str, name: str) -> None:
@@ -43,10 +34,7 @@ def write_f32(path: pathlib.Path, model: torch.nn.Module, architecture: str, nam
         value = parameter.detach().numpy()
         n_heads = rotated_heads(parameter_name, config, architecture)
         writer.add_tensor(gguf_name(parameter_name), np.ascontiguousarray(permute(value, n_heads) if n_heads else value))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    write_file(writer)
 
 
 def quantise(source: pathlib.Path, to: pathlib.Path, kind: int) -> None:
@@ -71,27 +59,18 @@ def take_over(model: torch.nn.Module, path: pathlib.Path, architecture: str) -> 
     return formats
 
 
-def write_model(name: str, kind: type, config, architecture: str, quantisation: int) -> None:
-    """The first seed whose greedy continuation is unambiguous."""
-    folder = MODELS / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for seed in range(100):
-        model = kind(config)
-        model.set_attn_implementation("eager")
-        randomise(model, seed, torch.float32)
+def write_quantised(name: str, kind: type, config, architecture: str, quantisation: int) -> None:
+    formats = Counter()
+
+    def store(model: torch.nn.Module, path: pathlib.Path) -> None:
+        nonlocal formats
         with tempfile.TemporaryDirectory() as temporary:
             source = pathlib.Path(temporary) / "f32.gguf"
             write_f32(source, model, architecture, name)
-            quantise(source, folder / "model.gguf", quantisation)
-        formats = take_over(model, folder / "model.gguf", architecture)
-        result = golden(model, prompt(seed), "model.gguf")
-        if result is not None:
-            break
-    else:
-        raise SystemExit(f"{name}: no seed gives an unambiguous continuation")
-    write_json(folder / "golden.json", result)
-    report(folder)
+            quantise(source, path, quantisation)
+        formats = take_over(model, path, architecture)
+
+    write_model(name, kind, config, store)
     print("  " + ", ".join(f"{n} {kind}" for kind, n in sorted(formats.items())))
 
 
@@ -100,14 +79,14 @@ def main() -> None:
     common = dict(max_position_embeddings=512, rms_norm_eps=1e-5, bos_token_id=0, eos_token_id=2, hidden_size=256,
                   intermediate_size=256, num_hidden_layers=1, tie_word_embeddings=True)
     rope = {"rope_type": "default", "rope_theta": 10000.0}
-    write_model("gguf-llama-q3_k_m", LlamaForCausalLM,
-                LlamaConfig(**common, vocab_size=264, num_attention_heads=4, num_key_value_heads=1, rope_parameters=rope),
-                "llama", llama_cpp.LLAMA_FTYPE_MOSTLY_Q3_K_M)
+    write_quantised("gguf-llama-q3_k_m", LlamaForCausalLM,
+                    LlamaConfig(**common, vocab_size=264, num_attention_heads=4, num_key_value_heads=1, rope_parameters=rope),
+                    "llama", llama_cpp.LLAMA_FTYPE_MOSTLY_Q3_K_M)
     # The heads' outputs are 64 wide, no whole block of 256, for which llama.cpp takes another format.
-    write_model("gguf-qwen2-q2_k", Qwen2ForCausalLM,
-                Qwen2Config(**common, vocab_size=272, num_attention_heads=2, num_key_value_heads=1, head_dim=32,
-                            rope_parameters=rope),
-                "qwen2", llama_cpp.LLAMA_FTYPE_MOSTLY_Q2_K)
+    write_quantised("gguf-qwen2-q2_k", Qwen2ForCausalLM,
+                    Qwen2Config(**common, vocab_size=272, num_attention_heads=2, num_key_value_heads=1, head_dim=32,
+                                rope_parameters=rope),
+                    "qwen2", llama_cpp.LLAMA_FTYPE_MOSTLY_Q2_K)
 
 
 if __name__ == "__main__":

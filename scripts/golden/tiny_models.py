@@ -46,6 +46,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from reference_model import unpermute
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 MODELS = REPOSITORY / "tests" / "data" / "models"
 CHECKPOINT = REPOSITORY / "tests" / "data" / "checkpoint"
@@ -325,8 +327,24 @@ def llama3_factors(config) -> np.ndarray:
     return (base / scaled).numpy().astype(np.float32)
 
 
-def write_gguf(name: str, kind: type, config, architecture: str, types: list[gguf.GGMLQuantizationType]) -> None:
-    """Matrices take the types in turn; vectors stay f32, as llama.cpp's quantiser leaves them."""
+def rotated_heads(name: str, config, architecture: str) -> int:
+    """How many heads a matrix has whose rows llama.cpp's converter reorders; 0: it does not."""
+    if architecture != "llama":
+        return 0
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    return next((n for part, n in heads.items() if part in name), 0)
+
+
+def write_file(writer: gguf.GGUFWriter) -> None:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_model(name: str, kind: type, config, store) -> None:
+    """model.gguf and golden.json of the first seed whose greedy continuation is unambiguous. `store(model, path)` writes a random
+    model and gives it the weights that the file holds."""
     folder = MODELS / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -334,41 +352,41 @@ def write_gguf(name: str, kind: type, config, architecture: str, types: list[ggu
         model = kind(config)
         model.set_attn_implementation("eager")
         randomise(model, seed, torch.float32)
-        writer = gguf.GGUFWriter(folder / "model.gguf", architecture)
+        store(model, folder / "model.gguf")
+        result = golden(model, prompt(seed), "model.gguf")
+        if result is not None:
+            write_json(folder / "golden.json", result)
+            report(folder)
+            return
+    raise SystemExit(f"{name}: no seed gives an unambiguous continuation")
+
+
+def write_gguf(name: str, kind: type, config, architecture: str, types: list[gguf.GGMLQuantizationType]) -> None:
+    """Matrices take the types in turn; vectors stay f32, as llama.cpp's quantiser leaves them."""
+
+    @torch.no_grad()
+    def store(model: torch.nn.Module, path: pathlib.Path) -> None:
+        writer = gguf.GGUFWriter(path, architecture)
         write_metadata(writer, config, architecture, name)
         if config.rope_parameters["rope_type"] == "llama3":
             writer.add_tensor("rope_freqs.weight", llama3_factors(config))
         turn = 0
-        with torch.no_grad():
-            for parameter_name, parameter in model.named_parameters():
-                value = parameter.numpy().copy()
-                heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
-                n_heads = next((n for part, n in heads.items() if part in parameter_name), 0)
-                permuted = architecture == "llama" and n_heads > 0
-                stored = permute(value, n_heads) if permuted else value
-                if value.ndim == 1:
-                    writer.add_tensor(gguf_name(parameter_name), stored)
-                    continue
-                quantisation = types[turn % len(types)]
-                turn += 1
-                data = gguf.quants.quantize(np.ascontiguousarray(stored), quantisation)
-                writer.add_tensor(gguf_name(parameter_name), data, raw_dtype=quantisation)
-                back = gguf.quants.dequantize(data, quantisation).reshape(stored.shape)
-                if permuted:
-                    half = value.shape[0] // n_heads // 2
-                    back = back.reshape(n_heads, half, 2, -1).swapaxes(1, 2).reshape(value.shape)
-                parameter.copy_(torch.from_numpy(np.ascontiguousarray(back)))
-        result = golden(model, prompt(seed), "model.gguf")
-        if result is None:
-            continue
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        write_json(folder / "golden.json", result)
-        report(folder)
-        return
-    raise SystemExit(f"{name}: no seed gives an unambiguous continuation")
+        for parameter_name, parameter in model.named_parameters():
+            value = parameter.numpy().copy()
+            n_heads = rotated_heads(parameter_name, config, architecture)
+            stored = permute(value, n_heads) if n_heads else value
+            if value.ndim == 1:
+                writer.add_tensor(gguf_name(parameter_name), stored)
+                continue
+            quantisation = types[turn % len(types)]
+            turn += 1
+            data = gguf.quants.quantize(np.ascontiguousarray(stored), quantisation)
+            writer.add_tensor(gguf_name(parameter_name), data, raw_dtype=quantisation)
+            back = gguf.quants.dequantize(data, quantisation).reshape(stored.shape)
+            parameter.copy_(torch.from_numpy(np.ascontiguousarray(unpermute(back, n_heads) if n_heads else back)))
+        write_file(writer)
+
+    write_model(name, kind, config, store)
 
 
 def gguf_files() -> None:
@@ -462,10 +480,7 @@ def quantisations() -> None:
                 values = values.reshape(1, 2, 2, 256).swapaxes(1, 2).reshape(shape)
             expected[name] = np.ascontiguousarray(values, dtype=np.float32)
             writer.add_tensor(gguf_name(name), data, raw_dtype=quantisation)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    write_file(writer)
     safetensors.numpy.save_file(expected, folder / "expected.safetensors")
     (folder / "expected.safetensors").chmod(0o644)
     report(folder)
