@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/what_if/kept_summary.h"
+#include "analysis/what_if/what_if.h"
 #include "app/gui/view/view.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"

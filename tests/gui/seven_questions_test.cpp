@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/what_if/kept_summary.h"
 #include "analysis/what_if/what_if.h"
 #include "app/gui/session/runs_alone.h"
 #include "tests/analysis/policy_trace.h"
