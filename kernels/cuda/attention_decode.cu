@@ -14,23 +14,38 @@ __global__ __launch_bounds__(kDecodeThreads) void attend_pieces(DecodeArrays arr
                                                                 int64_t n_passes) {
     extern __shared__ uint4 memory[];
     Block block;
-    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x)];
+    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x, gridDim.x)];
     DecodePiece<Block, T, Q>(arrays, pass, blockIdx.x).attend(block, *reinterpret_cast<DecodeShared<T, Q>*>(memory));
+}
+
+/// Blocks that a multiprocessor shall have registers for.
+template <int D>
+constexpr int kMatrixBlocks = D <= 64    ? 4
+                              : D <= 128 ? 3
+                                         : 1;
+
+template <int D, int Q>
+__global__ __launch_bounds__(kDecodeThreads, kMatrixBlocks<D>) void multiply_pieces(DecodeArrays arrays,
+                                                                                    const DecodePass* passes,
+                                                                                    int64_t n_passes) {
+    __shared__ DecodeMatrixShared<D> shared;
+    Block block;
+    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x, gridDim.x)];
+    DecodeMatrixPiece<Block, D, Q>(arrays, pass, blockIdx.x).attend(block, shared);
 }
 
 template <class T>
 __global__ __launch_bounds__(kDecodeThreads) void combine_pieces(DecodeArrays arrays, const DecodeChain* chains,
                                                                  int64_t n_chains) {
-    __shared__ DecodeCombineShared shared;
     Block block;
-    const DecodeChain& chain = chains[item_of_block(chains, n_chains, blockIdx.x)];
-    combine_decode<T>(block, arrays, chain, static_cast<int>(blockIdx.x - chain.first_block), shared);
+    const DecodeChain& chain = chains[item_of_block(chains, n_chains, blockIdx.x, gridDim.x)];
+    combine_decode<T>(block, arrays, chain, static_cast<int>(blockIdx.x - chain.first_block));
 }
 
 __global__ __launch_bounds__(kDecodeThreads) void scale_weights(DecodeArrays arrays, const DecodePass* passes,
                                                                 int64_t n_passes, int most_queries) {
     Block block;
-    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x)];
+    const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x, gridDim.x)];
     scale_decode_weights(block, arrays, pass, blockIdx.x, most_queries);
 }
 
@@ -46,27 +61,49 @@ bool launch_pieces(const DecodePlan::Passes& all, const DecodePass* passes, cons
     return true;
 }
 
+template <int D, int Q>
+void launch_matrices(const DecodePlan::Passes& all, const DecodePass* passes, const DecodeArrays& arrays,
+                     const Call& call) {
+    if (all.n_blocks == 0) return;
+    multiply_pieces<D, Q><<<grid(all.n_blocks), kDecodeThreads, 0, call.queue()>>>(
+        arrays, passes, static_cast<int64_t>(all.passes.size()));
+}
+
+template <int D>
+void launch_matrices(const DecodePlan& plan, const DecodePlan::Placed& placed, const Call& call) {
+    constexpr size_t kind = DecodePlan::kFirstMatrixKind;
+    launch_matrices<D, 4>(plan.of_kinds[kind], placed.passes[kind], placed.arrays, call);
+    launch_matrices<D, 8>(plan.of_kinds[kind + 1], placed.passes[kind + 1], placed.arrays, call);
+}
+
 template <class T>
 bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Call& call) {
     std::string refused;
     const DecodePlan plan = DecodePlan::make<T>(rows, head_dim, refused);
     if (!refused.empty()) return call.refuse(kName, refused.c_str());
     if (plan.chains.empty()) return true;
-    for (const DecodePlan::Passes& all : plan.of_queries)
+    for (const DecodePlan::Passes& all : plan.of_kinds)
         if (all.n_blocks > kMostBlocks) return call.refuse(kName, "too many entries");
     Workspace workspace(call.workspace);
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
     if (!call.upload(kName, workspace)) return false;
     const cudaStream_t stream = call.queue();
-    if (!launch_pieces<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, call) ||
-        !launch_pieces<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, call) ||
-        !launch_pieces<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, call) ||
-        !launch_pieces<T, 8>(plan.of_queries[3], placed.passes[3], placed.arrays, call))
+    if (!launch_pieces<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, call) ||
+        !launch_pieces<T, 2>(plan.of_kinds[1], placed.passes[1], placed.arrays, call) ||
+        !launch_pieces<T, 4>(plan.of_kinds[2], placed.passes[2], placed.arrays, call) ||
+        !launch_pieces<T, 8>(plan.of_kinds[3], placed.passes[3], placed.arrays, call))
         return false;
+    const int width = DecodePlan::matrix_width(head_dim);
+    if (width == 64)
+        launch_matrices<64>(plan, placed, call);
+    else if (width == 128)
+        launch_matrices<128>(plan, placed, call);
+    else
+        launch_matrices<256>(plan, placed, call);
     combine_pieces<T><<<grid(plan.n_chain_blocks), kDecodeThreads, 0, stream>>>(
         placed.arrays, placed.chains, static_cast<int64_t>(plan.chains.size()));
-    for (size_t i = 0; plan.wants_attention && i < plan.of_queries.size(); ++i) {
-        const DecodePlan::Passes& all = plan.of_queries[i];
+    for (size_t i = 0; plan.wants_attention && i < plan.of_kinds.size(); ++i) {
+        const DecodePlan::Passes& all = plan.of_kinds[i];
         if (all.n_blocks == 0) continue;
         scale_weights<<<grid(all.n_blocks), kDecodeThreads, 0, stream>>>(
             placed.arrays, placed.passes[i], static_cast<int64_t>(all.passes.size()), DecodePlan::kQueries[i]);

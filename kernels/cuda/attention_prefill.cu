@@ -14,7 +14,7 @@ __global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
     using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
     extern __shared__ uint4 memory[];
     Block block;
-    const PrefillItem& item = items[item_of_block(items, n_items, blockIdx.x)];
+    const PrefillItem& item = items[item_of_block(items, n_items, blockIdx.x, gridDim.x)];
     PrefillTile<Block, T, D>(item, blockIdx.x).attend(block, *reinterpret_cast<PrefillShared<T, D>*>(memory));
 }
 
@@ -26,7 +26,7 @@ __global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
     using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
     extern __shared__ uint4 memory[];
     Block block;
-    const ColumnItem& of = columns[item_of_block(columns, n_columns, blockIdx.x)];
+    const ColumnItem& of = columns[item_of_block(columns, n_columns, blockIdx.x, gridDim.x)];
     ColumnTile<Block, T, D>(items[of.item], of, blockIdx.x).add(block, *reinterpret_cast<ColumnShared<T, D>*>(memory));
 }
 

@@ -5,22 +5,27 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/decode_tile.h"
+#include "kernels/cuda/decode_matrix_tile.h"
 #include "kernels/cuda/workspace.h"
 
 namespace kvscope::kernels::cuda {
 
 /// Which blocks work on which rows: made on the host, read by the kernels.
 struct DecodePlan {
-    static constexpr std::array<int, 4> kQueries = {1, 2, 4, 8};  ///< of the kinds of passes
+    /// Queries that a pass of each kind works on at most; the last two kinds are those of the matrix units.
+    static constexpr std::array<int, 6> kQueries = {1, 2, 4, 8, 4, 8};
+    static constexpr size_t kFirstMatrixKind = 4;
 
     struct Passes {
         std::vector<DecodePass> passes;
         int64_t n_blocks = 0;
     };
 
+    /// Channels that the matrix units' kernels have room for.
+    static int matrix_width(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kDecodeMostDim; }
+
     std::vector<DecodePart> parts;
-    std::array<Passes, 4> of_queries;
+    std::array<Passes, kQueries.size()> of_kinds;
     std::vector<DecodeChain> chains;
     int64_t n_chain_blocks = 0, n_states = 0;
     bool wants_attention = false;
@@ -39,7 +44,7 @@ struct DecodePlan {
 
     struct Placed {
         DecodeArrays arrays;
-        std::array<const DecodePass*, 4> passes;
+        std::array<const DecodePass*, kQueries.size()> passes;
         const DecodeChain* chains;
     };
 
@@ -47,8 +52,8 @@ struct DecodePlan {
         Placed placed;
         const auto n = static_cast<size_t>(n_states);
         placed.arrays.parts = workspace.place(std::span<const DecodePart>(parts));
-        for (size_t i = 0; i < of_queries.size(); ++i)
-            placed.passes[i] = workspace.place(std::span<const DecodePass>(of_queries[i].passes));
+        for (size_t i = 0; i < of_kinds.size(); ++i)
+            placed.passes[i] = workspace.place(std::span<const DecodePass>(of_kinds[i].passes));
         placed.chains = workspace.place(std::span<const DecodeChain>(chains));
         placed.arrays.head_dim = head_dim;
         placed.arrays.scale = scale;
@@ -80,10 +85,13 @@ struct DecodePlan {
         part.aligned_keys = is_aligned<T>(row.k, row.k_stride, part.row.key_dim);
         part.aligned_values = is_aligned<T>(row.v, row.v_stride, head_dim);
         wants_attention = wants_attention || row.attention;
+        const bool has_matrices = sizeof(T) == 2 && part.aligned_keys && part.aligned_values &&
+                                  part.row.key_dim <= matrix_width(head_dim) &&
+                                  is_aligned<T>(row.q, row.q_stride, part.row.key_dim);
         for (int first = 0; first < row.n_queries; first += kDecodeMostQueries) {
-            size_t kind = 0;
-            while (kind + 1 < kQueries.size() && kQueries[kind] < row.n_queries - first) ++kind;
-            Passes& all = of_queries[kind];
+            size_t kind = has_matrices ? kFirstMatrixKind : 0;
+            while (kQueries[kind] < kDecodeMostQueries && kQueries[kind] < row.n_queries - first) ++kind;
+            Passes& all = of_kinds[kind];
             all.passes.push_back({static_cast<int64_t>(parts.size()), first, all.n_blocks});
             all.n_blocks += part.n_pieces;
         }

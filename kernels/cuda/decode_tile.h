@@ -46,6 +46,24 @@ struct DecodeArrays {
     float* values;   ///< (states, d)
 };
 
+/// A piece of a row, and which of its queries a block works on.
+struct PieceOfRow {
+    const DecodeArrays& arrays;
+    const DecodePart& part;
+    int first_query, n_queries, count;
+    int64_t begin, state;
+
+    KVSCOPE_DEVICE PieceOfRow(const DecodeArrays& all, const DecodePass& pass, int64_t block, int most_queries)
+        : arrays(all), part(all.parts[pass.part]), first_query(pass.first_query) {
+        const int64_t piece = block - pass.first_block;
+        const Range range = piece_of(part.row.n_entries, part.n_pieces, piece);
+        begin = range.begin;
+        count = static_cast<int>(range.end - range.begin);
+        n_queries = least(most_queries, part.row.n_queries - first_query);
+        state = part.state + piece * part.row.n_queries + first_query;
+    }
+};
+
 /// @tparam T of q, k, v  @tparam Q queries
 template <class T, int Q>
 struct DecodeShared {
@@ -57,27 +75,15 @@ struct DecodeShared {
 
 /// One piece of a row and up to Q of its queries.
 template <class Block, class T, int Q>
-struct DecodePiece {
+struct DecodePiece : PieceOfRow {
     static constexpr int kLanes = 4;    ///< threads that share an entry's key
     static constexpr int kEntries = 4;  ///< that a thread works on at once
     static constexpr int kApart = Block::kThreads / kLanes;
     static constexpr int kPer = kPerLoad<T>;
     using Shared = DecodeShared<T, Q>;
 
-    const DecodeArrays& arrays;
-    const DecodePart& part;
-    int first_query, n_queries, count;
-    int64_t begin, state;
-
     KVSCOPE_DEVICE DecodePiece(const DecodeArrays& all, const DecodePass& pass, int64_t block)
-        : arrays(all), part(all.parts[pass.part]), first_query(pass.first_query) {
-        const int64_t piece = block - pass.first_block;
-        const Range range = piece_of(part.row.n_entries, part.n_pieces, piece);
-        begin = range.begin;
-        count = static_cast<int>(range.end - range.begin);
-        n_queries = least(Q, part.row.n_queries - first_query);
-        state = part.state + piece * part.row.n_queries + first_query;
-    }
+        : PieceOfRow(all, pass, block, Q) {}
 
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
         stage_values(block, shared);
@@ -288,65 +294,51 @@ struct DecodePiece {
     }
 };
 
-struct DecodeCombineShared {
-    float reduced[kDecodeThreads];
-    float factors[kDecodeThreads];
-};
-
-/// Joins the pieces of one query of a chain. Leaves each piece's factor in place of its largest logit.
+/// Joins the pieces of one query of a chain. Leaves each piece's factor in place of its largest logit. Each warp finds
+/// out for itself what the pieces weigh, so that no thread waits for another before the end.
 template <class T, class Block>
-KVSCOPE_DEVICE void combine_decode(Block& block, const DecodeArrays& arrays, const DecodeChain& chain, int query,
-                                   DecodeCombineShared& shared) {
+KVSCOPE_DEVICE void combine_decode(Block& block, const DecodeArrays& arrays, const DecodeChain& chain, int query) {
     constexpr int kColumns = kDecodeMostDim / Block::kThreads;
-    const int64_t n = chain.n_pieces;
-    const auto at = [&](int64_t piece) { return chain.state + piece * chain.n_queries + query; };
-    Own<Block, float> whole, inverse;
-    block.threads([&](int t) {
-        float x = kLowest;
-        for (int64_t s = t; s < n; s += Block::kThreads) x = most(x, arrays.largest[at(s)]);
-        shared.reduced[t] = x;
-    });
-    join_threads(block, shared.reduced, Most{});
-    block.threads([&](int t) { whole[t] = shared.reduced[0]; });
-    block.threads([&](int t) {
-        float x = 0;
-        for (int64_t s = t; s < n; s += Block::kThreads)
-            x += arrays.total[at(s)] * power_of_two(arrays.largest[at(s)] - whole[t]);
-        shared.reduced[t] = x;
-    });
-    join_threads(block, shared.reduced, Add{});
-    Own<Block, Numbers<float, kColumns>> sums;
+    const int64_t n = chain.n_pieces, apart = chain.n_queries, first = chain.state + query;
+    const int head_dim = arrays.head_dim;
+    Own<Block, float> whole, total;
     block.registers([&](int t) {
-        inverse[t] = 1.0f / shared.reduced[0];
+        whole[t] = kLowest;
+        for (int64_t s = t % 32; s < n; s += 32) whole[t] = most(whole[t], arrays.largest[first + s * apart]);
+    });
+    KVSCOPE_UNROLL
+    for (int step = 16; step > 0; step /= 2) block.join_lanes(whole, step, Most{});
+    const auto factor_of = [&](int t, int64_t s) { return power_of_two(arrays.largest[first + s * apart] - whole[t]); };
+    block.registers([&](int t) {
+        total[t] = 0;
+        for (int64_t s = t % 32; s < n; s += 32) total[t] += arrays.total[first + s * apart] * factor_of(t, s);
+    });
+    KVSCOPE_UNROLL
+    for (int step = 16; step > 0; step /= 2) block.join_lanes(total, step, Add{});
+    block.threads([&](int t) {
+        const float inverse = 1.0f / total[t];
+        Numbers<float, kColumns> sums;
         KVSCOPE_UNROLL
-        for (int i = 0; i < kColumns; ++i) sums[t][i] = 0;
-    });
-    KVSCOPE_UNROLL_BY(1)
-    for (int64_t first = 0; first < n; first += Block::kThreads) {
-        block.threads([&](int t) {
-            if (first + t >= n) return;
-            shared.factors[t] = power_of_two(arrays.largest[at(first + t)] - whole[t]) * inverse[t];
-            arrays.largest[at(first + t)] = shared.factors[t];
-        });
-        block.threads([&](int t) {
-            const int64_t end = least<int64_t>(n - first, Block::kThreads);
-            for (int64_t s = 0; s < end; ++s) {
-                const float* values = arrays.values + at(first + s) * arrays.head_dim;
-                KVSCOPE_UNROLL
-                for (int i = 0; i < kColumns; ++i) {
-                    const int c = i * Block::kThreads + t;
-                    if (c < arrays.head_dim) sums[t][i] = multiply_add(values[c], shared.factors[s], sums[t][i]);
-                }
-            }
-        });
-    }
-    block.registers([&](int t) {
+        for (int i = 0; i < kColumns; ++i) sums[i] = 0;
+        const float* values = arrays.values + first * head_dim + t;
+        KVSCOPE_UNROLL_BY(4)
+        for (int64_t s = 0; s < n; ++s) {
+            const float factor = factor_of(t, s) * inverse;
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kColumns; ++i)
+                if (i * Block::kThreads + t < head_dim)
+                    sums[i] = multiply_add(values[s * apart * head_dim + i * Block::kThreads], factor, sums[i]);
+        }
         T* out = static_cast<T*>(chain.out) + query * chain.out_stride;
         KVSCOPE_UNROLL
         for (int i = 0; i < kColumns; ++i) {
             const int c = i * Block::kThreads + t;
-            if (c < arrays.head_dim) out[c] = from_float<T>(sums[t][i]);
+            if (c < head_dim) out[c] = from_float<T>(sums[i]);
         }
+    });
+    block.registers([&](int t) {
+        for (int64_t s = t; s < n; s += Block::kThreads)
+            arrays.largest[first + s * apart] = factor_of(t, s) * (1.0f / total[t]);
     });
 }
 

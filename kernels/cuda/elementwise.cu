@@ -36,7 +36,7 @@ __global__ __launch_bounds__(kElementThreads, 1) void rotate_tokens(Rope p) {
 
 __global__ __launch_bounds__(kElementThreads, 1) void copy_parts(const RowCopyPart* parts, int64_t n_parts) {
     Block block;
-    copy_rows_of_block(block, parts[item_of_block(parts, n_parts, blockIdx.x)], blockIdx.x);
+    copy_rows_of_block(block, parts[item_of_block(parts, n_parts, blockIdx.x, gridDim.x)], blockIdx.x);
 }
 
 template <class T>

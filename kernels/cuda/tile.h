@@ -155,9 +155,14 @@ KVSCOPE_HOST_DEVICE Range piece_of(int64_t n, int64_t pieces, int64_t index) {
     return {n * index / pieces, n * (index + 1) / pieces};
 }
 
-/// The last of n items whose first block is not above `block`; those without blocks are passed over.
+/// The last of n items whose first block is not above `block`, of n_blocks in all; those without blocks are passed
+/// over. Where items have about as many blocks each, it is found at once instead of by a chain of loads.
 template <class Item>
-KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block) {
+KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block, int64_t n_blocks) {
+    const float share = (static_cast<float>(block) + 0.5f) / static_cast<float>(n_blocks);
+    const auto guess = least<int64_t>(n - 1, static_cast<int64_t>(share * static_cast<float>(n)));
+    const int64_t own = items[guess].first_block, next = guess + 1 < n ? items[guess + 1].first_block : block + 1;
+    if (own <= block && block < next) return guess;
     int64_t low = 0, high = n;
     while (high - low > 1) {
         const int64_t middle = (low + high) / 2;
@@ -198,7 +203,21 @@ KVSCOPE_DEVICE Loaded<T> load_aligned(const T* p) {
 #endif
 }
 
-/// The same, wherever they lie, with zeros behind the `left` that there are.
+/// 16 bytes at p in the device's memory, which no kernel writes meanwhile and which are read once.
+template <class T>
+KVSCOPE_DEVICE Four load_once(const T* p) {
+#ifdef __CUDACC__
+    Four x;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+        : "l"(__cvta_generic_to_global(p)));
+    return x;
+#else
+    return load_aligned(p).words;
+#endif
+}
+
+/// kPerLoad elements at p, wherever they lie, with zeros behind the `left` that there are.
 template <class T>
 KVSCOPE_DEVICE Loaded<T> load_some(const T* p, int left) {
     Loaded<T> x;

@@ -22,7 +22,6 @@ KVSCOPE_HOST_DEVICE uint32_t two_bytes_at(const uint8_t* p) {
 }
 
 KVSCOPE_HOST_DEVICE float half_number(uint32_t bits) { return to_float(half{static_cast<uint16_t>(bits)}); }
-KVSCOPE_HOST_DEVICE float half_at(const uint8_t* p) { return half_number(two_bytes_at(p)); }
 
 /// Eight bytes, four in each word.
 struct Eight {
@@ -45,21 +44,50 @@ KVSCOPE_HOST_DEVICE float scaled(int q, const Scaling& scaling) {
     return adds ? sum_of(x, scaling.offset) : x;
 }
 
+constexpr bool is_number(WeightFormat format) {
+    return format == WeightFormat::f32 || format == WeightFormat::bf16 || format == WeightFormat::f16;
+}
+
+/// Formats of blocks of 32 with an offset, and those whose numbers have a fifth bit elsewhere.
+constexpr bool small_adds(WeightFormat format) { return format == WeightFormat::q4_1 || format == WeightFormat::q5_1; }
+constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
+
+constexpr int stored_words(WeightFormat format) {
+    if (is_number(format)) return format == WeightFormat::f32 ? 8 : 4;
+    return block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
+}
+
+/// Eight weights as they come from memory, before anything is worked out: what can be on its way meanwhile. A row's
+/// numbers; or factor and offset as halves, what else scales them, and the bytes that have their bits.
+template <WeightFormat format>
+using Stored = Numbers<uint32_t, stored_words(format)>;
+
 /// Of a block of 32 at p the weights [at, at + 8).
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE Weights small_block(const uint8_t* p, int at) {
+KVSCOPE_HOST_DEVICE Stored<format> load_small(const uint8_t* p, int at) {
+    constexpr int fifths = small_adds(format) ? 4 : 2, bytes = fifths + (has_fifth(format) ? 4 : 0);
+    const Eight q = eight_at(p + bytes + (format == WeightFormat::q8_0 ? at : at % 16));
+    Stored<format> x;
+    x[0] = two_bytes_at(p) | (small_adds(format) ? two_bytes_at(p + 2) << 16 : 0u);
+    x[1] = q.low;
+    x[2] = q.high;
+    if constexpr (has_fifth(format)) x[3] = two_bytes_at(p + fifths) | two_bytes_at(p + fifths + 2) << 16;
+    return x;
+}
+
+template <WeightFormat format>
+KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int at) {
     using enum WeightFormat;
-    constexpr bool adds = format == q4_1 || format == q5_1, has_fifth = format == q5_0 || format == q5_1;
-    constexpr int fifths = adds ? 4 : 2, bytes = fifths + (has_fifth ? 4 : 0);
-    const Scaling scaling{half_at(p), adds ? half_at(p + 2) : 0.0f};
+    constexpr bool adds = small_adds(format);
+    const Scaling scaling{half_number(stored[0] & 0xffffu), adds ? half_number(stored[0] >> 16) : 0.0f};
+    const Eight q{stored[1], stored[2]};
     Weights x;
     if constexpr (format == q8_0) {
-        const Eight q = eight_at(p + 2 + at);
         KVSCOPE_UNROLL
         for (int i = 0; i < 8; ++i) x[i] = scaled<false>(static_cast<int8_t>(q[i]), scaling);
     } else {
-        const Eight q = eight_at(p + bytes + at % 16);
-        const uint32_t fifth = has_fifth ? (two_bytes_at(p + fifths) | two_bytes_at(p + fifths + 2) << 16) >> at : 0u;
+        uint32_t fifth = 0;
+        if constexpr (has_fifth(format)) fifth = stored[3] >> at;
         constexpr int zero = format == q4_0 ? 8 : format == q5_0 ? 16 : 0;
         KVSCOPE_UNROLL
         for (int i = 0; i < 8; ++i) {
@@ -70,57 +98,81 @@ KVSCOPE_HOST_DEVICE Weights small_block(const uint8_t* p, int at) {
     return x;
 }
 
-/// Scale number `i` of six bits, and the minimum, of q4_k and q5_k: the upper bits of the first four of each hold those
-/// of the others.
-KVSCOPE_HOST_DEVICE Scaling six_bit_scaling(const uint8_t* p, int i) {
-    const int j = i % 4;
-    const uint32_t a = p[4 + j], b = p[8 + j], c = p[12 + j];
-    const uint32_t scale = i < 4 ? a & 63 : (c & 15) | a >> 6 << 4;
-    const uint32_t minimum = i < 4 ? b & 63 : c >> 4 | b >> 6 << 4;
-    return {product_of(static_cast<float>(scale), half_at(p)),
-            product_of(static_cast<float>(minimum), -half_at(p + 2))};
+/// Scale number `i` of six bits of q3_k: the lower four are in 8 bytes, the upper two in 4.
+KVSCOPE_HOST_DEVICE uint32_t q3_scale_bytes(const uint8_t* p, int i) { return p[96 + i % 8] | p[104 + i % 4] << 8; }
+KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
+    const uint32_t low = (bytes & 255) >> i / 8 * 4 & 15, high = bytes >> 8 >> i / 4 * 2 & 3;
+    return static_cast<int>(low | high << 4) - 32;
 }
 
-/// Scale number `i` of six bits of q3_k: the lower four are in 8 bytes, the upper two in 4.
-KVSCOPE_HOST_DEVICE int q3_scale(const uint8_t* p, int i) {
-    const uint32_t low = p[96 + i % 8] >> i / 8 * 4 & 15, high = p[104 + i % 4] >> i / 4 * 2 & 3;
-    return static_cast<int>(low | high << 4) - 32;
+/// Scale number `i` of six bits, and the minimum, of q4_k and q5_k: the upper bits of the first four of each hold those
+/// of the others.
+KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
+    return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
+}
+KVSCOPE_HOST_DEVICE Scaling six_bit_scaling(uint32_t bytes, uint32_t halves, int i) {
+    const uint32_t a = bytes & 255, b = bytes >> 8 & 255, c = bytes >> 16;
+    const uint32_t scale = i < 4 ? a & 63 : (c & 15) | a >> 6 << 4;
+    const uint32_t minimum = i < 4 ? b & 63 : c >> 4 | b >> 6 << 4;
+    return {product_of(static_cast<float>(scale), half_number(halves & 0xffffu)),
+            product_of(static_cast<float>(minimum), -half_number(halves >> 16))};
 }
 
 /// Of a block of 256 at p the weights [at, at + 8).
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE Weights large_block(const uint8_t* p, int at) {
+KVSCOPE_HOST_DEVICE Stored<format> load_large(const uint8_t* p, int at) {
+    using enum WeightFormat;
+    const int part = at / 32, within = at % 32, sixteenth = at / 16;
+    uint32_t halves = 0, scales = 0;
+    Eight low{0, 0}, high{0, 0};
+    if constexpr (format == q2_k) {
+        halves = two_bytes_at(p + 80) | two_bytes_at(p + 82) << 16;
+        scales = p[sixteenth];
+        low = eight_at(p + 16 + part / 4 * 32 + within);
+    } else if constexpr (format == q3_k) {
+        halves = two_bytes_at(p + 108);
+        scales = q3_scale_bytes(p, sixteenth);
+        low = eight_at(p + 32 + part / 4 * 32 + within);
+        high = eight_at(p + within);
+    } else if constexpr (format == q4_k || format == q5_k) {
+        halves = two_bytes_at(p) | two_bytes_at(p + 2) << 16;
+        scales = six_bit_bytes(p, part);
+        low = eight_at(p + (format == q4_k ? 16 : 48) + part / 2 * 32 + within);
+        if constexpr (format == q5_k) high = eight_at(p + 16 + within);
+    } else {
+        static_assert(format == q6_k);
+        halves = two_bytes_at(p + 208);
+        scales = p[192 + sixteenth];
+        low = eight_at(p + part / 4 * 64 + part % 2 * 32 + within);
+        high = eight_at(p + 128 + part / 4 * 32 + within);
+    }
+    return {{halves, scales, low.low, low.high, high.low, high.high}};
+}
+
+template <WeightFormat format>
+KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int at) {
     using enum WeightFormat;
     constexpr bool adds = format == q2_k || format == q4_k || format == q5_k;
-    const int part = at / 32, within = at % 32, sixteenth = at / 16;
+    const int part = at / 32, sixteenth = at / 16;
+    const uint32_t halves = stored[0], scales = stored[1];
+    const Eight low{stored[2], stored[3]}, high{stored[4], stored[5]};
+    const float factor = half_number(halves & 0xffffu);
     Scaling scaling{0, 0};
-    Eight low{0, 0}, high{0, 0};
     int shift = 0, high_shift = 0, zero = 0;
     uint32_t mask = 15, high_mask = 0;
     if constexpr (format == q2_k) {
-        scaling = {product_of(static_cast<float>(p[sixteenth] & 15), half_at(p + 80)),
-                   product_of(static_cast<float>(p[sixteenth] >> 4), -half_at(p + 82))};
-        low = eight_at(p + 16 + part / 4 * 32 + within);
+        scaling = {product_of(static_cast<float>(scales & 15), factor),
+                   product_of(static_cast<float>(scales >> 4), -half_number(halves >> 16))};
         shift = part % 4 * 2, mask = 3;
     } else if constexpr (format == q3_k) {
-        scaling.factor = product_of(static_cast<float>(q3_scale(p, sixteenth)), half_at(p + 108));
-        low = eight_at(p + 32 + part / 4 * 32 + within);
-        high = eight_at(p + within);
+        scaling.factor = product_of(static_cast<float>(q3_scale(scales, sixteenth)), factor);
         shift = part % 4 * 2, mask = 3, high_shift = part, high_mask = 1, zero = 4;
-    } else if constexpr (format == q4_k) {
-        scaling = six_bit_scaling(p, part);
-        low = eight_at(p + 16 + part / 2 * 32 + within);
+    } else if constexpr (format == q4_k || format == q5_k) {
+        scaling = six_bit_scaling(scales, halves, part);
         shift = part % 2 * 4;
-    } else if constexpr (format == q5_k) {
-        scaling = six_bit_scaling(p, part);
-        low = eight_at(p + 48 + part / 2 * 32 + within);
-        high = eight_at(p + 16 + within);
-        shift = part % 2 * 4, high_shift = part, high_mask = 1;
+        if constexpr (format == q5_k) high_shift = part, high_mask = 1;
     } else {
-        static_assert(format == q6_k);
-        scaling.factor = product_of(static_cast<float>(static_cast<int8_t>(p[192 + sixteenth])), half_at(p + 208));
-        low = eight_at(p + part / 4 * 64 + part % 2 * 32 + within);
-        high = eight_at(p + 128 + part / 4 * 32 + within);
+        scaling.factor = product_of(static_cast<float>(static_cast<int8_t>(scales)), factor);
         shift = part % 4 / 2 * 4, high_shift = part % 4 * 2, high_mask = 3, zero = 32;
     }
     constexpr int above = format == q3_k ? 2 : 4;
@@ -135,30 +187,48 @@ KVSCOPE_HOST_DEVICE Weights large_block(const uint8_t* p, int at) {
 
 /// Weights [at, at + 8) of a row, `at` a multiple of 8; a row of numbers is aligned to 16 bytes.
 template <WeightFormat format>
-KVSCOPE_DEVICE Weights weights_at(const uint8_t* row, int64_t at) {
-    Weights x;
+KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
     if constexpr (format == WeightFormat::f32) {
-        const Loaded<float> a = load_aligned(reinterpret_cast<const float*>(row) + at);
-        const Loaded<float> b = load_aligned(reinterpret_cast<const float*>(row) + at + 4);
-        KVSCOPE_UNROLL
-        for (int i = 0; i < 8; ++i) x[i] = i < 4 ? a[i] : b[i - 4];
-    } else if constexpr (format == WeightFormat::bf16) {
-        const Loaded<kernels::bf16> a = load_aligned(reinterpret_cast<const kernels::bf16*>(row) + at);
-        KVSCOPE_UNROLL
-        for (int i = 0; i < 8; ++i) x[i] = a[i];
-    } else if constexpr (format == WeightFormat::f16) {
-        const Loaded<kernels::bf16> a = load_aligned(reinterpret_cast<const kernels::bf16*>(row) + at);
-        KVSCOPE_UNROLL
-        for (int i = 0; i < 8; ++i) x[i] = half_number(a.words[i / 2] >> i % 2 * 16 & 0xffffu);
+        const auto* numbers = reinterpret_cast<const float*>(row) + at;
+        const Four a = load_once(numbers), b = load_once(numbers + 4);
+        return {{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]}};
+    } else if constexpr (is_number(format)) {
+        return load_once(reinterpret_cast<const kernels::bf16*>(row) + at);
     } else {
         constexpr WeightBlock block = block_of(format);
         const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
         if constexpr (block.n == 32)
-            x = small_block<format>(p, static_cast<int>(at % 32));
+            return load_small<format>(p, static_cast<int>(at % 32));
         else
-            x = large_block<format>(p, static_cast<int>(at % 256));
+            return load_large<format>(p, static_cast<int>(at % 256));
+    }
+}
+
+/// The numbers that load_stored(row, at) brought.
+template <WeightFormat format>
+KVSCOPE_DEVICE Weights weights_of(const Stored<format>& stored, int64_t at) {
+    Weights x;
+    if constexpr (format == WeightFormat::f32) {
+        KVSCOPE_UNROLL
+        for (int i = 0; i < 8; ++i) x[i] = bits_to_float(stored[i]);
+    } else if constexpr (format == WeightFormat::bf16) {
+        const Loaded<kernels::bf16> numbers{stored};
+        KVSCOPE_UNROLL
+        for (int i = 0; i < 8; ++i) x[i] = numbers[i];
+    } else if constexpr (format == WeightFormat::f16) {
+        KVSCOPE_UNROLL
+        for (int i = 0; i < 8; ++i) x[i] = half_number(stored[i / 2] >> i % 2 * 16 & 0xffffu);
+    } else if constexpr (block_of(format).n == 32) {
+        x = weights_of_small<format>(stored, static_cast<int>(at % 32));
+    } else {
+        x = weights_of_large<format>(stored, static_cast<int>(at % 256));
     }
     return x;
+}
+
+template <WeightFormat format>
+KVSCOPE_DEVICE Weights weights_at(const uint8_t* row, int64_t at) {
+    return weights_of<format>(load_stored<format>(row, at), at);
 }
 
 /// Calls `body` with the format as a constant.

@@ -93,7 +93,7 @@ at::Tensor logits_of(const engine::Transformer& model, const std::vector<engine:
 
 }  // namespace
 
-TEST_CASE("the differentiable operations compute what the kernels compute", "[operations][default_model]") {
+TEST_CASE("the differentiable operations compute what the kernels compute", "[operations][processor]") {
     for (const auto model : {kernels::DType::f32, kernels::DType::bf16}) {
         CAPTURE(kernels::name_of(model));
         const at::ScalarType type = with_kernels.activations(model);
@@ -143,7 +143,7 @@ TEST_CASE("the differentiable operations compute what the kernels compute", "[op
 }
 
 TEST_CASE("the differentiable operations and their derivatives are the same bits whatever the threads",
-          "[operations][default_model]") {
+          "[operations][processor]") {
     const auto found = [](int threads, int64_t n) {
         const Threads these(threads);
         std::vector<std::vector<float>> all;
@@ -171,7 +171,7 @@ TEST_CASE("the differentiable operations and their derivatives are the same bits
     }
 }
 
-TEST_CASE("both kinds of attention count entries and see the same of them", "[operations][default_model]") {
+TEST_CASE("both kinds of attention count entries and see the same of them", "[operations][processor]") {
     for (const auto model : {kernels::DType::f32, kernels::DType::bf16}) {
         const at::ScalarType type = with_kernels.activations(model);
         const double bound = model == kernels::DType::bf16 ? 5e-3 : 1e-6;

@@ -24,9 +24,28 @@ void run_passes(const cuda::DecodePlan::Passes& all, const cuda::DecodePass* pas
     const auto shared = std::make_unique<cuda::DecodeShared<T, Q>>();
     const auto n = static_cast<int64_t>(all.passes.size());
     for (int64_t i = 0; i < all.n_blocks; ++i) {
-        const cuda::DecodePass& pass = passes[cuda::item_of_block(passes, n, i)];
+        const cuda::DecodePass& pass = passes[cuda::item_of_block(passes, n, i, all.n_blocks)];
         cuda::DecodePiece<Block, T, Q>(arrays, pass, i).attend(block, spoiled(*shared));
     }
+}
+
+template <int D, int Q>
+void run_matrix_passes(const cuda::DecodePlan& plan, size_t kind, const cuda::DecodePlan::Placed& placed,
+                       bool backwards) {
+    Block block(backwards);
+    const auto shared = std::make_unique<cuda::DecodeMatrixShared<D>>();
+    const auto n = static_cast<int64_t>(plan.of_kinds[kind].passes.size());
+    for (int64_t i = 0; i < plan.of_kinds[kind].n_blocks; ++i) {
+        const cuda::DecodePass& pass =
+            placed.passes[kind][cuda::item_of_block(placed.passes[kind], n, i, plan.of_kinds[kind].n_blocks)];
+        cuda::DecodeMatrixPiece<Block, D, Q>(placed.arrays, pass, i).attend(block, spoiled(*shared));
+    }
+}
+
+template <int D>
+void run_matrices(const cuda::DecodePlan& plan, const cuda::DecodePlan::Placed& placed, bool backwards) {
+    run_matrix_passes<D, 4>(plan, cuda::DecodePlan::kFirstMatrixKind, placed, backwards);
+    run_matrix_passes<D, 8>(plan, cuda::DecodePlan::kFirstMatrixKind + 1, placed, backwards);
 }
 
 template <class T>
@@ -40,21 +59,29 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     cuda::Workspace workspace(memory.data());
     const auto placed = plan.place(workspace, head_dim, scale);
     std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
-    run_passes<T, 1>(plan.of_queries[0], placed.passes[0], placed.arrays, backwards);
-    run_passes<T, 2>(plan.of_queries[1], placed.passes[1], placed.arrays, backwards);
-    run_passes<T, 4>(plan.of_queries[2], placed.passes[2], placed.arrays, backwards);
-    run_passes<T, 8>(plan.of_queries[3], placed.passes[3], placed.arrays, backwards);
+    run_passes<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, backwards);
+    run_passes<T, 2>(plan.of_kinds[1], placed.passes[1], placed.arrays, backwards);
+    run_passes<T, 4>(plan.of_kinds[2], placed.passes[2], placed.arrays, backwards);
+    run_passes<T, 8>(plan.of_kinds[3], placed.passes[3], placed.arrays, backwards);
+    const int width = cuda::DecodePlan::matrix_width(head_dim);
+    if (width == 64)
+        run_matrices<64>(plan, placed, backwards);
+    else if (width == 128)
+        run_matrices<128>(plan, placed, backwards);
+    else
+        run_matrices<256>(plan, placed, backwards);
     Block block(backwards);
-    cuda::DecodeCombineShared shared;
     const auto n = static_cast<int64_t>(plan.chains.size());
     for (int64_t i = 0; i < plan.n_chain_blocks; ++i) {
-        const cuda::DecodeChain& chain = placed.chains[cuda::item_of_block(placed.chains, n, i)];
-        cuda::combine_decode<T>(block, placed.arrays, chain, static_cast<int>(i - chain.first_block), spoiled(shared));
+        const cuda::DecodeChain& chain = placed.chains[cuda::item_of_block(placed.chains, n, i, plan.n_chain_blocks)];
+        cuda::combine_decode<T>(block, placed.arrays, chain, static_cast<int>(i - chain.first_block));
     }
-    for (size_t kind = 0; kind < 4; ++kind)
-        for (int64_t i = 0; i < plan.of_queries[kind].n_blocks; ++i) {
-            const auto n_passes = static_cast<int64_t>(plan.of_queries[kind].passes.size());
-            const cuda::DecodePass& pass = placed.passes[kind][cuda::item_of_block(placed.passes[kind], n_passes, i)];
+    for (size_t kind = 0; kind < plan.of_kinds.size(); ++kind)
+        for (int64_t i = 0; i < plan.of_kinds[kind].n_blocks; ++i) {
+            const auto n_passes = static_cast<int64_t>(plan.of_kinds[kind].passes.size());
+            const cuda::DecodePass& pass =
+                placed
+                    .passes[kind][cuda::item_of_block(placed.passes[kind], n_passes, i, plan.of_kinds[kind].n_blocks)];
             cuda::scale_decode_weights(block, placed.arrays, pass, i, cuda::DecodePlan::kQueries[kind]);
         }
     CHECK(memory.back() == 'x');

@@ -107,8 +107,8 @@ void copy_emulated(std::span<const RowCopy> copies) {
     Block block;
     const auto stage = [&](const cuda::CopyPlan::Stage& of, const cuda::RowCopyPart* parts) {
         for (int64_t i = of.n_blocks - 1; i >= 0; --i)
-            cuda::copy_rows_of_block(block, parts[cuda::item_of_block(parts, static_cast<int64_t>(of.parts.size()), i)],
-                                     i);
+            cuda::copy_rows_of_block(
+                block, parts[cuda::item_of_block(parts, static_cast<int64_t>(of.parts.size()), i, of.n_blocks)], i);
     };
     stage(plan.out, plan.placed_out);
     stage(plan.back, plan.placed_back);

@@ -35,12 +35,13 @@ void prefill_emulated(std::span<const PrefillAttention> problems, bool backwards
     const auto shared = std::make_unique<cuda::PrefillShared<T, D>>();
     const auto n_items = static_cast<int64_t>(plan.items.size());
     for (int64_t i = 0; i < plan.n_blocks; ++i)
-        cuda::PrefillTile<Block, T, D>(placed.items[cuda::item_of_block(placed.items, n_items, i)], i)
+        cuda::PrefillTile<Block, T, D>(placed.items[cuda::item_of_block(placed.items, n_items, i, plan.n_blocks)], i)
             .attend(block, spoiled(*shared));
     const auto column_shared = std::make_unique<cuda::ColumnShared<T, D>>();
     const auto n_columns = static_cast<int64_t>(plan.columns.size());
     for (int64_t i = 0; i < plan.n_column_blocks; ++i) {
-        const cuda::ColumnItem& columns = placed.columns[cuda::item_of_block(placed.columns, n_columns, i)];
+        const cuda::ColumnItem& columns =
+            placed.columns[cuda::item_of_block(placed.columns, n_columns, i, plan.n_column_blocks)];
         cuda::ColumnTile<Block, T, D>(placed.items[columns.item], columns, i).add(block, spoiled(*column_shared));
     }
     CHECK(memory.back() == 'x');
