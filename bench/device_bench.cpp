@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/device/cuda_backend.h"
@@ -89,6 +90,23 @@ double product_operations_a_second(const kernels::Backend& backend, int64_t rows
     return 2.0 * static_cast<double>(rows * in * out) / seconds_of(backend, *y, [&] { backend.linear(problem); });
 }
 
+/// Of a product with stored weights, which are read once.
+double stored_bytes_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
+                             kernels::WeightFormat format) {
+    const auto bytes = static_cast<int64_t>(kernels::row_bytes(format, in)) * out;
+    const auto x = numbers(backend, rows * in), weight = numbers(backend, bytes / 2), y = numbers(backend, rows * out);
+    const kernels::Linear problem{.dtype = DType::bf16,
+                                  .n_rows = rows,
+                                  .in = in,
+                                  .out = out,
+                                  .x = x->data(),
+                                  .weight = weight->data(),
+                                  .format = format,
+                                  .y = y->data(),
+                                  .y_dtype = DType::bf16};
+    return static_cast<double>(bytes) / seconds_of(backend, *y, [&] { backend.linear(problem); });
+}
+
 double decode_bytes_a_second(const kernels::Backend& backend, const Sizes& sizes) {
     const int64_t d = sizes.head_dim, rows = sizes.runs * sizes.kv_heads, group = sizes.heads / sizes.kv_heads;
     const auto keys = numbers(backend, rows * sizes.entries * d), values = numbers(backend, rows * sizes.entries * d);
@@ -163,6 +181,18 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
         print_row(fmt::format("product of {} row{}, {} x {}, its weight's bytes", rows, rows > 1 ? "s" : "", in, out),
                   bytes, "GB/s", copied);
     }
+    if (is_small) return;
+    // A layer of Llama-3.1-8B: queries, keys and values; the attention's output; gate and up; down.
+    constexpr std::pair<int64_t, int64_t> shapes[] = {{4096, 6144}, {4096, 4096}, {4096, 28672}, {14336, 4096}};
+    constexpr std::pair<kernels::WeightFormat, const char*> formats[] = {{kernels::WeightFormat::q4_0, "Q4_0"},
+                                                                         {kernels::WeightFormat::q4_k, "Q4_K"},
+                                                                         {kernels::WeightFormat::q6_k, "Q6_K"}};
+    for (const auto& [format, name] : formats)
+        for (const int64_t rows : {1, 16, 49})
+            for (const auto& [in, out] : shapes)
+                print_row(fmt::format("product of {} row{}, {} x {} in {}, its weight's bytes", rows,
+                                      rows > 1 ? "s" : "", in, out, name),
+                          stored_bytes_a_second(backend, rows, in, out, format), "GB/s", copied);
 }
 
 }  // namespace

@@ -123,9 +123,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         }
     }
 
-    KVSCOPE_DEVICE static Four words_at(const bf16* p, bool exist) {
-        return exist ? load_once(p) : Four{};
-    }
+    KVSCOPE_DEVICE static Four words_at(const bf16* p, bool exist) { return exist ? load_once(p) : Four{}; }
 
     KVSCOPE_DEVICE void read_queries(int t) {
         const DecodeRow& row = part.row;
@@ -209,8 +207,8 @@ struct DecodeMatrixPiece : PieceOfRow {
         for (int i = 0; i < 2 * kBatches; ++i) {
             const float first = scores[t][i][0], second = scores[t][i][1];
             const uint32_t rounded = pair_of(first, second);
-            const uint32_t rest = pair_of(first - bits_to_float(rounded << 16),
-                                          second - bits_to_float(rounded & 0xffff0000u));
+            const uint32_t rest =
+                pair_of(first - bits_to_float(rounded << 16), second - bits_to_float(rounded & 0xffff0000u));
             upper[t][i] = kTwice && column_of(t) >= 4 ? rest : rounded;
             if (!kTwice) lower[t][i] = rest;
         }

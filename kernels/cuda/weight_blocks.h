@@ -185,6 +185,82 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     return x;
 }
 
+KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
+#ifdef __CUDA_ARCH__
+    return *reinterpret_cast<const uint32_t*>(p);
+#else
+    uint32_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+#endif
+}
+
+/// Words at p, which lies at a whole one or in the middle of one: nothing beside the 4 n bytes is read but what stands
+/// before them in the same word.
+template <int n>
+KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
+    const bool is_whole = reinterpret_cast<uintptr_t>(p) % 4 == 0;
+    const uint8_t* from = is_whole ? p : p - 2;
+    Numbers<uint32_t, n> words;
+    KVSCOPE_UNROLL
+    for (int i = 0; i < n; ++i) words[i] = word_at(from + 4 * i);
+    if (is_whole) return words;
+    const uint32_t last = two_bytes_at(from + 4 * n);
+    KVSCOPE_UNROLL
+    for (int i = 0; i < n; ++i) words[i] = words[i] >> 16 | (i + 1 < n ? words[i + 1] : last) << 16;
+    return words;
+}
+
+/// Formats of which a thread has room for 32 weights as they come from memory: not those of blocks of 256 that have
+/// some bits elsewhere.
+constexpr bool loads_parts(WeightFormat format) {
+    return !is_number(format) &&
+           (block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
+}
+
+/// Such 32 weights, loaded word by word: a block of 32, or an eighth of a block of 256.
+template <WeightFormat format>
+struct StoredPart {
+    static constexpr bool kIsSmall = block_of(format).n == 32;
+    Stored<format> head;  ///< but for the bits of eight
+    uint32_t scales[2];   ///< of blocks of 256: of either half of the part
+    Numbers<uint32_t, format == WeightFormat::q8_0 || !kIsSmall ? 8 : 4> bits;
+
+    /// Weights [8 i, 8 i + 8) of part `part` of its block.
+    KVSCOPE_HOST_DEVICE Weights weights(int part, int i) const {
+        constexpr int first = kIsSmall ? 1 : 2;
+        const int at = format == WeightFormat::q8_0 || !kIsSmall ? 2 * i : i % 2 * 2;
+        Stored<format> eight = head;
+        eight[first] = bits[at];
+        eight[first + 1] = bits[at + 1];
+        if constexpr (kIsSmall) {
+            return weights_of_small<format>(eight, 8 * i);
+        } else {
+            eight[1] = scales[i / 2];
+            return weights_of_large<format>(eight, 32 * part + 8 * i);
+        }
+    }
+};
+
+/// Of the block at p part `part`, 0 where it has one.
+template <WeightFormat format>
+KVSCOPE_HOST_DEVICE StoredPart<format> load_part(const uint8_t* p, int part) {
+    StoredPart<format> x;
+    if constexpr (StoredPart<format>::kIsSmall) {
+        constexpr int head = small_adds(format) ? 4 : 2;
+        x.head[0] = two_bytes_at(p) | (small_adds(format) ? two_bytes_at(p + 2) << 16 : 0u);
+        x.head[1] = x.head[2] = x.scales[0] = x.scales[1] = 0;
+        if constexpr (has_fifth(format)) x.head[3] = words_at<1>(p + head)[0];
+        x.bits = words_at < format == WeightFormat::q8_0 ? 8 : 4 > (p + head + (has_fifth(format) ? 4 : 0));
+    } else {
+        x.head = load_large<format>(p, 32 * part);
+        x.scales[0] = x.head[1];
+        x.scales[1] = format == WeightFormat::q2_k ? load_large<format>(p, 32 * part + 16)[1] : x.head[1];
+        x.bits = words_at<8>(p + 16 + (format == WeightFormat::q2_k ? part / 4 : part / 2) * 32);
+    }
+    return x;
+}
+
 /// Weights [at, at + 8) of a row, `at` a multiple of 8; a row of numbers is aligned to 16 bytes.
 template <WeightFormat format>
 KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {

@@ -175,6 +175,10 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
         linear_emulated<TestType, 1>(problem);
         CHECK(same_bits(found, single));
 
+        problem.y = single.data();
+        linear_emulated<TestType, 2>(problem);
+        CHECK(same_bits(found, single));
+
         std::vector<bf16> narrow(expected.size());
         problem.y = narrow.data();
         problem.y_dtype = DType::bf16;
@@ -222,6 +226,30 @@ TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are r
     CHECK_FALSE(
         device_function<LookUpRows>(kLookUpRowsSymbol)(&p, nullptr, 0, nullptr, message.data(), message.size()));
     CHECK(std::string(message.data()) == "look_up_rows: the table has no such row");
+}
+
+TEST_CASE("rows of a product with many outputs on CUDA are those of one row alone", "[card]") {
+    if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
+    for (const WeightFormat format : kFormats) {
+        INFO("format " << static_cast<int>(format));
+        const int64_t rows = 130, in = 256, out = 16390;
+        auto table = random_table(format, out, in, true);
+        auto x = random_values<bf16>(static_cast<size_t>(rows * in), 3);
+        std::vector<float> bias(static_cast<size_t>(out), 0.5f), alone(static_cast<size_t>(rows * out)), found(alone);
+        Linear p = product_of<bf16>(format, rows, in, out, in, x, table, bias, found);
+        Mirror mirror;
+        mirror.add(table), mirror.add(x), mirror.add(bias), mirror.add(alone), mirror.add(found);
+        p.weight = mirror(p.weight), p.bias = mirror(p.bias);
+        const auto multiply = [&](std::vector<float>& y, int64_t first, int64_t n) {
+            p.n_rows = n, p.x = mirror(x.data() + first * in), p.y = mirror(y.data() + first * out);
+            on_device(cuda::abi::kLinearSymbol, p);
+        };
+        for (int64_t row = 0; row < rows; ++row) multiply(alone, row, 1);
+        for (int64_t row = 0, n = 49; row < rows; row += n, n = std::min<int64_t>(rows - row, n + 10))
+            multiply(found, row, n);
+        mirror.fetch();
+        CHECK(same_bits(found, alone));
+    }
 }
 
 TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whatever the number of rows", "[card]", float,
