@@ -6,7 +6,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 # The flag alone: by its path, libgomp would stand against the copy beside libtorch, which has to be the only one loaded.
 set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
 find_package(Threads REQUIRED)
-find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(HDF5 1.10.3 REQUIRED COMPONENTS C)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
@@ -21,6 +21,7 @@ pkg_check_modules(cairo REQUIRED IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate)
 
 # What cmake/dependencies.txt pins is fetched on first use, all at once; what the first sources to be compiled do not need
 # is fetched while they are compiled.

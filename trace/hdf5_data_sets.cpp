@@ -5,8 +5,10 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 
 #include "trace/hdf5.h"
+#include "trace/hdf5_chunks.h"
 
 namespace kvscope::trace::h5 {
 
@@ -70,10 +72,28 @@ void write_raw(hid_t location, const std::string& path, hid_t type, hid_t memory
         checked(H5Dcreate2(location, path.c_str(), type, space.get(), links.get(), creation.get(), H5P_DEFAULT),
                 action),
         H5Dclose);
-    if (checked(static_cast<hid_t>(H5Sget_simple_extent_npoints(space.get())), action) > 0) {
+    const bool is_empty = checked(static_cast<hid_t>(H5Sget_simple_extent_npoints(space.get())), action) == 0;
+    if (!is_empty && !(H5Tequal(type, memory_type) > 0 && write_chunks(data_set.get(), data, action)))
         checked(H5Dwrite(data_set.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), action);
-    }
     data_set.close(action);
+}
+
+/// Reads some values: of the whole data set, or of a block within it.
+void read_values(hid_t data_set, const Block* block, hid_t memory_type, void* values, const std::string& action) {
+    const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
+    if (H5Tequal(type.get(), memory_type) > 0 && read_chunks(data_set, block, values, action)) return;
+    if (block == nullptr) {
+        checked(H5Dread(data_set, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), action);
+        return;
+    }
+    const Handle file_space(checked(H5Dget_space(data_set), action), H5Sclose);
+    const std::vector<hsize_t> first(block->first.begin(), block->first.end());
+    const std::vector<hsize_t> count(block->count.begin(), block->count.end());
+    const Handle memory_space(checked(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), action),
+                              H5Sclose);
+    checked(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr),
+            action);
+    checked(H5Dread(data_set, memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values), action);
 }
 
 }  // namespace
@@ -206,7 +226,9 @@ Handle creation_properties(std::span<const std::size_t> shape, std::size_t eleme
     for (std::size_t i = 1; i < shape.size(); ++i) layer *= shape[i];
     const bool split_layers = shape.size() > 1 && layer >= 4096;
     for (std::size_t i = shape.size(); i-- > (split_layers ? 1U : 0U);) {
-        chunk[i] = std::min(shape[i], room);
+        // Of equal pieces, since what a last one lacks is stored all the same.
+        const std::size_t n_pieces = (shape[i] + std::min(shape[i], room) - 1) / std::min(shape[i], room);
+        chunk[i] = (shape[i] + n_pieces - 1) / n_pieces;
         room = std::max<std::size_t>(1, room / chunk[i]);
     }
     checked(H5Pset_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()), action);
@@ -274,28 +296,17 @@ std::vector<T> read(hid_t data_set, const Block* block) {
         throw Failure(fmt::format("expected numbers, found {}", found.type), false);
     }
     require_plausible(found);
-    const std::string action = "read the data set";
-    const Handle file_space(checked(H5Dget_space(data_set), action), H5Sclose);
-    if (block == nullptr) {
-        const std::size_t count =
-            std::accumulate(found.shape.begin(), found.shape.end(), std::size_t{1}, std::multiplies<>());
-        std::vector<T> out(count);
-        if (count > 0) checked(H5Dread(data_set, native_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()), action);
-        return out;
+    if constexpr (std::is_same_v<T, double>) {
+        if (found.element == schema::Type::f32) {  // HDF5 converts number by number
+            const std::vector<float> floats = read<float>(data_set, block);
+            return {floats.begin(), floats.end()};
+        }
     }
-    require_inside(*block, found.shape);
-    const std::size_t rank = found.shape.size();
-    const std::size_t count =
-        std::accumulate(block->count.begin(), block->count.end(), std::size_t{1}, std::multiplies<>());
-    std::vector<T> out(count);
-    if (count == 0) return out;
-    const std::vector<hsize_t> first(block->first.begin(), block->first.end());
-    const std::vector<hsize_t> extent(block->count.begin(), block->count.end());
-    const Handle memory_space(checked(H5Screate_simple(static_cast<int>(rank), extent.data(), nullptr), action),
-                              H5Sclose);
-    checked(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, extent.data(), nullptr),
-            action);
-    checked(H5Dread(data_set, native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()), action);
+    const std::string action = "read the data set";
+    if (block != nullptr) require_inside(*block, found.shape);
+    const std::vector<std::size_t>& extents = block == nullptr ? found.shape : block->count;
+    std::vector<T> out(std::accumulate(extents.begin(), extents.end(), std::size_t{1}, std::multiplies<>()));
+    if (!out.empty()) read_values(data_set, block, native_type<T>(), out.data(), action);
     return out;
 }
 template std::vector<std::int32_t> read(hid_t, const Block*);
@@ -332,7 +343,7 @@ std::vector<std::string> read_texts(hid_t data_set) {
     }
     const std::size_t length = H5Tget_size(type.get());
     std::vector<char> bytes(count * length);
-    checked(H5Dread(data_set, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), action);
+    read_values(data_set, nullptr, type.get(), bytes.data(), action);
     for (std::size_t i = 0; i < count; ++i) {
         const char* text = bytes.data() + i * length;
         out.emplace_back(text, strnlen(text, length));

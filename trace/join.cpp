@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/hdf5.h"
+#include "trace/hdf5_chunks.h"
 #include "trace/load.h"
 #include "trace/output_file.h"
 #include "trace/source.h"
@@ -93,10 +94,13 @@ void read_data_set(hid_t data_set, const std::string& action) {
 void require_readable(hid_t file, const std::string& group) {
     for (const std::string& name : h5::members(file, group)) {
         const std::string path = fmt::format("{}/{}", group, name);
-        if (h5::is_group(file, path))
+        if (h5::is_group(file, path)) {
             require_readable(file, path);
-        else
-            read_data_set(h5::open_data_set(file, path).get(), fmt::format("read {}", path));
+            continue;
+        }
+        const h5::Handle data_set = h5::open_data_set(file, path);
+        const std::string action = fmt::format("read {}", path);
+        if (!h5::check_chunks(data_set.get(), action)) read_data_set(data_set.get(), action);
     }
 }
 

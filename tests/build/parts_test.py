@@ -49,7 +49,7 @@ MAY_USE = {
     "json": set(),
     "kernels": set(),
     "policies": {"kernels", "json"},
-    "trace": {"json"},
+    "trace": {"kernels", "json"},
     "options": {"kernels", "policies", "json"},
     "analysis_tables": {"json"},
     "analysis_measures": {"trace", "kernels", "policies", "json"},

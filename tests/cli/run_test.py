@@ -3,6 +3,7 @@
 
 import json
 import unittest
+import zlib
 
 import h5py
 import numpy
@@ -50,6 +51,31 @@ class Whole:
             self.assertIn(run.attrs["label"], done.stdout)
         problems = json.loads(self.made("inspect", "t.h5", "--format", "json").stdout)["problems"]
         self.assertEqual(problems, [])
+
+    def test_every_chunk_is_what_hdf5s_filters_would_have_made(self):
+        seen = 0
+
+        def look(name, data_set):
+            nonlocal seen
+            if not isinstance(data_set, h5py.Dataset) or data_set.chunks is None or data_set.dtype.hasobject:
+                return
+            whole = data_set[...]
+            self.assertEqual((data_set.compression, data_set.shuffle), ("gzip", True), name)
+            for i in range(data_set.id.get_num_chunks()):
+                place = data_set.id.get_chunk_info(i)
+                self.assertEqual(place.filter_mask, 0, name)
+                packed = data_set.id.read_direct_chunk(place.chunk_offset)[1]
+                size = data_set.dtype.itemsize
+                planes = numpy.frombuffer(zlib.decompress(packed), "u1").reshape(size, -1)
+                chunk = planes.T.tobytes()
+                part = whole[tuple(slice(at, at + n) for at, n in zip(place.chunk_offset, data_set.chunks))]
+                found = numpy.frombuffer(chunk, data_set.dtype).reshape(data_set.chunks)
+                inside = found[tuple(slice(0, n) for n in part.shape)]
+                self.assertEqual(inside.tobytes(), part.tobytes(), name)
+                seen += 1
+
+        self.trace.visititems(look)
+        self.assertGreater(seen, 100)
 
     def test_the_table_and_the_answers_end_it(self):
         shown = self.made("inspect", "t.h5").stdout
