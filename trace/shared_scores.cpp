@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "kernels/team.h"
 #include "trace/errors.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
@@ -15,13 +19,35 @@
 
 namespace kvscope::trace {
 
-// A position that is no candidate has a NaN, which no comparison of numbers finds the same.
-SharedScores::Digest SharedScores::digest_of(const std::vector<float>& scores, const std::vector<double>& scores_f64) {
-    const bool is_f64 = !scores_f64.empty();
-    const XXH128_hash_t hash = is_f64 ? XXH3_128bits_withSeed(scores_f64.data(), scores_f64.size() * sizeof(double), 1)
-                                      : XXH3_128bits_withSeed(scores.data(), scores.size() * sizeof(float), 0);
-    return {hash.low64, hash.high64};
+namespace {
+
+// A position that is no candidate has a NaN, which no comparison of numbers finds the same. Digests are in no file:
+// that of many scores is one of the digests of their pieces, on whose size it depends.
+template <class T>
+SharedScores::Digest digest_of(std::span<const T> scores) {
+    constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+    constexpr XXH64_hash_t seed = sizeof(T);  // f32 and f64 are never the same
+    const auto bytes = std::as_bytes(scores);
+    std::vector<XXH128_hash_t> pieces(bytes.size() / piece_bytes + 1);
+    kernels::over_parts(kernels::threads(), static_cast<std::int64_t>(pieces.size()), 1,
+                        [&](std::int64_t begin, std::int64_t end, int /*member*/) {
+                            for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+                                const auto piece = bytes.subspan(i * piece_bytes,
+                                                                 std::min(piece_bytes, bytes.size() - i * piece_bytes));
+                                pieces[i] = XXH3_128bits_withSeed(piece.data(), piece.size(), seed);
+                            }
+                        });
+    const auto whole = XXH3_128bits_withSeed(pieces.data(), pieces.size() * sizeof(pieces[0]), seed);
+    return {whole.low64, whole.high64};
 }
+
+std::optional<SharedScores::Digest> digest_of(const RunRecord& record) {
+    if (!record.scores_f64.empty()) return digest_of<double>(record.scores_f64);
+    if (!record.scores.empty()) return digest_of<float>(record.scores);
+    return std::nullopt;
+}
+
+}  // namespace
 
 void SharedScores::add_part(int prompt, int run, std::optional<int> source) {
     if (source) {
@@ -45,10 +71,11 @@ std::set<int> SharedScores::forget_orphans(int prompt, const std::set<int>& runs
 SharedScores::Digest SharedScores::read_digest(int prompt, int run) const {
     const h5::Handle file = open_input_file(folder_ / run_part(prompt, run));
     const std::string path = fmt::format("/prompts/{}/runs/{}/{}", prompt, run, schema::run::scores.path);
-    if (!h5::exists(file.get(), path)) return digest_of({}, {});
+    if (!h5::exists(file.get(), path)) return {};  // that of no scores
     const h5::Handle data_set = h5::open_data_set(file.get(), path);
-    if (h5::info(data_set.get()).element == schema::Type::f64) return digest_of({}, h5::read<double>(data_set.get()));
-    return digest_of(h5::read<float>(data_set.get()), {});
+    if (h5::info(data_set.get()).element == schema::Type::f64)
+        return digest_of<double>(h5::read<double>(data_set.get()));
+    return digest_of<float>(h5::read<float>(data_set.get()));
 }
 
 bool SharedScores::holds(int prompt, int run, Holder& holder, const Digest& wanted) const {
@@ -60,9 +87,10 @@ bool SharedScores::holds(int prompt, int run, Holder& holder, const Digest& want
     return *holder.digest == wanted;
 }
 
-std::optional<int> SharedScores::find(int prompt, int run, const RunRecord& record) {
+SharedScores::Found SharedScores::find(int prompt, int run, const RunRecord& record) {
     auto& holders = holders_[prompt];
-    const Digest wanted = digest_of(record.scores, record.scores_f64);
+    const std::optional<Digest> digest = digest_of(record);
+    const Digest wanted = digest.value_or(Digest());
     const auto own = holders.find(run);
     if (own != holders.end() && !own->second.borrowers.empty()) {
         if (!holds(prompt, run, own->second, wanted))
@@ -70,25 +98,25 @@ std::optional<int> SharedScores::find(int prompt, int run, const RunRecord& reco
                 fmt::format("run {} of prompt {} cannot be replaced by one with other scores: run {} takes its own "
                             "from it",
                             run, prompt, *own->second.borrowers.begin()));
-        return std::nullopt;
+        return {std::nullopt, digest};
     }
-    if (record.scores.empty() && record.scores_f64.empty()) return std::nullopt;
+    if (!digest) return {};
     for (auto& [other, holder] : holders) {
-        if (other != run && holds(prompt, other, holder, wanted)) return other;
+        if (other != run && holds(prompt, other, holder, wanted)) return {other, digest};
     }
-    return std::nullopt;
+    return {std::nullopt, digest};
 }
 
-void SharedScores::written(int prompt, int run, const RunRecord& record, std::optional<int> source) {
+void SharedScores::written(int prompt, int run, const Found& found) {
     if (const auto before = sources_[prompt].find(run); before != sources_[prompt].end()) {
         holders_[prompt][before->second].borrowers.erase(run);
         sources_[prompt].erase(before);
     }
-    if (source) {
+    if (found.source) {
         holders_[prompt].erase(run);
-        add_part(prompt, run, source);
-    } else if (!record.scores.empty() || !record.scores_f64.empty()) {
-        holders_[prompt][run].digest = digest_of(record.scores, record.scores_f64);
+        add_part(prompt, run, found.source);
+    } else if (found.digest) {
+        holders_[prompt][run].digest = found.digest;
     }
 }
 

@@ -23,22 +23,27 @@ class SharedScores {
     /// Runs of a prompt whose scores are in a part that is not there: they have to be made again, and are forgotten.
     std::set<int> forget_orphans(int prompt, const std::set<int>& runs);
 
-    /// The run of the prompt whose part holds these very scores; nothing where there is none, or where others take
-    /// their scores from this run. Parts that were there already are read. The caller holds an h5::Guard.
-    /// @throws std::invalid_argument where others take their scores from this run, and these are not the same.
-    std::optional<int> find(int prompt, int run, const RunRecord& record);
-    /// A part that is written. @param source as `find` has given it
-    void written(int prompt, int run, const RunRecord& record, std::optional<int> source);
-
- private:
     /// Of scores, bit by bit: 128 bits, so that no two of them are taken for the same.
     using Digest = std::pair<std::uint64_t, std::uint64_t>;
+
+    struct Found {
+        std::optional<int> source;     ///< run of the prompt whose part holds these very scores
+        std::optional<Digest> digest;  ///< of these; nothing where there are none
+    };
+
+    /// No source where there is none, or where others take their scores from this run. Parts that were there already
+    /// are read. The caller holds an h5::Guard.
+    /// @throws std::invalid_argument where others take their scores from this run, and these are not the same.
+    Found find(int prompt, int run, const RunRecord& record);
+    /// A part that is written. @param found what `find` has given
+    void written(int prompt, int run, const Found& found);
+
+ private:
     struct Holder {
         std::optional<Digest> digest;  ///< nothing where the scores were not read yet
         std::set<int> borrowers;
     };
 
-    static Digest digest_of(const std::vector<float>& scores, const std::vector<double>& scores_f64);
     Digest read_digest(int prompt, int run) const;
     bool holds(int prompt, int run, Holder& holder, const Digest& wanted) const;
 

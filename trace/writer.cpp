@@ -463,15 +463,16 @@ void Writer::write_run(int prompt, int run, const RunRecord& record) {
     const ModelAttributes& model = impl_->require_model();
     const PromptAttributes& attributes = impl_->require_prompt(prompt);
     const bool shares = attributes.context_of && impl_->can_share(*attributes.context_of, prompt, run, record);
-    std::optional<int> scores_of;
+    SharedScores::Found found;
     if (!shares) {
         const h5::Guard guard;
-        scores_of = impl_->shared_scores.find(prompt, run, record);
+        found = impl_->shared_scores.find(prompt, run, record);
     }
     impl_->write_part(run_part(prompt, run), [&](hid_t file) {
-        store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares, scores_of);
+        store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares,
+                  found.source);
     });
-    if (!shares) impl_->shared_scores.written(prompt, run, record, scores_of);
+    if (!shares) impl_->shared_scores.written(prompt, run, found);
     impl_->parts.runs[prompt].insert(run);
 }
 
