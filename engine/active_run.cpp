@@ -249,16 +249,10 @@ void ActiveRun::record_storage_error(policies::LayerObservations& observations) 
     }
 }
 
-trace::RunRecord ActiveRun::whole_record() const {
+trace::RunRecord ActiveRun::whole_record(ScoreRoom& room) const {
     trace::RunRecord whole = record;
-    const auto join = [](const auto& layers, auto& all) {
-        size_t n = 0;
-        for (const auto& layer : layers) n += layer->size();
-        all.reserve(n);
-        for (const auto& layer : layers) all.insert(all.end(), layer->begin(), layer->end());
-    };
-    join(scores_, whole.scores);
-    join(scores_f64_, whole.scores_f64);
+    whole.scores = room.join(scores_);
+    whole.scores_f64 = room.join(scores_f64_);
     return whole;
 }
 

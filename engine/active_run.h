@@ -79,8 +79,12 @@ class ActiveRun {
     policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;  ///< without the scores, which runs share
-    /// With a copy of the scores, for the trace.
-    trace::RunRecord whole_record() const;
+    /// With a copy of the scores, for the trace. @param room for these
+    trace::RunRecord whole_record(ScoreRoom& room) const;
+    trace::RunRecord whole_record() const {
+        ScoreRoom room;
+        return whole_record(room);
+    }
     double select_seconds = 0;
 
  private:

@@ -167,8 +167,9 @@ struct Experiment::Impl {
     // ---- answers -------------------------------------------------------------------------------------------------
 
     /// A run that failed on the way to its answer keeps what it has got.
-    trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
-        trace::RunRecord record = run.whole_record();
+    /// @param room for its scores
+    trace::RunRecord finished(const ActiveRun& run, const Generation& generation, ScoreRoom& room) {
+        trace::RunRecord record = run.whole_record(room);
         record.output_ids = generation.ids;
         record.output_text = model.answer_text(generation.ids);
         for (const int64_t step : generation.switching.steps) {
@@ -300,10 +301,11 @@ struct Experiment::Impl {
         }
 
         void write_those_waiting(Progress& shown) {
+            ScoreRoom room;
             std::vector<Comparison> comparisons(runs.size());
             std::erase_if(waiting, [&](size_t i) {  // there is nothing to compare
                 if (i == 0 || generations[i].error.empty()) return false;
-                write(i, {});
+                write(i, {}, room);
                 return true;
             });
             if (impl.options.compare) {
@@ -311,7 +313,7 @@ struct Experiment::Impl {
                 if (!reference && no_reference.empty()) return;
                 if (reference) compare(comparisons, shown);
             }
-            for (const size_t i : waiting) write(i, comparisons[i]);
+            for (const size_t i : waiting) write(i, comparisons[i], room);
             waiting.clear();
         }
 
@@ -346,8 +348,8 @@ struct Experiment::Impl {
             for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
         }
 
-        void write(size_t i, const Comparison& comparison) {
-            auto record = impl.finished(*runs[i], generations[i]);
+        void write(size_t i, const Comparison& comparison, ScoreRoom& room) {
+            auto record = impl.finished(*runs[i], generations[i], room);
             if (impl.options.compare && record.status != trace::schema::run::status_failed) {
                 if (reference)
                     add_comparison(record, comparison);
@@ -361,6 +363,7 @@ struct Experiment::Impl {
                 record.answer_attention = mean_over_groups(attention, impl.transformer().shape(), n_context);
             if (!impl.has_run(prompt, runs[i]->index())) impl.write(prompt, runs[i]->index(), record, owner);
             answered[static_cast<size_t>(runs[i]->index())] = {failed, std::move(record.output_text)};
+            room.take_back(record);
         }
     };
 
@@ -490,7 +493,8 @@ struct Experiment::Impl {
             const uint64_t peak = peak_resident_bytes();
             if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) write(index, prompt_record());
-            auto record = finished(run, generation);
+            ScoreRoom room;
+            auto record = finished(run, generation, room);
             if (q == 0) {
                 record.first_token_s = first_token;
                 // Of another device's memory nothing is known.

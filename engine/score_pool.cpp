@@ -4,6 +4,9 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <utility>
+
+#include "kernels/parallel.h"
 
 namespace kvscope::engine {
 
@@ -55,6 +58,34 @@ size_t ScorePool::bytes() const {
     add(f32_);
     add(f64_);
     return total;
+}
+
+template <class T>
+std::vector<T> ScoreRoom::join(std::span<const ScorePool::Shared<T>> layers, std::vector<T>& room) {
+    if (layers.empty()) return {};
+    std::vector<size_t> begins = {0};
+    for (const auto& layer : layers) begins.push_back(begins.back() + layer->size());
+    std::vector<T> joined = std::exchange(room, {});
+    if (joined.capacity() < begins.back()) {
+        joined.clear();
+        joined.reserve(begins.back());
+        for (const auto& layer : layers) joined.insert(joined.end(), layer->begin(), layer->end());
+        return joined;
+    }
+    joined.resize(begins.back());
+    kernels::parallel_for(static_cast<int64_t>(layers.size()), static_cast<int64_t>(joined.size()), [&](int64_t i) {
+        const auto& layer = *layers[static_cast<size_t>(i)];
+        std::copy(layer.begin(), layer.end(), joined.begin() + static_cast<ptrdiff_t>(begins[static_cast<size_t>(i)]));
+    });
+    return joined;
+}
+
+template std::vector<float> ScoreRoom::join(std::span<const ScorePool::Shared<float>>, std::vector<float>&);
+template std::vector<double> ScoreRoom::join(std::span<const ScorePool::Shared<double>>, std::vector<double>&);
+
+void ScoreRoom::take_back(trace::RunRecord& record) {
+    if (!record.scores.empty()) f32_ = std::move(record.scores);
+    if (!record.scores_f64.empty()) f64_ = std::move(record.scores_f64);
 }
 
 }  // namespace kvscope::engine

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "policies/interface/scores.h"
+#include "trace/records.h"
 
 namespace kvscope::engine {
 
@@ -34,6 +36,23 @@ class ScorePool {
 
     Known<float> f32_;
     Known<double> f64_;
+};
+
+/// Memory for the scores of one record after the other: a new one for each costs more than what is copied into it.
+class ScoreRoom {
+ public:
+    /// The values of the layers, one layer behind the other.
+    std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
+    std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }
+    /// Takes back what `join` gave; the record is not needed any more.
+    void take_back(trace::RunRecord& record);
+
+ private:
+    template <class T>
+    static std::vector<T> join(std::span<const ScorePool::Shared<T>> layers, std::vector<T>& room);
+
+    std::vector<float> f32_;
+    std::vector<double> f64_;
 };
 
 }  // namespace kvscope::engine
