@@ -1,11 +1,11 @@
 #include "engine/active_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <utility>
 
 #include "engine/cache/storage_error.h"
+#include "engine/common/stopwatch.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/measures.h"
 #include "engine/model/projection.h"
@@ -108,16 +108,22 @@ void ActiveRun::prepare(int layer) {
     if (!error.empty()) fail(located(in_layer(layer), error));
 }
 
-template <class Decision>
-void ActiveRun::attempt(const std::string& where, Decision decision) {
-    const auto start = std::chrono::steady_clock::now();
-    const std::string error = failure_of(decision);
-    select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+template <class Action>
+void ActiveRun::attempt(const std::string& where, Action action) {
+    const Stopwatch watch;
+    const std::string error = failure_of(action);
+    select_seconds_ += watch.seconds();
     if (!error.empty()) fail(located(where, error));
 }
 
 void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
                        std::span<const float> window_attention) {
+    begin_decision(observations, dense, window_attention);
+    if (has_decision()) finish_decision();
+}
+
+void ActiveRun::begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
+                               std::span<const float> window_attention) {
     const int layer = observations.layer;
     std::pair<int, int> decided;
     attempt(in_layer(layer), [&] {
@@ -127,35 +133,75 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
             waiting_.push_back(std::make_unique<Waiting>(observations, dense, window_attention));
     });
     for (int next = decided.first; next < decided.second && !failed(); ++next) {
-        if (next == layer) return decide_now(observations, dense, window_attention);
+        if (next == layer) return open({observations, dense, window_attention});
         const auto waited = std::move(waiting_.front());
         waiting_.pop_front();
-        decide_now(waited->observed.observations, waited->observed.dense, waited->window_attention);
+        open({waited->observed.observations, waited->observed.dense, waited->window_attention});
+        if (has_decision()) finish_decision();
     }
 }
 
-void ActiveRun::decide_now(policies::LayerObservations& observations, const DenseLayer& dense,
-                           std::span<const float> window_attention) {
-    const int layer = observations.layer;
-    attempt(in_layer(layer), [&] {
-        auto selection = policy_->select(observations);
-        require_selection(layer, selection);
-        if (!cache_)
-            cache_.emplace(model_of_cache(), selection.granularity, policy_->positions(),
-                           policy_->acts_while_decoding());
-        if (is_full()) {
-            cache_->adopt(layer, dense, n_tokens_);
-        } else {
-            require_storage(selection);
-            cache_->compress(layer, selection, dense);
-            if (policy_->merges_values()) merge_values(observations, selection);
-        }
-        record_selection(layer, std::move(selection), window_attention);
+void ActiveRun::begin_draft(policies::LayerObservations& observations, const DenseLayer& dense) {
+    open({.observations = observations, .dense = dense, .window_attention = {}, .is_draft = true});
+}
+
+void ActiveRun::open(Decision decision) {
+    const int layer = decision.observations.layer;
+    decision_.emplace(std::move(decision));
+    if (!policy_->gathers()) return finish_decision();
+    attempt(in_layer(layer), [&] { policy_->gather(decision_->observations); });
+    if (failed()) decision_.reset();
+}
+
+void ActiveRun::finish_decision() {
+    choose(false);
+    take();
+}
+
+void ActiveRun::choose(bool beside_others) {
+    const Stopwatch watch;
+    auto& [observations, dense, attention, is_draft, selection, error] = *decision_;
+    error = failure_of([&] {
+        selection = is_draft ? policy_->draft(observations) : policy_->select(observations);
+        require_selection(observations.layer, selection);
     });
+    const double seconds = watch.seconds();
+    select_seconds_ += seconds;
+    if (beside_others) seconds_beside_ += seconds;
+}
+
+void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
+    Decision decision = std::move(*decision_);
+    decision_.reset();
+    const int layer = decision.observations.layer;
+    if (!decision.error.empty()) return fail(located(in_layer(layer), decision.error));
+    const size_t n_before = later ? later->size() : 0;
+    attempt(in_layer(layer), [&] { keep(decision, later); });
+    if (later && failed()) later->resize(n_before);  // their room is gone
     // Measuring is no part of the decision.
-    if (!failed() && policy_->stores_parts())
-        if (const auto error = failure_of([&] { record_storage_error(observations); }); !error.empty())
+    if (!failed() && !decision.is_draft && policy_->stores_parts())
+        if (const auto error = failure_of([&] { record_storage_error(decision.observations); }); !error.empty())
             fail(located(in_layer(layer), error));
+}
+
+void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
+    auto& [observations, dense, attention, is_draft, selection, error] = decision;
+    const int layer = observations.layer;
+    if (is_draft) {
+        if (!draft_) draft_.emplace(model_, selection.granularity, policies::Positions::prompt, false);
+        return draft_->compress(layer, selection, dense, later);
+    }
+    if (!cache_)
+        cache_.emplace(model_of_cache(), selection.granularity, policy_->positions(), policy_->acts_while_decoding());
+    if (is_full()) {
+        cache_->adopt(layer, dense, n_tokens_);
+    } else {
+        require_storage(selection);
+        const bool waits = !policy_->merges_values() && &cache_->model() == &model_;
+        cache_->compress(layer, selection, dense, waits ? later : nullptr);
+        if (policy_->merges_values()) merge_values(observations, selection);
+    }
+    record_selection(layer, std::move(selection), attention);
 }
 
 bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
@@ -188,15 +234,6 @@ void ActiveRun::require_storage(const policies::Selection& selection) const {
 
 void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
     policies::require_selection(record.label, layer, model_.shape(), n_tokens_, selection);
-}
-
-void ActiveRun::draft(policies::LayerObservations& observations, const DenseLayer& dense) {
-    attempt(in_layer(observations.layer), [&] {
-        const auto selection = policy_->draft(observations);
-        require_selection(observations.layer, selection);
-        if (!draft_) draft_.emplace(model_, selection.granularity, policies::Positions::prompt, false);
-        draft_->compress(observations.layer, selection, dense);
-    });
 }
 
 void ActiveRun::record_selection(int layer, policies::Selection selection, std::span<const float> window_attention) {
@@ -292,7 +329,7 @@ ChunkedRun ActiveRun::chunked(bool measure_error) {
 }
 
 void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_attention) {
-    select_seconds += read.merge_seconds;
+    select_seconds_ += read.merge_seconds;
     if (!read.error.empty()) return fail(read.error);
     const Transformer& model = model_of_cache();
     cache_.emplace(model, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
@@ -325,7 +362,7 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
 
 void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
-    record.select_s = select_seconds;
+    record.select_s = select_seconds_;
     storage_.finish(record);
     const std::string error = failure_of([&] { record_bytes(); });
     if (!error.empty()) fail("measuring its cache: " + error);

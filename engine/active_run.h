@@ -49,8 +49,21 @@ class ActiveRun {
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
-    /// Takes what the policy's draft keeps of a layer; `draft_cache` is what looks ahead.
-    void draft(policies::LayerObservations& observations, const DenseLayer& dense);
+    /// The same where others decide beside it: what can be done at a thread's own remains to be done, and
+    /// `has_decision` then says so. Until `take` what is given has to stay, of the observations what is not appended.
+    void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
+                        std::span<const float> window_attention);
+    /// For what the policy's draft keeps of a layer; `draft_cache` is what looks ahead.
+    void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
+    bool has_decision() const { return decision_.has_value(); }
+    /// Lets the policy select, on any thread. @param beside_others whether other runs do so at the same time
+    void choose(bool beside_others);
+    /// Takes what the policy chose, or records the failure. It ends the decision.
+    /// @param later receives copies on the model's device that are left to the caller (RunCache::compress)
+    void take(std::vector<kernels::RowCopy>* later = nullptr);
+    /// Counts a share of what was done for several runs at once.
+    void add_select_seconds(double seconds) { select_seconds_ += seconds; }
+
     RunCache& draft_cache() { return *draft_; }
     void drop_draft() { draft_.reset(); }
 
@@ -85,14 +98,28 @@ class ActiveRun {
         ScoreRoom room;
         return whole_record(room);
     }
-    double select_seconds = 0;
+    /// What the policy's decisions took: on a thread's own what it chose beside others.
+    double select_seconds() const { return select_seconds_; }
+    /// Without what passed while others chose, too.
+    double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
  private:
+    /// A layer's, between what the policy gathers and what the cache takes.
+    struct Decision {
+        policies::LayerObservations& observations;
+        const DenseLayer& dense;
+        std::span<const float> window_attention;
+        bool is_draft = false;
+        policies::Selection selection{};
+        std::string error{};
+    };
     /// Does a part of the decision, whose time is the policy's; what it throws fails the run.
-    template <class Decision>
-    void attempt(const std::string& where, Decision decision);
-    void decide_now(policies::LayerObservations& observations, const DenseLayer& dense,
-                    std::span<const float> window_attention);
+    template <class Action>
+    void attempt(const std::string& where, Action action);
+    /// Lets the policy gather; one that does not do so decides at once.
+    void open(Decision decision);
+    void finish_decision();
+    void keep(Decision& decision, std::vector<kernels::RowCopy>* later);
     /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
@@ -126,6 +153,9 @@ class ActiveRun {
         std::vector<float> window_attention;
     };
     std::deque<std::unique_ptr<Waiting>> waiting_;
+    std::optional<Decision> decision_;
+    double select_seconds_ = 0;
+    double seconds_beside_ = 0;
     std::optional<RunCache> cache_;
     std::optional<RunCache> draft_;
     policies::Selection filtered_;

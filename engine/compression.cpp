@@ -6,6 +6,7 @@
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/common/error.h"
 #include "engine/common/stopwatch.h"
+#include "engine/decisions.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
@@ -95,28 +96,6 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     return request;
 }
 
-/// Lets each run decide on a layer that decides layer by layer.
-/// @param attention `full/window_attention` of this layer (H, N); may be empty
-/// @throws Cancelled
-void show_layer(PrefillLayer& layer, Runs& runs, const Tails& tails, std::span<const float> attention,
-                Progress& progress) {
-    for (size_t i = 0; i < runs.size(); ++i) {
-        auto& run = *runs[i];
-        if (run.failed()) continue;
-        if (progress.cancelled()) throw Cancelled();
-        const int tail = tails.of_run[i];
-        auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
-        if (run.reads_in_chunks()) continue;
-        if (run.looks_ahead()) {
-            run.draft(observations, layer.dense);
-        } else if (run.filters()) {
-            if (layer.layer == run.pass().filter_layer) run.filter(observations);
-        } else if (!run.awaits_answer()) {
-            run.decide(observations, layer.dense, attention);
-        }
-    }
-}
-
 }  // namespace
 
 void Compression::load_classifier(ActiveRun& run) {
@@ -168,6 +147,30 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
+/// Lets each run decide on a layer that decides layer by layer.
+/// @param attention `full/window_attention` of this layer (H, N); may be empty
+/// @throws Cancelled
+void Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
+                             std::span<const float> attention) {
+    std::vector<ActiveRun*> deciding;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        auto& run = *runs[i];
+        if (run.failed() || run.reads_in_chunks()) continue;
+        if (progress_.cancelled()) throw Cancelled();
+        const int tail = tail_of_run[i];
+        auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
+        if (run.looks_ahead()) {
+            run.begin_draft(observations, layer.dense);
+        } else if (run.filters()) {
+            if (layer.layer == run.pass().filter_layer) run.filter(observations);
+        } else if (!run.awaits_answer()) {
+            run.begin_decision(observations, layer.dense, attention);
+        }
+        if (run.has_decision()) deciding.push_back(&run);
+    }
+    timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
+}
+
 Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
                            std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill) {
     classify(prompt, runs);
@@ -206,7 +209,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         }
         const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
                                         static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
-        show_layer(layer, runs, tails, attention, progress_);
+        show_layer(layer, runs, tails.of_run, attention);
         if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
     };
     auto result = request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_);
@@ -232,7 +235,7 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
     for (auto& run : runs) {
         if (run->failed()) continue;
         if (run->reads_in_chunks()) {
-            timings_.select_s += run->select_seconds;
+            timings_.select_s += run->select_seconds_alone();
             continue;
         }
         if (!run->pass().classification) run->record.prefill_s = result.seconds;
@@ -246,7 +249,7 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
         } else if (const auto error = failure_of([&] { run_again(prompt, *run, room, attention); }); !error.empty()) {
             run->fail("reading the filtered prompt: " + error);
         }
-        timings_.select_s += run->select_seconds;
+        timings_.select_s += run->select_seconds_alone();
     }
     return awaits;
 }
@@ -283,6 +286,7 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
     // Layer by layer, as runs share what they look at in one.
     for (size_t layer = 0; layer < held.size(); ++layer) {
         auto& observations = held[layer]->observations;
+        std::vector<ActiveRun*> deciding;
         for (size_t i = 0; i < looking.size(); ++i) {
             if (looking[i]->failed()) continue;
             if (progress_.cancelled()) throw Cancelled();
@@ -290,9 +294,11 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
             DenseLayer own{.keys = lookaheads[i].keys[layer], .device = transformer().device()};
             if (looking[i]->reads_entries()) own.bring_to_processor();
             observations.set_appended(lookaheads[i].queries[layer], own.keys_view(), n, n);
-            looking[i]->decide(observations, held[layer]->dense,
-                               layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
+            looking[i]->begin_decision(observations, held[layer]->dense,
+                                       layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
+            if (looking[i]->has_decision()) deciding.push_back(looking[i]);
         }
+        timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
         observations.forget_appended();
     }
 }

@@ -159,7 +159,7 @@ struct Experiment::Impl {
             }
             if (run->failed()) continue;
             run->finish_prompt(logits);
-            timings.select_s += run->select_seconds;
+            timings.select_s += run->select_seconds_alone();
         }
         return answers;
     }

@@ -43,7 +43,9 @@ struct Timings {
     int64_t n_generated = 0;
     double prefill_s = 0;
     double record_s = 0;  ///< full/* and copies for observations
-    double select_s = 0;  ///< all policies' decisions and the gathering of what they keep
+    /// All policies' decisions and the gathering of what they keep; less than the runs' own where these decide beside
+    /// one another.
+    double select_s = 0;
     double question_s = 0;
     double decode_s = 0;
     double compare_s = 0;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -45,6 +46,10 @@ class Backend {
     /// Until all that was asked for is done: other functions may return before.
     virtual void wait() const {}
 
+    /// Held by who calls it from a thread beside others: several calls that belong together are then not interleaved
+    /// with others'.
+    std::mutex& turns() const { return turns_; }
+
     /// Whether `linear` and `embed` read weights in that format.
     virtual bool reads(WeightFormat format) const = 0;
 
@@ -64,6 +69,9 @@ class Backend {
     virtual void window_peak(const WindowAttention& problem) const = 0;
     virtual void copy_rows(std::span<const RowCopy> copies) const = 0;
     virtual void row_errors(std::span<const RowErrors> problems) const = 0;
+
+ private:
+    mutable std::mutex turns_;
 };
 
 /// The processor.

@@ -34,13 +34,13 @@ class ApertureKv : public WindowPolicy {
           pooling_(pooling_of(values)),
           kernel_(values.integer("kernel")) {}
 
+    bool gathers() const override { return true; }
+    void gather(LayerObservations& observations) override {
+        shared_ranked(observations)->scores.announce_ranking(n_tokens());
+    }
+
     Selection select(LayerObservations& observations) override {
-        // Alike at every budget, which comes in with the initial budgets (Eq. 14).
-        const std::string key = fmt::format("aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_,
-                                            sharpen_, tau_, divergence_, static_cast<int>(reduction_),
-                                            static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
-        const auto ranked = observations.shared<Ranked>(key, [&] { return ranked_by(scores_of(observations)); });
-        return select_ranked(observations.layer, *ranked);
+        return select_ranked(observations.layer, *shared_ranked(observations));
     }
 
     Selection select_from_scores(int layer, LayerScores scores) override {
@@ -56,14 +56,23 @@ class ApertureKv : public WindowPolicy {
         std::vector<double> distinctiveness;  ///< (R) where budgets are reallocated by it
     };
 
+    /// Alike at every budget, which comes in with the initial budgets (Eq. 14).
+    std::shared_ptr<const Ranked> shared_ranked(LayerObservations& observations) const {
+        const std::string key = fmt::format("aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_,
+                                            sharpen_, tau_, divergence_, static_cast<int>(reduction_),
+                                            static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
+        return observations.shared<Ranked>(key, [&] { return ranked_by(scores_of(observations)); });
+    }
+
     Scores<double> scores_of(LayerObservations& observations) const {
         const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::prefix);
-        std::vector<double> s =
+        const std::vector<double> means =
             scores_by_row<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
-        require_scores(observations.layer, s, rows(), n_prefix(), n_prefix());
-        kernels::parallel_for(rows(), rows() * n_prefix(),
-                              [&](int64_t row) { score_distribution(s.data() + row * n_prefix()); });
-        Scores<double> scores = padded_with_nan(s, rows(), n_prefix(), n_tokens());
+        require_scores(observations.layer, means, rows(), n_prefix(), n_prefix());
+        std::vector<double> scores = no_scores<double>(rows(), n_tokens());
+        kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
+            score_distribution(means.data() + row * n_prefix(), scores.data() + row * n_tokens());
+        });
         require_scores(observations.layer, scores, rows(), n_prefix(), n_tokens());
         return scores;
     }
@@ -86,24 +95,24 @@ class ApertureKv : public WindowPolicy {
         return selection;
     }
 
-    /// Eq. 13 in place, from a row's mean attention (Eq. 12) over the prefix.
-    void score_distribution(double* row) const {
-        const std::vector<double> mean(row, row + n_prefix());
-        kernels::pool(pooling_, mean.data(), n_prefix(), kernel_, row);
-        if (sharpen_ != "none") kernels::softmax(row, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, row);
+    /// Eq. 13, from a row's mean attention (Eq. 12) over the prefix.
+    void score_distribution(const double* mean, double* scores) const {
+        kernels::pool(pooling_, mean, n_prefix(), kernel_, scores);
+        if (sharpen_ != "none") kernels::softmax(scores, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, scores);
     }
 
     /// The prefix of s (R, N) as (R, n_prefix); without the second softmax pooled or summed rows are divided by their
     /// sum.
     std::vector<double> as_distributions(const Scores<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
-        for (int row = 0; row < rows(); ++row) {
+        kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
             double* out = rows_of_s.data() + row * n_prefix();
             std::copy_n(s.data() + row * n_tokens(), n_prefix(), out);
+            if (sharpen_ != "none") return;
             const double sum = std::accumulate(out, out + n_prefix(), 0.0);
-            if (sharpen_ != "none" || !(sum > 0.0)) continue;
+            if (!(sum > 0.0)) return;
             for (int64_t j = 0; j < n_prefix(); ++j) out[j] /= sum;
-        }
+        });
         return rows_of_s;
     }
 

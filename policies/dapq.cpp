@@ -44,8 +44,8 @@ class DapQ : public ScoringPolicy {
 
  protected:
     std::vector<float> score(LayerObservations& observations) override {
-        return scores_by_row<float>(context().shape, granularity(), reduction_,
-                                    observations.appended_attention().data(), context().n_tokens);
+        return scores_by_row<float>(context().shape, granularity(), reduction_, observations.appended_attention(),
+                                    context().n_tokens, static_cast<float>(observations.n_appended()));
     }
 
     /// Observations are those of one kind of pseudo tokens.

@@ -53,12 +53,14 @@ class KVec : public WindowPolicy {
 
     bool decides_in_order() const override { return cross_layer_; }
 
+    bool gathers() const override { return true; }
+    void gather(LayerObservations& observations) override {
+        shared_scores(observations)->announce_ranking(n_tokens());
+        if (cross_layer_) observations.window_peak(window());
+    }
+
     Selection select(LayerObservations& observations) override {
-        // Alike at every budget; the cross-layer module goes by what the run has kept.
-        const std::string key =
-            fmt::format("k-vec {} {} {} {} {} {} {} {}", window(), extended_window_, delta_, by_entropy_, cross_head_,
-                        static_cast<int>(reduction_), static_cast<int>(pooling_), kernel_);
-        const auto shared = observations.shared<Scores<float>>(key, [&] { return pooled_attention(observations); });
+        const auto shared = shared_scores(observations);
         Selection selection = select_from_scores(
             observations.layer, {Granularity::kv_head, cross_layer_ ? with_focus(observations, *shared) : *shared, {}});
         if (cross_layer_) count(selection);
@@ -76,12 +78,19 @@ class KVec : public WindowPolicy {
     }
 
  private:
+    /// Alike at every budget; the cross-layer module goes by what the run has kept.
+    std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const {
+        const std::string key =
+            fmt::format("k-vec {} {} {} {} {} {} {} {}", window(), extended_window_, delta_, by_entropy_, cross_head_,
+                        static_cast<int>(reduction_), static_cast<int>(pooling_), kernel_);
+        return observations.shared<Scores<float>>(key, [&] { return pooled_attention(observations); });
+    }
+
     /// (G, N), NaN behind the prefix.
     Scores<float> pooled_attention(LayerObservations& observations) const {
         std::vector<float> attention = mean_attention(observations, window());
         if (cross_head_) widen_unfocused(observations, attention);
-        return padded_with_nan(pooled_rows<float>(pooling_, kernel_, attention, rows(), n_tokens(), n_prefix()), rows(),
-                               n_prefix(), n_tokens());
+        return pooled_prefix(pooling_, kernel_, attention, rows(), n_prefix(), n_tokens());
     }
 
     /// P of Eq. 8 (G, N) over the last `window` queries.
@@ -95,11 +104,11 @@ class KVec : public WindowPolicy {
 
     /// Algorithm 1, lines 3-7: the rows of the delta least focused heads, from the extended window.
     void widen_unfocused(LayerObservations& observations, std::vector<float>& attention) const {
-        std::vector<double> focus;
-        for (int row = 0; row < rows(); ++row) {
+        std::vector<double> focus(static_cast<size_t>(rows()));
+        kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
             const std::span<const float> of_row(attention.data() + row * n_tokens(), static_cast<size_t>(n_prefix()));
-            focus.push_back(by_entropy_ ? -entropy(of_row) : standard_deviation(of_row));
-        }
+            focus[static_cast<size_t>(row)] = by_entropy_ ? -entropy(of_row) : standard_deviation(of_row);
+        });
         std::vector<int> heads(static_cast<size_t>(rows()));
         std::iota(heads.begin(), heads.end(), 0);
         std::stable_sort(heads.begin(), heads.end(),

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "policies/interface/lookahead_policy.h"
 
 namespace kvscope::policies {
@@ -10,11 +8,9 @@ class Laq : public LookaheadPolicy {
  public:
     using LookaheadPolicy::LookaheadPolicy;
 
-    Selection select(LayerObservations& observations) override {
-        std::vector<float> mean = observations.appended_attention();
-        const auto n = static_cast<float>(observations.n_appended());
-        std::transform(mean.begin(), mean.end(), mean.begin(), [n](float sum) { return sum / n; });
-        return select_by_attention(observations.layer, mean);
+ protected:
+    Scores<float> scores_of(LayerObservations& observations) const override {
+        return pooled(observations.layer, observations.appended_attention());
     }
 };
 

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <vector>
+
+#include "kernels/parallel.h"
 #include "policies/interface/lookahead_policy.h"
 
 namespace kvscope::policies {
@@ -8,13 +12,20 @@ class LaqPlusPlus : public LookaheadPolicy {
  public:
     using LookaheadPolicy::LookaheadPolicy;
 
-    Selection select(LayerObservations& observations) override {
-        std::vector<float> mean = observations.appended_attention();
-        const std::vector<float>& of_window = window_attention(observations);
-        const auto w = static_cast<float>(std::min<int64_t>(window(), n_tokens()));
-        const float n = static_cast<float>(observations.n_appended()) + w;
-        for (size_t i = 0; i < mean.size(); ++i) mean[i] = (mean[i] + of_window[i] * w) / n;
-        return select_by_attention(observations.layer, mean);
+ protected:
+    Scores<float> scores_of(LayerObservations& observations) const override {
+        const HeadRows of_appended = observations.appended_attention(), of_window = window_attention(observations);
+        const auto a = static_cast<float>(observations.n_appended()),
+                   w = static_cast<float>(std::min<int64_t>(window(), n_tokens()));
+        const int64_t n = n_tokens();
+        std::vector<float> mean(static_cast<size_t>(context().shape.n_heads * n));
+        kernels::parallel_for(context().shape.n_heads, 2 * static_cast<int64_t>(mean.size()), [&](int64_t head) {
+            const float *appended = of_appended.data + head * of_appended.stride,
+                        *window = of_window.data + head * of_window.stride;
+            float* of_head = mean.data() + head * n;
+            for (int64_t j = 0; j < n; ++j) of_head[j] = (appended[j] * a + window[j] * w) / (a + w);
+        });
+        return pooled(observations.layer, {mean.data(), n});
     }
 };
 

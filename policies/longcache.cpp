@@ -44,14 +44,11 @@ class LongCache : public Policy {
         context_ = context;
     }
 
+    bool gathers() const override { return true; }
+    void gather(LayerObservations& observations) override { shared_scores(observations); }
+
     Selection select(LayerObservations& observations) override {
-        const std::string key =
-            fmt::format("longcache {} {}", static_cast<int>(reduction_), static_cast<int>(granularity_));
-        const auto scores = observations.shared<Scores<float>>(key, [&] {
-            const std::vector<float>& attention = observations.window_attention(1, 0.0f, SoftmaxRange::visible);
-            return scores_by_row<float>(context_.shape, granularity_, reduction_, attention.data(), context_.n_tokens);
-        });
-        return select_from_scores(observations.layer, {granularity_, *scores, {}});
+        return select_from_scores(observations.layer, {granularity_, *shared_scores(observations), {}});
     }
 
     Selection select_from_scores(int layer, LayerScores scores) override {
@@ -72,6 +69,15 @@ class LongCache : public Policy {
     Positions positions() const override { return positions_; }
 
  private:
+    std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const {
+        const std::string key =
+            fmt::format("longcache {} {}", static_cast<int>(reduction_), static_cast<int>(granularity_));
+        return observations.shared<Scores<float>>(key, [&] {
+            const std::vector<float>& attention = observations.window_attention(1, 0.0f, SoftmaxRange::visible);
+            return scores_by_row<float>(context_.shape, granularity_, reduction_, attention.data(), context_.n_tokens);
+        });
+    }
+
     std::vector<uint32_t> kept(std::span<const float> scores) const {
         const int64_t n = context_.n_tokens;
         const int64_t budget = std::min(context_.budget, n);

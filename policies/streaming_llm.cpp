@@ -25,6 +25,7 @@ class StreamingLlm : public Policy {
         context_ = context;
     }
 
+    bool gathers() const override { return true; }  // nothing
     Selection select(LayerObservations& observations) override { return select_from_scores(observations.layer, {}); }
 
     Selection select_from_scores(int, LayerScores) override {

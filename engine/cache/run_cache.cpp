@@ -44,10 +44,11 @@ void RunCache::require_holdable(int layer, const policies::Selection& selection,
                        ": entries that are stored in parts cannot be renumbered in the cache");
 }
 
-void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
+void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
+                        std::vector<kernels::RowCopy>* later) {
     require_holdable(layer, selection, dense.capacity());
     const DenseLayer source = model_->device().is_processor() ? dense.on_processor() : dense;
-    if (!selection.stored) return compress_whole(layer, selection.rows, source);
+    if (!selection.stored) return compress_whole(layer, selection.rows, source, later);
     std::vector<std::vector<uint32_t>> plain;
     for (const auto& row : selection.stored->rows) plain.push_back(row.plain);
     compress_whole(layer, plain, source);
@@ -69,16 +70,21 @@ RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uin
     return target;
 }
 
-void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense) {
+void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense,
+                              std::vector<kernels::RowCopy>* later) {
     auto& target = allocate(layer, rows);
     const int group = n_rows_ / model_->config().n_kv_heads;
     std::vector<kernels::RowCopy> copies;
     for (int row = 0; row < n_rows_; ++row) {
-        const auto& kept = rows[static_cast<size_t>(row)];
+        const auto& kept = target.positions[static_cast<size_t>(row)];  // which stay until the copies are made
         const int64_t first = (row / group) * dense.capacity(), to = target.begin[static_cast<size_t>(row)];
         const auto n = static_cast<int64_t>(kept.size());
         copies.push_back(copy_of(dense.keys, first, target.keys, to, n, kept.data()));
         copies.push_back(copy_of(dense.values, first, target.values, to, n, kept.data()));
+    }
+    if (later && positions_ != policies::Positions::cache) {
+        later->insert(later->end(), copies.begin(), copies.end());
+        return;
     }
     model_->backend().copy_rows(copies);
     if (positions_ != policies::Positions::cache) return;

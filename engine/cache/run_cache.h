@@ -46,7 +46,10 @@ class RunCache {
     /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold, for a
     ///         description that does not hold together, and for one in a cache that renumbers its entries; RunError,
     ///         which leaves the layer of no use, for one that shares what no layer stores
-    void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
+    /// @param later receives copies that are left to the caller, who has those of several caches made in one call,
+    ///              before anything reads or changes the layer; what cannot be left is copied here
+    void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
+                  std::vector<kernels::RowCopy>* later = nullptr);
 
     /// Holds entries that the selection gives whole, numbers and all: nothing is taken from a prompt's cache.
     /// @throws as above, and RunError for a part without numbers or an entry that is not given
@@ -184,7 +187,8 @@ class RunCache {
     void require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const;
     /// Room for whole entries at these positions, packed.
     Layer& allocate(int layer, const std::vector<std::vector<uint32_t>>& rows);
-    void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense);
+    void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense,
+                        std::vector<kernels::RowCopy>* later = nullptr);
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     /// Turns vectors (by, d) of the cache's device.

@@ -19,15 +19,15 @@ constexpr int64_t kColumns = 1 << 13;  ///< of a thread's turn
 /// in the order of the heads.
 template <class Out>
 KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in_stride, int64_t group, int64_t n,
-                               Out* out) {
+                               float factor, Out* out) {
     std::array<double, kBlock> values;
-    for (int64_t j = 0; j < n; ++j) values[j] = rows[j];
+    for (int64_t j = 0; j < n; ++j) values[j] = rows[j] * factor;
     for (int64_t h = 1; h < group; ++h) {
         const float* row = rows + h * in_stride;
         if (kind == HeadReduction::max) {
-            for (int64_t j = 0; j < n; ++j) values[j] = larger(values[j], double{row[j]});
+            for (int64_t j = 0; j < n; ++j) values[j] = larger(values[j], double{row[j] * factor});
         } else {
-            for (int64_t j = 0; j < n; ++j) values[j] += row[j];
+            for (int64_t j = 0; j < n; ++j) values[j] += row[j] * factor;
         }
     }
     const double divisor = kind == HeadReduction::mean ? static_cast<double>(group) : 1.0;
@@ -36,12 +36,12 @@ KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in
 
 #define KVSCOPE_BLOCK(name, target)                                                                           \
     target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, \
-                             float* out) {                                                                    \
-        block_body(kind, rows, stride, group, n, out);                                                        \
+                             float factor, float* out) {                                                      \
+        block_body(kind, rows, stride, group, n, factor, out);                                                \
     }                                                                                                         \
     target void block_##name(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, \
-                             double* out) {                                                                   \
-        block_body(kind, rows, stride, group, n, out);                                                        \
+                             float factor, double* out) {                                                     \
+        block_body(kind, rows, stride, group, n, factor, out);                                                \
     }
 
 KVSCOPE_BLOCK(generic, )
@@ -52,22 +52,22 @@ KVSCOPE_BLOCK(avx512, KVSCOPE_AVX512)
 #undef KVSCOPE_BLOCK
 
 template <class Out>
-void block(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, Out* out) {
+void block(HeadReduction kind, const float* rows, int64_t stride, int64_t group, int64_t n, float factor, Out* out) {
 #ifdef KVSCOPE_AVX2
-    if (simd_level() >= SimdLevel::avx512) return block_avx512(kind, rows, stride, group, n, out);
-    if (simd_level() >= SimdLevel::avx2) return block_avx2(kind, rows, stride, group, n, out);
+    if (simd_level() >= SimdLevel::avx512) return block_avx512(kind, rows, stride, group, n, factor, out);
+    if (simd_level() >= SimdLevel::avx2) return block_avx2(kind, rows, stride, group, n, factor, out);
 #endif
-    block_generic(kind, rows, stride, group, n, out);
+    block_generic(kind, rows, stride, group, n, factor, out);
 }
 
 template <class Out>
 void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
-            Out* out, int64_t out_stride) {
+            Out* out, int64_t out_stride, float factor) {
     const int64_t n_turns = (n + kColumns - 1) / kColumns;
     parallel_for(n_groups * n_turns, n_groups * group * n, [&](int64_t i) {
         const int64_t g = i / n_turns, begin = i % n_turns * kColumns, end = std::min(begin + kColumns, n);
         for (int64_t j = begin; j < end; j += kBlock)
-            block(kind, in + g * group * in_stride + j, in_stride, group, std::min(kBlock, end - j),
+            block(kind, in + g * group * in_stride + j, in_stride, group, std::min(kBlock, end - j), factor,
                   out + g * out_stride + j);
     });
 }
@@ -75,13 +75,13 @@ void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_gr
 }  // namespace
 
 void reduce_heads(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
-                  float* out, int64_t out_stride) {
-    reduce(kind, in, in_stride, n_groups, group, n, out, out_stride);
+                  float* out, int64_t out_stride, float factor) {
+    reduce(kind, in, in_stride, n_groups, group, n, out, out_stride, factor);
 }
 
 void reduce_heads(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
-                  double* out, int64_t out_stride) {
-    reduce(kind, in, in_stride, n_groups, group, n, out, out_stride);
+                  double* out, int64_t out_stride, float factor) {
+    reduce(kind, in, in_stride, n_groups, group, n, out, out_stride, factor);
 }
 
 }  // namespace kvscope::kernels

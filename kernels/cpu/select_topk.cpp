@@ -1,9 +1,14 @@
 #include "kernels/select_topk.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "kernels/cpu/score_key.h"
+#include "kernels/parallel.h"
 
 namespace kvscope::kernels {
 
@@ -27,9 +32,10 @@ struct Cut {
 };
 
 constexpr int kDigitBits = 11;
+using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< how many keys have each digit
 
 /// The largest digit whose bucket and those above hold at least k keys; k becomes the count still wanted from it.
-int cut_digit(const std::array<int64_t, 1 << kDigitBits>& histogram, int64_t& k) {
+int cut_digit(const Histogram& histogram, int64_t& k) {
     int digit = (1 << kDigitBits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];
     return digit;
@@ -40,31 +46,52 @@ int cut_digit(const std::array<int64_t, 1 << kDigitBits>& histogram, int64_t& k)
 template <class Score>
 Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k) {
     using Key = KeyOf<Score>;
-    constexpr int kKeyBits = 8 * sizeof(Key);
-    std::array<int64_t, 1 << kDigitBits> histogram{};
-    int shift = kKeyBits - kDigitBits;
-    for (int64_t row = 0; row < n_rows; ++row) {
-        for (int64_t i = 0; i < n; ++i) ++histogram[key_of(scores[row * row_stride + i]) >> shift];
-    }
-    Key digit = static_cast<Key>(cut_digit(histogram, k));
-    std::vector<Key> keys;
-    keys.reserve(static_cast<size_t>(histogram[digit]));
-    for (int64_t row = 0; row < n_rows; ++row) {
+    int shift = 8 * sizeof(Key) - kDigitBits;
+    std::vector<Histogram> histograms(static_cast<size_t>(n_rows));
+    parallel_for(n_rows, n_rows * n, [&](int64_t row) {
+        Histogram& histogram = histograms[static_cast<size_t>(row)];
+        const Score* of_row = scores + row * row_stride;
+        for (int64_t i = 0; i < n; ++i) ++histogram[key_of(of_row[i]) >> shift];
+    });
+    std::vector<int64_t> n_keys;  // of each row, in the bucket
+    const auto cut = [&] {
+        Histogram all = histograms[0];
+        for (size_t row = 1; row < histograms.size(); ++row)
+            std::transform(all.begin(), all.end(), histograms[row].begin(), all.begin(), std::plus<>());
+        const int digit = cut_digit(all, k);
+        n_keys.clear();
+        for (const Histogram& of_row : histograms) n_keys.push_back(of_row[static_cast<size_t>(digit)]);
+        return static_cast<Key>(digit);
+    };
+    Key digit = cut();
+    std::vector<std::vector<Key>> keys(static_cast<size_t>(n_rows));
+    parallel_for(n_rows, n_rows * n, [&](int64_t row) {
+        auto& of_row = keys[static_cast<size_t>(row)];
+        of_row.reserve(static_cast<size_t>(n_keys[static_cast<size_t>(row)]));
         for (int64_t i = 0; i < n; ++i) {
             const Key key = key_of(scores[row * row_stride + i]);
-            if (key >> shift == digit) keys.push_back(key);
+            if (key >> shift == digit) of_row.push_back(key);
         }
-    }
+    });
     while (shift > 0) {
-        const int bits = shift < kDigitBits ? shift : kDigitBits;
+        const int bits = std::min(shift, kDigitBits);
         shift -= bits;
         const Key mask = (Key{1} << bits) - 1;
-        histogram.fill(0);
-        for (Key key : keys) ++histogram[(key >> shift) & mask];
-        digit = static_cast<Key>(cut_digit(histogram, k));
-        std::erase_if(keys, [&](Key key) { return ((key >> shift) & mask) != digit; });
+        const int64_t n_left = std::accumulate(n_keys.begin(), n_keys.end(), int64_t{0});
+        parallel_for(n_rows, n_left, [&](int64_t row) {
+            Histogram& histogram = histograms[static_cast<size_t>(row)];
+            histogram.fill(0);
+            for (const Key key : keys[static_cast<size_t>(row)]) ++histogram[(key >> shift) & mask];
+        });
+        digit = cut();
+        parallel_for(n_rows, n_left, [&](int64_t row) {
+            auto& of_row = keys[static_cast<size_t>(row)];
+            if (static_cast<int64_t>(of_row.size()) != n_keys[static_cast<size_t>(row)])
+                std::erase_if(of_row, [&](Key key) { return ((key >> shift) & mask) != digit; });
+        });
     }
-    return {keys.front(), k};
+    const auto& any = *std::find_if(keys.begin(), keys.end(), [](const auto& of_row) { return !of_row.empty(); });
+    return {any.front(), k};
 }
 
 template <class Score>
@@ -105,16 +132,21 @@ void count_by_row(const Score* scores, int64_t n_rows, int64_t n, int64_t row_st
     for (int64_t row = 0; row < n_rows; ++row) counts[row] = 0;
     if (k == 0) return;
     auto [cut, equal_left] = find_cut(scores, n_rows, n, row_stride, k);
-    for (int64_t row = 0; row < n_rows; ++row) {
-        int64_t above = 0, equal = 0;
+    std::vector<int64_t> equal(static_cast<size_t>(n_rows), 0);
+    parallel_for(n_rows, n_rows * n, [&, key_of_cut = cut](int64_t row) {
+        int64_t above = 0, at_cut = 0;
         for (int64_t i = 0; i < n; ++i) {
             const auto key = key_of(scores[row * row_stride + i]);
-            above += key > cut;
-            equal += key == cut;
+            above += key > key_of_cut;
+            at_cut += key == key_of_cut;
         }
-        const int64_t equal_here = equal < equal_left ? equal : equal_left;
+        counts[row] = above;
+        equal[static_cast<size_t>(row)] = at_cut;
+    });
+    for (int64_t row = 0; row < n_rows; ++row) {
+        const int64_t equal_here = std::min(equal[static_cast<size_t>(row)], equal_left);
         equal_left -= equal_here;
-        counts[row] = above + equal_here;
+        counts[row] += equal_here;
     }
 }
 

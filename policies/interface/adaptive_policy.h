@@ -15,6 +15,7 @@ class AdaptivePolicy : public SnapKvFamily {
         : SnapKvFamily(values), alpha_(values.real("alpha")), normalize_(values.boolean("normalize")) {}
 
  protected:
+    bool leaves_scores() const override { return !normalize_; }
     Scores<float> finished(int layer, Scores<float> scores) const override {
         if (!normalize_) return scores;
         std::vector<float> weighed = scores.vector();

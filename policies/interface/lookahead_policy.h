@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,10 +23,23 @@ class LookaheadPolicy : public SnapKvFamily {
         return plan;
     }
 
+    void gather(LayerObservations& observations) final {
+        if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // for the draft
+        gathered_ = scores_of(observations);
+    }
     Selection draft(LayerObservations& observations) override { return SnapKvFamily::select(observations); }
+    Selection select(LayerObservations& observations) final {
+        Scores<float> scores = gathered_ ? *std::exchange(gathered_, std::nullopt) : scores_of(observations);
+        return select_pooled(observations.layer, std::move(scores));
+    }
+
+ protected:
+    /// By the tokens looked ahead, which are the appended ones: as `pooled` makes them.
+    virtual Scores<float> scores_of(LayerObservations& observations) const = 0;
 
  private:
     int64_t lookahead_;
+    std::optional<Scores<float>> gathered_;
 };
 
 /// The definition of Wang et al.'s variant P.

@@ -17,6 +17,12 @@ void read(const EntriesView& view, int64_t first, int n, float* out) {
     for (int c = 0; c < n; ++c) out[c] = kernels::to_float(entry[c]);
 }
 
+/// A device's calls take turns, whichever layers' or tails' observations they are for; the processor's need not.
+std::unique_lock<std::mutex> turn_of(const kernels::Backend& backend) {
+    if (backend.is_processor()) return {};
+    return std::unique_lock(backend.turns());
+}
+
 }  // namespace
 
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out) {
@@ -60,6 +66,7 @@ kernels::WindowAttention LayerObservations::problem_of(int64_t w) const {
 void LayerObservations::run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
                             size_t mean_size) {
     if (backend.is_processor()) return (backend.*kernel)(problem);
+    const auto turn = turn_of(backend);
     const int64_t stride =
         problem.query_head_stride ? problem.query_head_stride : int64_t{problem.window} * problem.head_dim;
     const auto n_queries =
@@ -117,17 +124,22 @@ void LayerObservations::set_appended(std::span<const float> queries, EntriesView
     n_appended_ = n_queries;
     n_appended_keys_ = n_keys;
     all_keys_ = all_keys;
-    appended_attention_.clear();
+    has_appended_attention_ = false;
     shared_.keep_latest(0);
 }
 
 void LayerObservations::forget_appended() {
     set_appended({}, {}, 0, 0);
+    const std::lock_guard lock(mutex_);
+    appended_attention_.reset();
+    n_appended_attention_ = 0;
+    const auto turn = turn_of(keys.backend());
     joined_.reset();
 }
 
 EntriesView LayerObservations::joined_keys() {
     if (all_keys_.place()) return all_keys_;
+    const auto turn = turn_of(keys.backend());
     const auto entry = static_cast<size_t>(shape.head_dim) * kernels::size_of(keys.dtype);
     const int64_t n_all = n_tokens + n_appended_keys_;
     const kernels::Backend& backend = keys.backend();
@@ -158,13 +170,18 @@ EntriesView LayerObservations::joined_keys() {
     return all;
 }
 
-const std::vector<float>& LayerObservations::appended_attention() {
+HeadRows LayerObservations::appended_attention() {
     if (n_appended_ == 0) throw std::logic_error("layer " + std::to_string(layer) + ": no token is appended");
     const std::lock_guard lock(mutex_);
-    if (!appended_attention_.empty()) return appended_attention_;
     const int64_t n_all = n_tokens + n_appended_keys_;
+    if (has_appended_attention_) return {appended_attention_.get(), n_all};
+    const auto size = static_cast<size_t>(shape.n_heads * n_all);
+    if (size != n_appended_attention_) {
+        appended_attention_.reset();
+        appended_attention_ = std::make_unique_for_overwrite<float[]>(size);
+        n_appended_attention_ = size;
+    }
     const EntriesView all = joined_keys();
-    std::vector<float> mean(static_cast<size_t>(shape.n_heads * n_all));
     run(&kernels::Backend::window_attention, all.backend(),
         {.n_heads = shape.n_heads,
          .n_kv_heads = shape.n_kv_heads,
@@ -176,15 +193,10 @@ const std::vector<float>& LayerObservations::appended_attention() {
          .keys_dtype = all.dtype,
          .key_head_stride = all.head_stride,
          .sliding_window = sliding_window,
-         .mean = mean.data()},
-        mean.size());
-    appended_attention_.resize(static_cast<size_t>(shape.n_heads * n_tokens));
-    for (int64_t h = 0; h < shape.n_heads; ++h) {
-        std::transform(mean.begin() + h * n_all, mean.begin() + h * n_all + n_tokens,
-                       appended_attention_.begin() + h * n_tokens,
-                       [&](float value) { return value * static_cast<float>(n_appended_); });
-    }
-    return appended_attention_;
+         .mean = appended_attention_.get()},
+        size);
+    has_appended_attention_ = true;
+    return {appended_attention_.get(), n_all};
 }
 
 const std::vector<float>& LayerObservations::window_peak(int window) {

@@ -43,6 +43,12 @@ struct EntriesView {
     const void* place() const { return device ? device_data : data; }
 };
 
+/// Numbers of query heads, each head's at data + head * stride.
+struct HeadRows {
+    const float* data = nullptr;
+    int64_t stride = 0;
+};
+
 /// Entry (head, position) of a view as f32, into out (head_dim).
 /// @throws std::logic_error for a view that is not in the processor's memory.
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out);
@@ -84,16 +90,17 @@ class LayerObservations {
     /// @param all_keys (G, N + K, d) the prompt's and these, where they lie together
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
                       EntriesView all_keys = {});
-    /// Frees what was made of them. The next ones are set without it faster, where they are as many.
+    /// Frees what was made of them, and the room for it. The next ones are set without it faster, where they are as
+    /// many.
     void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }
     int n_appended() const { return n_appended_; }
 
-    /// Sum over the appended queries of softmax(q k / sqrt d) at the prompt's keys (H, N), the softmax over all keys
-    /// visible to a query: the prompt's, and the appended ones up to its own.
+    /// Mean over the appended queries of softmax(q k / sqrt d) at the prompt's keys (H, N), the softmax over all keys
+    /// visible to a query: the prompt's, and the appended ones up to its own. Until the next ones are set.
     /// @throws std::logic_error where no token is appended.
-    const std::vector<float>& appended_attention();
+    HeadRows appended_attention();
 
     /// What several runs make of these observations alike, worked out by the one that asks first: `Memo::get`. What
     /// depends on a run's budget, or on what a policy saw in other layers, is not for it.
@@ -131,7 +138,10 @@ class LayerObservations {
     /// The prompt's keys and room for the appended ones behind them, to be used again by the next of so many.
     std::unique_ptr<kernels::DeviceArray> joined_;
     int n_joined_ = 0;
-    std::vector<float> appended_attention_;
+    /// Means over the appended queries at all keys, (H, N + K), and whether they are those of the present queries.
+    std::unique_ptr<float[]> appended_attention_;
+    size_t n_appended_attention_ = 0;
+    bool has_appended_attention_ = false;
     std::mutex mutex_;
     std::map<std::tuple<int, float, SoftmaxRange>, Derived> window_attention_;
     std::map<int, Derived> window_peak_;

@@ -189,6 +189,15 @@ class Policy {
     /// window queries and attention sums. A policy that has any wait also says `decides_in_order`.
     virtual int decided_at(int layer) const { return layer; }
 
+    /// Whether what a decision needs is gathered first: then `select`, or `draft`, is called behind `gather` on any
+    /// thread, beside other runs' and without help from other threads. It may ask the observations only for what
+    /// `gather` has asked for, and for no device; the policy itself is one thread's at a time.
+    virtual bool gathers() const { return false; }
+    /// Does of a decision what threads share or a device computes: what runs share stands in the observations then, and
+    /// the policy keeps what is its own. Called for one run at a time, behind `observe`; before `draft`, too. It is an
+    /// offer: where it was not called, the decision itself finds what is missing.
+    virtual void gather(LayerObservations&) {}
+
     /// The layer's decision. Called also for B >= N, where everything has to be kept and scores still filled.
     /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
     virtual Selection select(LayerObservations&) = 0;

@@ -52,15 +52,21 @@ class Scores {
     Values values() const { return held_ ? held_->values : nullptr; }
 
     /// The order of these scores as rows of n. The first time that it is asked for there is none: of what is ranked
-    /// once, the best are found faster than an order.
+    /// once, the best are found faster than an order. Nor is there one where a single ranking was announced.
     const kernels::Ranking<T>* ranking(int64_t n) const {
-        if (!held_ || n < 1 || size() % static_cast<size_t>(n) != 0) return nullptr;
+        if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
-        const auto n_rows = static_cast<int64_t>(size()) / n;
-        if (!held_->ranking && held_->was_asked)
-            held_->ranking = std::make_unique<kernels::Ranking<T>>(data(), n_rows, n);
+        if (held_->was_asked && !held_->was_announced) rank(n);
         held_->was_asked = true;
         return known(n);
+    }
+    /// Says that they are to be ranked as rows of n. The second time makes their order: here, where threads have time,
+    /// not when several runs that rank by them would wait for it.
+    void announce_ranking(int64_t n) const {
+        if (!are_rows_of(n)) return;
+        const std::lock_guard lock(held_->mutex);
+        if (held_->was_announced) rank(n);
+        held_->was_announced = true;
     }
     /// The same, where it is there.
     const kernels::Ranking<T>* known_ranking(int64_t n) const {
@@ -75,8 +81,16 @@ class Scores {
         Values values;  // a pointer of their own, so that who keeps them alone does not keep their order
         std::mutex mutex;
         bool was_asked = false;
+        bool was_announced = false;
         std::unique_ptr<const kernels::Ranking<T>> ranking;
     };
+
+    bool are_rows_of(int64_t n) const { return held_ && n >= 1 && size() % static_cast<size_t>(n) == 0; }
+
+    void rank(int64_t n) const {
+        if (held_->ranking) return;
+        held_->ranking = std::make_unique<kernels::Ranking<T>>(data(), static_cast<int64_t>(size()) / n, n);
+    }
 
     const kernels::Ranking<T>* known(int64_t n) const {
         return held_->ranking && held_->ranking->n() == n ? held_->ranking.get() : nullptr;

@@ -23,11 +23,20 @@ void ScoringPolicy::begin(const RunContext& context) {
     context_ = context;
 }
 
-Selection ScoringPolicy::select(LayerObservations& observations) {
+Scores<float> ScoringPolicy::scores_of(LayerObservations& observations) {
     const std::string key = shared_as();
-    if (key.empty()) return select_from_scores(observations.layer, {granularity_, score(observations), {}});
-    const auto scores = observations.shared<Scores<float>>(key, [&] { return score(observations); });
-    return select_from_scores(observations.layer, {granularity_, *scores, {}});
+    if (key.empty()) return score(observations);
+    return *observations.shared<Scores<float>>(key, [&] { return score(observations); });
+}
+
+void ScoringPolicy::gather(LayerObservations& observations) {
+    gathered_ = scores_of(observations);
+    gathered_->announce_ranking(context_.n_tokens);
+}
+
+Selection ScoringPolicy::select(LayerObservations& observations) {
+    Scores<float> scores = gathered_ ? *std::exchange(gathered_, std::nullopt) : scores_of(observations);
+    return select_from_scores(observations.layer, {granularity_, std::move(scores), {}});
 }
 
 Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {

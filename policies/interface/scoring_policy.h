@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ class ScoringPolicy : public Policy {
  public:
     /// @throws BudgetError for a budget that evicts something and is not above `recent`.
     void begin(const RunContext& context) override;
+    bool gathers() const override { return true; }
+    void gather(LayerObservations& observations) override;
     Selection select(LayerObservations& observations) override;
     Selection select_from_scores(int layer, LayerScores scores) override;
     Positions positions() const override { return positions_; }
@@ -34,11 +37,14 @@ class ScoringPolicy : public Policy {
     int64_t recent() const { return recent_; }
 
  private:
+    Scores<float> scores_of(LayerObservations& observations);
+
     ParameterValues values_;
     Granularity granularity_;
     Positions positions_;
     RunContext context_;
     int64_t recent_ = 0;
+    std::optional<Scores<float>> gathered_;
 };
 
 /// The parameter with its `auto`.

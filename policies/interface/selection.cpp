@@ -17,31 +17,32 @@ int n_rows(const ModelShape& shape, Granularity granularity) {
 
 template <class Out>
 std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
-                               const float* in, int64_t columns) {
+                               const HeadRows& in, int64_t columns, float factor) {
     const int rows = n_rows(shape, granularity);
     std::vector<Out> out(static_cast<size_t>(rows * columns));
-    kernels::reduce_heads(reduction, in, columns, rows, shape.n_heads / rows, columns, out.data(), columns);
+    kernels::reduce_heads(reduction, in.data, in.stride, rows, shape.n_heads / rows, columns, out.data(), columns,
+                          factor);
     return out;
+}
+
+template <class Out>
+std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
+                               const float* in, int64_t columns) {
+    return scores_by_row<Out>(shape, granularity, reduction, HeadRows{in, columns}, columns);
 }
 
 template <class Score>
-std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int rows, int64_t n_prefix,
-                                   int64_t n_tokens) {
-    std::vector<Score> scores(static_cast<size_t>(rows * n_tokens), std::numeric_limits<Score>::quiet_NaN());
-    for (int row = 0; row < rows; ++row) {
-        std::copy_n(prefix_scores.begin() + row * n_prefix, n_prefix, scores.begin() + row * n_tokens);
-    }
-    return scores;
+std::vector<Score> no_scores(int rows, int64_t n_tokens) {
+    return std::vector<Score>(static_cast<size_t>(rows * n_tokens), std::numeric_limits<Score>::quiet_NaN());
 }
 
-template <class T>
-std::vector<T> pooled_rows(kernels::Pooling pooling, int64_t kernel, std::span<const T> in, int rows, int64_t columns,
-                           int64_t n) {
-    std::vector<T> out(static_cast<size_t>(rows * n));
-    kernels::parallel_for(rows, rows * n, [&](int64_t row) {
-        kernels::pool(pooling, in.data() + row * columns, n, kernel, out.data() + row * n);
+std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const std::vector<float>& in, int rows,
+                                 int64_t n_prefix, int64_t n_tokens) {
+    std::vector<float> scores = no_scores<float>(rows, n_tokens);
+    kernels::parallel_for(rows, rows * n_prefix, [&](int64_t row) {
+        kernels::pool(pooling, in.data() + row * n_tokens, n_prefix, kernel, scores.data() + row * n_tokens);
     });
-    return out;
+    return scores;
 }
 
 namespace {
@@ -112,10 +113,12 @@ template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernel
                                           int64_t);
 template std::vector<double> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
                                            int64_t);
-template std::vector<float> padded_with_nan(const std::vector<float>&, int, int64_t, int64_t);
-template std::vector<double> padded_with_nan(const std::vector<double>&, int, int64_t, int64_t);
-template std::vector<float> pooled_rows(kernels::Pooling, int64_t, std::span<const float>, int, int64_t, int64_t);
-template std::vector<double> pooled_rows(kernels::Pooling, int64_t, std::span<const double>, int, int64_t, int64_t);
+template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const HeadRows&,
+                                          int64_t, float);
+template std::vector<double> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const HeadRows&,
+                                           int64_t, float);
+template std::vector<float> no_scores(int, int64_t);
+template std::vector<double> no_scores(int, int64_t);
 template void require_scores(int, const std::vector<float>&, int, int64_t, int64_t);
 template void require_scores(int, const std::vector<double>&, int, int64_t, int64_t);
 template void require_scores(int, const Scores<float>&, int, int64_t, int64_t);

@@ -20,15 +20,18 @@ template <class Out>
 std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
                                const float* in, int64_t columns);
 
-/// Rows (R, n_prefix) written into (R, n_tokens), NaN behind the prefix.
-template <class Score>
-std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int rows, int64_t n_prefix,
-                                   int64_t n_tokens);
+/// The same of rows that are part of a wider array, each number `factor` times.
+template <class Out>
+std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
+                               const HeadRows& in, int64_t columns, float factor = 1.0f);
 
-/// Rows (R, columns) of in, pooled along their first n values each: (R, n).
-template <class T>
-std::vector<T> pooled_rows(kernels::Pooling pooling, int64_t kernel, std::span<const T> in, int rows, int64_t columns,
-                           int64_t n);
+/// (R, n_tokens) of NaN, for scores of a prefix.
+template <class Score>
+std::vector<Score> no_scores(int rows, int64_t n_tokens);
+
+/// Rows (R, n_tokens) of in, pooled along their first n_prefix values each: (R, n_tokens), NaN behind the prefix.
+std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const std::vector<float>& in, int rows,
+                                 int64_t n_prefix, int64_t n_tokens);
 
 /// A NaN among the first n_prefix columns of scores (R, n_tokens), or a wrong size, as a ScoreError that names the
 /// layer.

@@ -16,30 +16,33 @@ SnapKvFamily::SnapKvFamily(const ParameterValues& values)
       pooling_(pooling_of(values)),
       kernel_(values.integer("kernel")) {}
 
-Selection SnapKvFamily::select(LayerObservations& observations) {
+std::shared_ptr<const Scores<float>> SnapKvFamily::shared_scores(LayerObservations& observations) const {
     // Alike for all policies of the family, and at every budget.
     const std::string key = fmt::format("snapkv {} {} {} {} {} {}", window(), lambda_, static_cast<int>(reduction_),
                                         static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
-    const auto scores = observations.shared<Scores<float>>(
+    return observations.shared<Scores<float>>(
         key, [&] { return pooled(observations.layer, window_attention(observations)); });
-    return select_pooled(observations.layer, *scores);
 }
 
-const std::vector<float>& SnapKvFamily::window_attention(LayerObservations& observations) const {
-    return observations.window_attention(window(), lambda_, SoftmaxRange::visible);
+void SnapKvFamily::gather(LayerObservations& observations) {
+    const auto scores = shared_scores(observations);
+    if (leaves_scores()) scores->announce_ranking(n_tokens());
 }
 
-Selection SnapKvFamily::select_by_attention(int layer, const std::vector<float>& attention) {
-    return select_pooled(layer, pooled(layer, attention));
+Selection SnapKvFamily::select(LayerObservations& observations) {
+    return select_pooled(observations.layer, *shared_scores(observations));
 }
 
-Scores<float> SnapKvFamily::pooled(int layer, const std::vector<float>& attention) const {
+HeadRows SnapKvFamily::window_attention(LayerObservations& observations) const {
+    return {observations.window_attention(window(), lambda_, SoftmaxRange::visible).data(), n_tokens()};
+}
+
+Scores<float> SnapKvFamily::pooled(int layer, const HeadRows& attention) const {
     const std::vector<float> scores =
-        scores_by_row<float>(context().shape, granularity(), reduction_, attention.data(), n_tokens());
+        scores_by_row<float>(context().shape, granularity(), reduction_, attention, n_tokens());
     // Pooling would spread a NaN or swallow it; named here, it is found where it arose.
     require_scores(layer, scores, rows(), n_prefix(), n_tokens());
-    return padded_with_nan(pooled_rows<float>(pooling_, kernel_, scores, rows(), n_tokens(), n_prefix()), rows(),
-                           n_prefix(), n_tokens());
+    return pooled_prefix(pooling_, kernel_, scores, rows(), n_prefix(), n_tokens());
 }
 
 Selection SnapKvFamily::select_pooled(int layer, Scores<float> scores) {

@@ -14,27 +14,32 @@ class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
 
+    bool gathers() const override { return true; }
+    void gather(LayerObservations& observations) override;
     Selection select(LayerObservations& observations) override;
     Selection select_from_scores(int layer, LayerScores scores) override;
 
  protected:
     /// (H, N): mean attention of the window's queries, diversified where lambda says so.
-    const std::vector<float>& window_attention(LayerObservations& observations) const;
+    HeadRows window_attention(LayerObservations& observations) const;
 
-    /// The decision by some mean attention (H, N): reduced, pooled, finished and ranked.
-    Selection select_by_attention(int layer, const std::vector<float>& attention);
+    /// The decision by scores that `pooled` has made.
+    Selection select_pooled(int layer, Scores<float> scores);
+
+    /// Some mean attention (H, N), reduced and pooled: (R, N), NaN behind the prefix.
+    Scores<float> pooled(int layer, const HeadRows& attention) const;
 
     /// What becomes of pooled scores (R, N), NaN behind the prefix, before they are ranked.
     virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
+    /// Whether those are the same scores.
+    virtual bool leaves_scores() const { return true; }
 
     /// Entries of the prefix that each row keeps in a layer; over all layers their sum has to be that of R *
     /// layer_budget(layer).
     virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
  private:
-    /// Some mean attention (H, N), reduced and pooled: (R, N), NaN behind the prefix.
-    Scores<float> pooled(int layer, const std::vector<float>& attention) const;
-    Selection select_pooled(int layer, Scores<float> scores);
+    std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const;
 
     float lambda_;
     kernels::HeadReduction reduction_;

@@ -120,6 +120,31 @@ TEST_CASE("a run is the same alone and beside 1, 12, 16 and 51 others") {
     }
 }
 
+TEST_CASE("runs decide the same beside whichever others and on however many threads") {
+    const auto& model = tiny("llama3-gqa-sharded", kernels::DType::f32);
+    const auto prompt = prompt_of_ids(some_ids(model, 120));
+    const auto plans = many_plans();
+    const auto alone = [&] {
+        const Threads threads(1);
+        return records_of(model, prompt, plans, options_of(4, true, true));
+    }();
+    for (const int n_threads : {1, 2, 7}) {
+        const Threads threads(n_threads);
+        for (const size_t stride : {1, 2, 5, 17}) {
+            CAPTURE(n_threads, stride);
+            std::vector<engine::RunPlan> some;
+            std::vector<size_t> which{0};  // the full run
+            for (size_t i = stride - 1; i < plans.size(); i += stride) {
+                some.push_back(plans[i]);
+                which.push_back(i + 1);
+            }
+            const auto beside = records_of(model, prompt, some, options_of(4));
+            REQUIRE(beside.size() == which.size());
+            for (size_t run = 0; run < beside.size(); ++run) check_same(beside[run], alone[which[run]]);
+        }
+    }
+}
+
 TEST_CASE("runs that leave the batch early change nothing for those that stay") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name_of(dtype));

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <new>
 
 #include "engine/common/error.h"
 #include "engine/evaluate.h"
@@ -12,6 +14,7 @@
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
 #include "tests/engine/same_bits.h"
+#include "tests/engine/threads.h"
 #include "tests/policies/faulty_policies.h"
 #include "trace/check.h"
 
@@ -53,6 +56,11 @@ const std::vector<Fault>& faults() {
         {"fault=nothing-said", "layer 1: an error without a message"},
         {"fault=merge", "merge: the test wants it"},
         {"fault=draft", "draft: the test wants it"},
+        // Where runs decide beside one another.
+        {"fault=gather", "layer 1: gather: the test wants it"},
+        {"fault=beside-select", "layer 1: select: the test wants it"},
+        {"fault=beside-draft", "layer 0: draft: the test wants it"},
+        {"fault=beside-out-of-range", "row 1: expected positions below 90, found 90"},
         {"fault=step,after=0", "layer 0: step: the test wants it", true},
         {"fault=step,after=3", "layer 0: step: the test wants it", true},
         {"fault=step-again,after=2", "step again: the test wants it", false, true},
@@ -156,11 +164,30 @@ void check_sound(const std::filesystem::path& path) {
 /// Stops once a run is written.
 class StopsBehind final : public engine::Progress {
  public:
-    bool stop = false;
+    std::atomic<bool> stop = false;
     void begin(std::string_view, int64_t) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return stop; }
+};
+
+/// Beside others, in the first layer, is asked to stop or finds no memory.
+class EndsAll : public policies::throwaway::KeepFirst {
+ public:
+    explicit EndsAll(const policies::ParameterValues& values) : how_(values.text("how")) {}
+    static inline StopsBehind* progress = nullptr;
+    static inline std::atomic<int> n_behind = 0;  ///< decisions in a later layer
+
+    bool gathers() const override { return true; }
+    policies::Selection select(policies::LayerObservations& observations) override {
+        if (observations.layer > 0) ++n_behind;
+        if (observations.layer == 0 && how_ == "stop") progress->stop = true;
+        if (observations.layer == 0 && how_ == "memory") throw std::bad_alloc();
+        return KeepFirst::select(observations);
+    }
+
+ private:
+    std::string how_;
 };
 
 /// Is asked to stop while it begins, as where it tokenizes a long text.
@@ -184,6 +211,29 @@ TEST_CASE("a stop while a policy begins is a stop and no failure of its run") {
         experiment.on_run = [&](int, int run, const trace::RunRecord&) { CHECK(run == 0); };
         CHECK_THROWS_AS(experiment.run(prompts(model)), engine::Cancelled);
     }
+}
+
+TEST_CASE("a stop and a lack of memory while runs decide beside one another end all of them at that layer") {
+    static const auto definition =
+        policies::throwaway::definition<EndsAll>("ends-all", {policies::text_parameter("how", "not", "How it ends.")});
+    const auto& model = tiny_model();
+    const int n_threads = GENERATE(1, 2, 7);
+    const std::string how = GENERATE("stop", "memory");
+    CAPTURE(n_threads, how);
+    const Threads threads(n_threads);
+    auto plans = plans_with("fault=beside-select");
+    plans.push_back({policies::parse_parameters(definition, "how=" + how), policies::parse_budget("40")});
+    for (int i = 0; i < 5; ++i)
+        plans.push_back({policies::parse_parameters(definition, ""), policies::parse_budget("40")});
+    StopsBehind progress;
+    EndsAll::progress = &progress;
+    EndsAll::n_behind = 0;
+    engine::Experiment experiment(model, plans, options_of(4), progress);
+    if (how == "stop")
+        CHECK_THROWS_AS(experiment.run(prompts(model)), engine::Cancelled);
+    else
+        CHECK_THROWS_AS(experiment.run(prompts(model)), std::bad_alloc);
+    CHECK(EndsAll::n_behind == 0);
 }
 
 TEST_CASE("pseudo tokens without an embedding fail their run alone") {

@@ -25,12 +25,18 @@ class Faulty : public KeepFirst {
 
     PassPlan plan(const RunContext& context) const override {
         PassPlan plan;
-        if (fault_ == "draft" || fault_ == "draft-out-of-range") plan.lookahead = 2;
+        if (fault_ == "draft" || fault_ == "draft-out-of-range" || fault_ == "beside-draft") plan.lookahead = 2;
         if (fault_ == "filter-unsorted" || fault_ == "filter-rows") plan.filter_layer = context.shape.n_layers - 1;
         return plan;
     }
 
+    bool gathers() const override { return fault_ == "gather" || fault_.starts_with("beside-"); }
+    void gather(LayerObservations& observations) override {
+        if (fault_ == "gather" && observations.layer == 1) throw std::runtime_error("gather: the test wants it");
+    }
+
     Selection draft(LayerObservations& observations) override {
+        if (fault_ == "beside-draft") throw std::runtime_error("draft: the test wants it");
         if (fault_ == "draft") throw std::runtime_error("draft: the test wants it");
         Selection selection = KeepFirst::select(observations);
         if (fault_ == "draft-out-of-range") selection.rows.back().back() += 1000000;
@@ -38,7 +44,8 @@ class Faulty : public KeepFirst {
     }
 
     Selection select(LayerObservations& observations) override {
-        if (fault_ == "select" && observations.layer == 1) throw std::runtime_error("select: the test wants it");
+        if ((fault_ == "select" || fault_ == "beside-select") && observations.layer == 1)
+            throw std::runtime_error("select: the test wants it");
         if (fault_ == "select-in-head" && observations.layer == 1)
             throw std::runtime_error("layer 1, head 0: the test wants it");
         if (fault_ == "nothing-said" && observations.layer == 1) throw std::runtime_error("");
@@ -131,7 +138,8 @@ class Faulty : public KeepFirst {
 
     Selection damaged(Selection selection) const {
         auto& last = selection.rows.back();
-        if (fault_ == "out-of-range") last.back() = static_cast<uint32_t>(context_.n_tokens);
+        if (fault_ == "out-of-range" || fault_ == "beside-out-of-range")
+            last.back() = static_cast<uint32_t>(context_.n_tokens);
         if (fault_ == "far-out-of-range") last.back() = 4000000000u;
         if (fault_ == "unsorted" || fault_ == "filter-unsorted") std::swap(last[0], last[1]);
         if (fault_ == "twice") last[1] = last[0];

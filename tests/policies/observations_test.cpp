@@ -73,7 +73,14 @@ TEST_CASE("appended keys are attended to alike beside the prompt's and in memory
     LayerObservations& observations = *cache.observations[0];
     const int64_t n = layer.n_tokens, d = shape.head_dim;
     const auto m = observations.n_appended();
-    const std::vector<float> first = observations.appended_attention();
+    const auto attention = [&] {
+        const HeadRows rows = observations.appended_attention();
+        std::vector<float> all;
+        for (int h = 0; h < shape.n_heads; ++h)
+            all.insert(all.end(), rows.data + h * rows.stride, rows.data + h * rows.stride + n);
+        return all;
+    };
+    const std::vector<float> first = attention();
     std::vector<float> all, other(layer.appended_keys.rbegin(), layer.appended_keys.rend());
     for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
         all.insert(all.end(), layer.keys.begin() + g * n * d, layer.keys.begin() + (g + 1) * n * d);
@@ -83,7 +90,7 @@ TEST_CASE("appended keys are attended to alike beside the prompt's and in memory
     const auto set = [&](const std::vector<float>& keys, EntriesView together) {
         observations.set_appended(layer.appended_queries, {keys.data(), kvscope::kernels::DType::f32, m * d}, m, m,
                                   together);
-        return observations.appended_attention();
+        return attention();
     };
     CHECK(set(other, {}) != first);
     CHECK(set(layer.appended_keys, {}) == first);

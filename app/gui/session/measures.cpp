@@ -26,7 +26,9 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"compression_at", "how many times smaller than the full cache that would be"},
      {"bytes_share", "what is held of the prompt, of the full cache's bytes"},
      {"select_s",
-      "the policy's own seconds; what several budgets share is done once, and counted at the first of them"},
+      "the policy's own seconds, on one thread where runs decide beside one another; what several budgets share is "
+      "done "
+      "once, and counted at the first of them"},
      {"first_token_s", "to the first token; isolated runs only"},
      {"decode_tokens_per_s", "isolated runs only"},
      {"peak_bytes", "highest resident memory during the run, less the weights"},

@@ -1,0 +1,100 @@
+#include "engine/decisions.h"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "engine/common/error.h"
+#include "engine/common/stopwatch.h"
+#include "kernels/team.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// Whether one run a thread is faster than all threads for one run after the other. What a choice leaves to threads are
+/// mostly some rows, of which each takes a part of its time.
+bool are_enough(size_t n_runs, int n_threads) {
+    return n_threads > 1 && n_runs > 1 && 2 * n_runs >= static_cast<size_t>(n_threads);
+}
+
+void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
+    std::atomic<size_t> unclaimed{0};
+    std::atomic<bool> is_stopped{false};
+    std::vector<std::exception_ptr> failures(runs.size());
+    kernels::in_team(kernels::threads(), [&](int member) {
+        for (size_t i = unclaimed++; i < runs.size(); i = unclaimed++) {
+            // Member 0 is the engine's thread, the only one that may ask.
+            if (member == 0 && progress.cancelled()) is_stopped = true;
+            if (is_stopped) return;
+            try {
+                runs[i]->choose(true);
+            } catch (...) {
+                failures[i] = std::current_exception();
+                is_stopped = true;
+            }
+        }
+    });
+    for (const auto& failure : failures)
+        if (failure) std::rethrow_exception(failure);
+    if (is_stopped) throw Cancelled();
+}
+
+/// The copies that runs leave, made together: a call's own costs are some of a card's.
+class Copies {
+ public:
+    explicit Copies(const kernels::Backend& backend) : backend_(backend) {}
+
+    void take(ActiveRun& run) {
+        const size_t first = all_.size();
+        run.take(&all_);
+        int64_t n_rows = 0;
+        for (size_t i = first; i < all_.size(); ++i) n_rows += all_[i].n_rows;
+        rows_of_.emplace_back(&run, n_rows);
+        n_rows_ += n_rows;
+        if (n_rows_ > most_rows) make();
+    }
+
+    /// Each run's share of the time is that of the entries.
+    void make() {
+        if (n_rows_ == 0) return;
+        const Stopwatch watch;
+        backend_.copy_rows(all_);
+        const double each = watch.seconds() / static_cast<double>(n_rows_);
+        for (const auto& [run, n_rows] : rows_of_) run->add_select_seconds(each * static_cast<double>(n_rows));
+        all_.clear();
+        rows_of_.clear();
+        n_rows_ = 0;
+    }
+
+ private:
+    static constexpr int64_t most_rows = int64_t{1} << 20;  // whose places a device is told, 4 bytes each
+
+    const kernels::Backend& backend_;
+    std::vector<kernels::RowCopy> all_;
+    std::vector<std::pair<ActiveRun*, int64_t>> rows_of_;
+    int64_t n_rows_ = 0;
+};
+
+}  // namespace
+
+double finish_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend, const Progress& progress) {
+    double seconds = 0;
+    const bool beside = are_enough(runs.size(), kernels::threads());
+    if (beside) {
+        const Stopwatch watch;
+        choose_beside(runs, progress);
+        seconds = watch.seconds();
+    }
+    Copies copies(backend);
+    for (ActiveRun* run : runs) {
+        if (progress.cancelled()) throw Cancelled();
+        if (!beside) run->choose(false);
+        copies.take(*run);
+    }
+    copies.make();
+    return seconds;
+}
+
+}  // namespace kvscope::engine
