@@ -41,6 +41,13 @@ int cut_digit(const Histogram& histogram, int64_t& k) {
     return digit;
 }
 
+Histogram sum_of(const std::vector<Histogram>& histograms) {
+    Histogram sum = histograms[0];
+    for (size_t row = 1; row < histograms.size(); ++row)
+        std::transform(sum.begin(), sum.end(), histograms[row].begin(), sum.begin(), std::plus<>());
+    return sum;
+}
+
 /// Radix selection from the most significant digit on; 0 < k <= n_rows * n. Each pass goes on with the one bucket that
 /// holds the cut.
 template <class Score>
@@ -55,17 +62,14 @@ Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64
     });
     std::vector<int64_t> n_keys;  // of each row, in the bucket
     const auto cut = [&] {
-        Histogram all = histograms[0];
-        for (size_t row = 1; row < histograms.size(); ++row)
-            std::transform(all.begin(), all.end(), histograms[row].begin(), all.begin(), std::plus<>());
-        const int digit = cut_digit(all, k);
+        const int digit = n_rows == 1 ? cut_digit(histograms[0], k) : cut_digit(sum_of(histograms), k);
         n_keys.clear();
         for (const Histogram& of_row : histograms) n_keys.push_back(of_row[static_cast<size_t>(digit)]);
         return static_cast<Key>(digit);
     };
     Key digit = cut();
     std::vector<std::vector<Key>> keys(static_cast<size_t>(n_rows));
-    parallel_for(n_rows, n_rows * n, [&](int64_t row) {
+    parallel_for(n_rows, n_rows * n, [&, shift, digit](int64_t row) {
         auto& of_row = keys[static_cast<size_t>(row)];
         of_row.reserve(static_cast<size_t>(n_keys[static_cast<size_t>(row)]));
         for (int64_t i = 0; i < n; ++i) {
@@ -78,13 +82,13 @@ Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64
         shift -= bits;
         const Key mask = (Key{1} << bits) - 1;
         const int64_t n_left = std::accumulate(n_keys.begin(), n_keys.end(), int64_t{0});
-        parallel_for(n_rows, n_left, [&](int64_t row) {
+        parallel_for(n_rows, n_left, [&, shift, mask](int64_t row) {
             Histogram& histogram = histograms[static_cast<size_t>(row)];
             histogram.fill(0);
             for (const Key key : keys[static_cast<size_t>(row)]) ++histogram[(key >> shift) & mask];
         });
         digit = cut();
-        parallel_for(n_rows, n_left, [&](int64_t row) {
+        parallel_for(n_rows, n_left, [&, shift, mask, digit](int64_t row) {
             auto& of_row = keys[static_cast<size_t>(row)];
             if (static_cast<int64_t>(of_row.size()) != n_keys[static_cast<size_t>(row)])
                 std::erase_if(of_row, [&](Key key) { return ((key >> shift) & mask) != digit; });

@@ -1,10 +1,16 @@
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <numeric>
 #include <ranges>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "kernels/team.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"
 #include "tests/policies/importance_file.h"
@@ -209,6 +215,62 @@ TEST_CASE("a decision is the same whoever looked at the observations before", "[
             }
         }
     }
+}
+
+TEST_CASE("what runs gather one after the other suffices to select beside one another", "[properties]") {
+    struct Run {
+        std::string label;
+        std::unique_ptr<Policy> policy;
+        std::vector<Selection> expected, found;
+    };
+    size_t n_runs = 0;
+    for (size_t s = 0; s < kSizes.size(); ++s) {
+        const auto& [shape, n] = kSizes[s];
+        Cache cache = random_cache(shape, n, 90 + static_cast<unsigned>(s));
+        std::vector<Run> runs;
+        for (const PolicySpec& spec : all_specs(shape)) {
+            for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {
+                auto policy = spec.create();
+                if (budget <= protected_entries(spec, shape) || !policy->gathers()) continue;
+                policy->begin(cache.context(budget));
+                runs.push_back({spec.label(), std::move(policy), select_all(*spec.create(), cache, budget), {}});
+            }
+        }
+        cache.observe(64);
+        for (const auto& observations : cache.observations) {
+            for (Run& run : runs) {
+                run.policy->gather(*observations);
+                run.found.emplace_back();
+            }
+            observations->keys.data = nullptr;  // nothing more is asked of a device
+            std::atomic<size_t> next = 0;
+            kvscope::kernels::in_team(7, [&](int) {
+                for (size_t i = next++; i < runs.size(); i = next++)
+                    runs[i].found.back() = runs[i].policy->select(*observations);
+            });
+        }
+        for (const Run& run : runs) {
+            CAPTURE(run.label, s);
+            CHECK(std::equal(run.found.begin(), run.found.end(), run.expected.begin(), run.expected.end(), same_bits));
+        }
+        n_runs += runs.size();
+    }
+    CHECK(n_runs > 100);
+}
+
+TEST_CASE("an announced ranking is there from the second time on, and not behind a single one", "[properties]") {
+    const Scores<float> once{3, 1, 2, 4}, twice{3, 1, 2, 4};
+    once.announce_ranking(2);
+    CHECK(!once.ranking(2));
+    CHECK(!once.ranking(2));
+    twice.announce_ranking(2);
+    CHECK(!twice.known_ranking(2));
+    twice.announce_ranking(2);
+    REQUIRE(twice.known_ranking(2));
+    CHECK(twice.ranking(2) == twice.known_ranking(2));
+    Scores<float>().announce_ranking(2);
+    twice.announce_ranking(3);
+    CHECK(!twice.known_ranking(3));
 }
 
 TEST_CASE("several policies and budgets hold the same scores", "[properties]") {
