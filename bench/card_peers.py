@@ -1,7 +1,8 @@
-"""usage: card_peers.py [--tokens N] [--new-tokens T] [--budget B] [--presses A,B] [--out FILE.json]: the peers' rates on a card.
+"""usage: card_peers.py [--tokens N] [--new-tokens T] [--budget B] [--presses A,B] [--without-cudnn] [--out FILE.json]: the peers' rates on a card.
 
 PyTorch's products and flash attention, FlashInfer's decode attention where it is installed, and kvpress with a random
-model of Llama-3.1-8B's shape: one press after the other, each with a prefill of its own, as it is used.
+model of Llama-3.1-8B's shape: one press after the other, each with a prefill of its own, as it is used. Without cuDNN's
+attention the presses whose layers keep different numbers of entries decode faster: cuDNN plans anew for each of them.
 """
 
 import argparse
@@ -109,12 +110,14 @@ def main():
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--budget", type=int, default=1024)
     parser.add_argument("--presses", default=",".join(PRESSES), help="names with commas between; empty: none")
+    parser.add_argument("--without-cudnn", action="store_true", help="leave attention to PyTorch's own kernels")
     parser.add_argument("--out", type=pathlib.Path)
     asked = parser.parse_args()
     found = {"card": torch.cuda.get_device_name(), "kernels": kernels()}
     for name, rate in found["kernels"].items():
         print(f"| {name} | {rate if isinstance(rate, str) else format(rate, '.4g')} |", flush=True)
     if asked.presses:
+        torch.backends.cuda.enable_cudnn_sdp(not asked.without_cudnn)
         try:
             found["presses"] = presses(asked.tokens, asked.new_tokens, asked.budget, asked.presses.split(","))
             for name, seconds in found["presses"].items():

@@ -103,18 +103,22 @@ struct LinearMatrixTile {
         return p.weight + static_cast<size_t>(output) * p.row_bytes;
     }
 
-    /// Zeros behind the last element.
+    /// Behind the last element zeros, or with few rows some others, which meet the rows' zeros: what is loaded under no
+    /// condition is loaded earlier, for which only they leave registers.
     KVSCOPE_DEVICE Source block_at(int t, int r, int64_t at) const {
-        if (at >= p.in) return {};
         constexpr WeightBlock stored = block_of(format);
+        if (M > 2 && at >= p.in) return {};
+        at = least(at, p.in - 32);
         return load_part<format>(row_of(t, r) + static_cast<size_t>(at / stored.n) * stored.bytes,
                                  static_cast<int>(at % stored.n / 32));
     }
 
     KVSCOPE_DEVICE Four weights_of(int t, int r, int64_t at) const {
-        if (at >= p.in) return {};
-        if constexpr (format == WeightFormat::bf16) return load_once(reinterpret_cast<const bf16*>(row_of(t, r)) + at);
-        return packed(weights_at<format>(row_of(t, r), at));
+        if (M > 2 && at >= p.in) return {};
+        at = least(at, p.in - kWeightsAtOnce);
+        const uint8_t* row = row_of(t, r);
+        if constexpr (format == WeightFormat::bf16) return load_once(reinterpret_cast<const bf16*>(row) + at);
+        return packed(weights_at<format>(row, at));
     }
 
     KVSCOPE_DEVICE static Four packed(const Weights& x) {
