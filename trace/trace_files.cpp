@@ -113,12 +113,15 @@ std::shared_ptr<const TraceFiles> TraceFiles::open(const std::filesystem::path& 
     const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
     const std::filesystem::path folder = is_named ? path : part_folder_of(path);
     if (const auto joined = joined_trace(folder)) return open_now(*joined);
+    // Its writer may end meanwhile: then parts are missing, whether that is noticed or not.
     try {
-        return open_now(path);
+        auto found = open_now(path);
+        const auto joined = found->source().is_folder ? joined_trace(folder) : std::nullopt;
+        return joined ? open_now(*joined) : found;
     } catch (const std::runtime_error&) {
         const auto joined = joined_trace(folder);
         if (!joined) throw;
-        return open_now(*joined);  // its writer has ended meanwhile
+        return open_now(*joined);
     }
 }
 
