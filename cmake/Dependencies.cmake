@@ -6,7 +6,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 # The flag alone: by its path, libgomp would stand against the copy beside libtorch, which has to be the only one loaded.
 set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
 find_package(Threads REQUIRED)
-find_package(HDF5 1.10.3 REQUIRED COMPONENTS C)
+find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)

@@ -148,12 +148,24 @@ class ChunkRow {
 
 enum class Fetched { whole, missing, unfiltered };
 
+/// Whether a chunk was ever written, and what it takes in the file.
+bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size, const std::string& action) {
+    herr_t status = -1;
+    H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }
+    H5E_END_TRY
+    if (status >= 0) return size > 0;
+    // Where others are there HDF5 1.10 fails for one that is not. This goes through all of them, and knows.
+    unsigned passed_by = 0;
+    haddr_t at = HADDR_UNDEF;
+    checked(H5Dget_chunk_info_by_coord(data_set, offset.data(), &passed_by, &at, &size), action);
+    return at != HADDR_UNDEF && size > 0;
+}
+
 /// A chunk's bytes as they lie in the file.
 Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize_t>& offset, PackedChunk& packed,
               const std::string& action) {
     hsize_t size = 0;
-    checked(H5Dget_chunk_storage_size(data_set, offset.data(), &size), action);
-    if (size == 0) return Fetched::missing;
+    if (!is_stored(data_set, offset, size, action)) return Fetched::missing;
     // What kvscope wrote is never larger; a chunk that passed by its filters can be, and so can what a damaged file
     // says.
     if (size > most_packed_bytes(layout)) return Fetched::unfiltered;

@@ -236,7 +236,8 @@ std::string recorded_device(const nlohmann::json& recipe) {
     RunOptions options;
     const RunOption& option = run_option(&RunOptions::device);
     option.read(recipe, options);
-    return option.problem(options).empty() ? options.device : RunOptions().device;
+    const bool is_known = option.problem(options).empty() && options.device != "auto";  // a recipe names what it became
+    return is_known ? options.device : RunOptions().device;
 }
 
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options) {

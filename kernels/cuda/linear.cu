@@ -27,7 +27,8 @@ const char* reason_against(const Linear& p, WeightFormat format) {
         p.dtype == DType::f32 ? is_aligned<float>(p.x, p.x_stride, p.in) : is_aligned<bf16>(p.x, p.x_stride, p.in);
     if (!aligned || reinterpret_cast<uintptr_t>(p.weight) % 16 != 0)
         return "x, its stride or the weight is not aligned to 16 bytes";
-    if (pieces_of(p.n_rows, 8) > 65535 || pieces_of(p.out, 16) > 65535) return "too many rows or outputs";
+    if (pieces_of(p.n_rows, 8) > 65535 || (p.dtype == DType::bf16 && pieces_of(p.out, 16) > 65535))
+        return "too many rows or outputs";
     return nullptr;
 }
 

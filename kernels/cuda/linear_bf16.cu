@@ -29,7 +29,8 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
         // What is held of stored weights leaves registers for fewer sums.
         if constexpr (loads_parts(f)) {
-            launch<f, 4, block_of(f).n == 32 && f != WeightFormat::q5_1 ? 2 : 1>(p, stream);
+            constexpr bool is_short = block_of(f).bytes <= 22;
+            launch<f, 4, is_short ? 2 : 1>(p, stream);
         } else {
             if (p.n_rows <= 32) return launch<f, 4, 2>(p, stream);
             launch<f, 8, 2>(p, stream);

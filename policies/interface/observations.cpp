@@ -178,6 +178,7 @@ HeadRows LayerObservations::appended_attention() {
     const auto size = static_cast<size_t>(shape.n_heads * n_all);
     if (size != n_appended_attention_) {
         appended_attention_.reset();
+        n_appended_attention_ = 0;
         appended_attention_ = std::make_unique_for_overwrite<float[]>(size);
         n_appended_attention_ = size;
     }

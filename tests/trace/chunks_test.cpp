@@ -349,6 +349,32 @@ TEST_CASE("chunks that were never written are the fill value, and in a part that
     });
 }
 
+TEST_CASE("a data set of which some chunks were written is read as HDF5 reads it", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const std::vector<float> row = some_values<float>({100});
+    in_new_file(folder / "t.h5", [&](hid_t file) {
+        const auto data_set = made_by_hdf5(file, {4, 100}, {1, 100}, shuffle_and_deflate, nullptr);
+        const h5::Handle space(H5Dget_space(data_set.get()), H5Sclose);
+        const hsize_t first[] = {2, 0}, count[] = {1, 100};
+        const h5::Handle memory(H5Screate_simple(2, count, nullptr), H5Sclose);
+        REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, first, nullptr, count, nullptr) >= 0);
+        REQUIRE(H5Dwrite(data_set.get(), H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, row.data()) >= 0);
+    });
+    in_file(folder / "t.h5", [&](hid_t file) {
+        const h5::Handle data_set = h5::open_data_set(file, "values");
+        std::vector<float> expected(400, 0.0F);
+        std::copy(row.begin(), row.end(), expected.begin() + 200);
+        CHECK(are_same_bits(h5::read<float>(data_set.get()), expected));
+        for (const std::size_t i : {0U, 2U}) {
+            const Block block{{i, 0}, {1, 100}};
+            const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(100 * i);
+            CHECK(are_same_bits(h5::read<float>(data_set.get(), &block), std::vector<float>(begin, begin + 100)));
+        }
+        CHECK_THAT(what_of([&] { h5::check_chunks(data_set.get(), "read it"); }),
+                   Catch::Equals("cannot read it: one of its chunks is missing"));
+    });
+}
+
 TEST_CASE("a part with a chunk that is damaged, of another size or missing is set aside", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -141,6 +142,22 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
     }
 }
 
+/// A run that one of several traces has is left out of the others' figures; one that none has is a mistake.
+void check_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
+    std::exception_ptr failure;
+    for (const auto& reader : readers) {
+        if (!reader.result_tasks().empty()) return;  // scores have runs of their own
+        if (reader.n_prompts() == 0) continue;
+        try {
+            analysis::chosen_runs(reader, options);
+            return;
+        } catch (...) {
+            if (!failure) failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
 /// Whatever any figure may be asked for, so that a wrong number or run is no reason to leave figures out, and is told
 /// before what is wrong with a file.
 void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
@@ -149,9 +166,8 @@ void check_ranges(const std::vector<trace::Reader>& readers, const analysis::Fig
         analysis::check_prompt(reader, options.prompt);
         analysis::chosen_layers(reader, options);
         analysis::chosen_heads(reader, options);
-        // Scores have runs of their own.
-        if (!options.runs.empty() && reader.result_tasks().empty()) analysis::chosen_runs(reader, options);
     }
+    if (!options.runs.empty()) check_runs(readers, options);
 }
 
 /// Which figure of the traces, and why there is none.

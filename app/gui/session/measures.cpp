@@ -27,8 +27,7 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"bytes_share", "what is held of the prompt, of the full cache's bytes"},
      {"select_s",
       "the policy's own seconds, on one thread where runs decide beside one another; what several budgets share is "
-      "done "
-      "once, and counted at the first of them"},
+      "done once, and counted at the first of them, or at the second what only several need"},
      {"first_token_s", "to the first token; isolated runs only"},
      {"decode_tokens_per_s", "isolated runs only"},
      {"peak_bytes", "highest resident memory during the run, less the weights"},
