@@ -11,6 +11,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,23 +78,10 @@ double copied_bytes_a_second(const kernels::Backend& backend, const Sizes& sizes
     return 2.0 * static_cast<double>(bytes) / seconds_of(backend, to, [&] { backend.copy_rows({&copy, 1}); });
 }
 
-double product_operations_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out) {
-    const auto x = numbers(backend, rows * in), weight = numbers(backend, out * in), y = numbers(backend, rows * out);
-    const kernels::Linear problem{.dtype = DType::bf16,
-                                  .n_rows = rows,
-                                  .in = in,
-                                  .out = out,
-                                  .x = x->data(),
-                                  .weight = weight->data(),
-                                  .y = y->data(),
-                                  .y_dtype = DType::bf16};
-    return 2.0 * static_cast<double>(rows * in * out) / seconds_of(backend, *y, [&] { backend.linear(problem); });
-}
-
-/// Of a product with stored weights, which are read once.
-double stored_bytes_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
-                             kernels::WeightFormat format) {
-    const auto bytes = static_cast<int64_t>(kernels::row_bytes(format, in)) * out;
+/// @param format of the weight; nullopt: bf16
+double seconds_of_product(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
+                          std::optional<kernels::WeightFormat> format) {
+    const auto bytes = format ? static_cast<int64_t>(kernels::row_bytes(*format, in)) * out : 2 * in * out;
     const auto x = numbers(backend, rows * in), weight = numbers(backend, bytes / 2), y = numbers(backend, rows * out);
     const kernels::Linear problem{.dtype = DType::bf16,
                                   .n_rows = rows,
@@ -104,7 +92,18 @@ double stored_bytes_a_second(const kernels::Backend& backend, int64_t rows, int6
                                   .format = format,
                                   .y = y->data(),
                                   .y_dtype = DType::bf16};
-    return static_cast<double>(bytes) / seconds_of(backend, *y, [&] { backend.linear(problem); });
+    return seconds_of(backend, *y, [&] { backend.linear(problem); });
+}
+
+double product_operations_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out) {
+    return 2.0 * static_cast<double>(rows * in * out) / seconds_of_product(backend, rows, in, out, {});
+}
+
+/// Of a product with stored weights, which are read once.
+double stored_bytes_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
+                             kernels::WeightFormat format) {
+    const auto bytes = static_cast<double>(kernels::row_bytes(format, in)) * static_cast<double>(out);
+    return bytes / seconds_of_product(backend, rows, in, out, format);
 }
 
 double decode_bytes_a_second(const kernels::Backend& backend, const Sizes& sizes) {
