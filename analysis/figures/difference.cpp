@@ -10,6 +10,7 @@
 #include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/short_label.h"
 #include "analysis/subject_table.h"
 
 namespace kvscope::analysis::difference_file {
@@ -144,6 +145,27 @@ void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vect
         "the others.";
 }
 
+/// "A: snapkv @ 64   B: k-vec @ 64". Each label is shortened by itself: both together would be without their middle,
+/// and so without what says that there is a B.
+void name_sides(Panel& panel, const trace::Reader& reader, int prompt, const Pair& pair) {
+    Figure sides;
+    for (const Side* side : {&pair.a, &pair.b}) {
+        const trace::RunAttributes& run = reader.run(prompt, side->index);
+        sides.legend.push_back({side->label, LegendEntry::Symbol::line, {}});
+        if (!run.given_label.empty()) sides.legend.back().whole = recorded_label(run);
+    }
+    shorten_labels(sides);
+    const LegendEntry& a = sides.legend[0];
+    const LegendEntry& b = sides.legend[1];
+    const auto title = [](const std::string& of_a, const std::string& of_b) {
+        return fmt::format("A: {}   B: {}", of_a, of_b);
+    };
+    const auto whole = [](const LegendEntry& side) { return side.whole.empty() ? side.label : side.whole; };
+    panel.title = title(a.label, b.label);
+    const std::string whole_title = title(whole(a), whole(b));
+    panel.whole_title = whole_title == panel.title ? "" : whole_title;
+}
+
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     const Pair pair = read_pair(reader, options);
@@ -155,12 +177,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
     Panel panel = layers_by_tokens(layers, pair.n_tokens);
     panel.subject.run = pair.a.index;
-    panel.title = fmt::format("A: {}   B: {}", pair.a.label, pair.b.label);
     panel.note = fmt::format("same tokens {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
     figure.caption += " Same entries: those that both keep over those that either keeps.";
     figure.panels.push_back(std::move(panel));
     complete_figure(figure, reader, options, {pair.a.index, pair.b.index});
+    name_sides(figure.panels.front(), reader, options.prompt, pair);
     return figure;
 }
 

@@ -103,3 +103,19 @@ TEST_CASE("short labels are as different as whole ones") {
     shorten_labels(alike);
     CHECK(alike.legend[0].label != alike.legend[1].label);
 }
+
+TEST_CASE("the title of a difference has both labels, each as short as it is alone") {
+    const std::string one = "snapkv:maps=/a/folder/one.safetensors @ 16";
+    const std::string other = "snapkv:maps=/a/folder/other.safetensors @ 24";
+    const CalledOtherwise trace(one, other);
+    FigureOptions options;
+    options.runs = {1, 2};
+    const Figure figure = made(trace.reader(), "difference", options);
+    CHECK(figure.panels.at(0).title == "A: snapkv:maps=one.safetensors @ 16   B: snapkv:maps=other.safetensors @ 24");
+    CHECK(figure.panels.at(0).whole_title == "A: " + one + "   B: " + other);
+
+    const CalledOtherwise plain("streaming-llm @ 64", "streaming-llm @ 256");
+    const Figure of_plain = made(plain.reader(), "difference", options);
+    CHECK(of_plain.panels.at(0).title == "A: streaming-llm @ 64   B: streaming-llm @ 256");
+    CHECK(of_plain.panels.at(0).whole_title.empty());
+}
