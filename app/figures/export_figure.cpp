@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "app/figures/layout.h"
 #include "app/figures/output_file.h"
 
 namespace kvscope::figures {
@@ -137,6 +138,8 @@ ExportedFigures export_figures(const std::vector<const analysis::FigureDefinitio
             throw;
         } catch (const OutputFailed&) {
             throw;
+        } catch (const LayoutError& error) {  // too many panels for its size, as of several traces side by side
+            exported.failed.push_back({definition->name, error.what()});
         } catch (const std::runtime_error& error) {
             exported.failed.push_back({definition->name, error.what()});
         }

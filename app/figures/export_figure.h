@@ -53,7 +53,8 @@ struct ExportedFigures {
 std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
 /// Several figures, each into all of `paths` by its name (path_of_figure). Those that there is no data for
-/// (analysis::NothingToShow) are left out, and those that fail, as by a damaged data set, stop no other.
+/// (analysis::NothingToShow) are left out, and those that fail, as by a damaged data set or for want of room, stop no
+/// other.
 /// @throws as export_figure what is no single figure's: what was asked for, and files that cannot be written
 ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
                                const std::function<Exported(const analysis::FigureDefinition&)>& what,
