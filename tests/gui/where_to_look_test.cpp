@@ -61,4 +61,14 @@ TEST_CASE("where a trace does not say what was lost, the inspector lists what th
     CHECK_THAT(driven.shown_text(), Contains("Where 2 shown runs disagree most"));
 }
 
+TEST_CASE("where the shown runs keep the same, the inspector says so instead of a list of zeros") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    constexpr int all = analysis::test::PolicyTrace::n_tokens;
+    const analysis::test::PolicyTrace stored({{"full", all}, {"h2o", all}, {"snapkv:window=8", all}});
+    DrivenApp driven(explore(stored.path()));
+    const MouseAway away(driven);
+    CHECK_THAT(driven.shown_text(), Contains("The 2 shown runs keep every token alike."));
+    CHECK_THAT(driven.shown_text(), !Contains("disagree most"));
+}
+
 }  // namespace kvscope::gui::testing

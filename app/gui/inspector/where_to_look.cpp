@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "app/gui/drawing/shaped_text.h"
 
@@ -77,6 +78,14 @@ void draw_rows(Context& context, const OrderedRows& ordered, const ShownColumns&
     }
 }
 
+/// Whether the first, which has the largest number, has any: rows of zeros say nothing of where to look.
+bool is_above_zero(const OrderedRows& ordered, const ShownColumns& columns) {
+    if (ordered.rows.empty()) return false;
+    const analysis::Cell& first = ordered.of->made.table.rows[ordered.rows.front()].cells[columns.number];
+    const double* number = std::get_if<double>(&first);
+    return number != nullptr && *number > 0;
+}
+
 void draw_heading(const Context& context, const std::string& heading, const char* rule) {
     ImGui::SeparatorText(heading.c_str());
     ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
@@ -136,9 +145,15 @@ void WhereToLook::draw_disagreement(Context& context) {
     const auto answer = ask_ranked_rows(session, disagreement_.ranked, disagreement_.ordered, request, {});
     if (!answer.error.empty() || !answer.value || !answer.value->of->nothing.empty()) return;
     if (answer.current) disagreement_.of = fmt::format("{} shown runs", request.runs.size());
+    const ShownColumns columns = columns_of(*answer.value->of, "token_text", "disagreement");
+    if (!is_above_zero(*answer.value, columns)) {
+        ImGui::Spacing();
+        ImGui::TextWrapped("%s", fmt::format("The {} keep every token alike.", disagreement_.of).c_str());
+        return;
+    }
     draw_heading(context, fmt::format("Where {} disagree most", disagreement_.of),
                  "Tokens by the standard deviation of the share of heads that keep them. Click one to select it.");
-    draw_rows(context, *answer.value, columns_of(*answer.value->of, "token_text", "disagreement"));
+    draw_rows(context, *answer.value, columns);
 }
 
 }  // namespace kvscope::gui
