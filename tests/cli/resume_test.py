@@ -194,6 +194,11 @@ class ExistingOutput(ProgramTest):
         self.assertEqual(self.path("t.h5").read_bytes(), self.bytes)
         self.assertFalse(self.path("t.h5.part").exists())
 
+    def test_a_finished_trace_is_inspected_and_drawn_by_the_name_of_its_folder(self):
+        self.assertIn("complete", self.made("inspect", self.path("t.h5.part")).stdout)
+        self.made("export", self.path("t.h5.part"), "--figure", "budgets", "-o", self.path("budgets.csv"))
+        self.unchanged()
+
     def test_the_same_recipe_has_nothing_to_do(self):
         done = self.made(*self.command(*self.arguments))
         self.assertIn("nothing to do", done.stderr)

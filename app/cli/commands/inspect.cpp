@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "analysis/figure_definition.h"
 #include "analysis/memory_at.h"
@@ -16,6 +17,7 @@
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
 #include "app/program/find_model.h"
+#include "trace/part_folder.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli::inspect_file {
@@ -85,15 +87,18 @@ std::function<int()> declare(CLI::App& app) {
     for (const char* other : {"--prompt-text", "--format"}) commands_flag->excludes(app.get_option(other));
     return [path, format, whole_text, as_commands, model, memory, of_traces] {
         std::error_code error;
-        const bool is_unfinished = !fs::exists(*path, error) && fs::exists(path->string() + ".part", error);
-        const fs::path found = is_unfinished ? *path : program::find_model(*path);
+        const bool is_there = fs::exists(*path, error);
+        const bool is_unfinished = !is_there && fs::exists(path->string() + ".part", error);
+        // A folder whose trace has been finished since is that trace, as for whoever reads one.
+        const auto joined = is_there ? std::nullopt : trace::joined_trace(*path);
+        const fs::path found = joined ? *joined : is_unfinished ? *path : program::find_model(*path);
         if (!is_unfinished && !fs::exists(found, error)) throw std::runtime_error(path->string() + " does not exist");
         if (*as_commands) {
             print_data(commands(trace::Reader(found), *model));
             return 0;
         }
         const bool of_maps = is_maps(found);
-        const bool is_of_hub = found != *path;
+        const bool is_of_hub = !joined && found != *path;
         const bool of_model = !of_maps && (is_of_hub || is_model(found));
         for (const CLI::Option* option : of_traces)
             if ((of_maps || of_model) && option->count() > 0)
