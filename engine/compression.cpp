@@ -147,11 +147,12 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-/// Lets each run decide on a layer that decides layer by layer.
+/// Lets each run that decides layer by layer look at one.
 /// @param attention `full/window_attention` of this layer (H, N); may be empty
+/// @returns those that have a decision at hand
 /// @throws Cancelled
-void Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
-                             std::span<const float> attention) {
+std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
+                                                std::span<const float> attention) {
     std::vector<ActiveRun*> deciding;
     for (size_t i = 0; i < runs.size(); ++i) {
         auto& run = *runs[i];
@@ -168,7 +169,7 @@ void Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const in
         }
         if (run.has_decision()) deciding.push_back(&run);
     }
-    timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
+    return deciding;
 }
 
 Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
@@ -196,7 +197,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         return !run->failed() && (run->looks_ahead() || run->awaits_answer());
     });
 
-    const auto on_layer = [&](PrefillLayer& layer) {
+    std::vector<ActiveRun*> deciding;
+    const auto look = [&](PrefillLayer& layer) {
         if (record) {
             const Stopwatch watch;
             record_full_layer(layer.prompt, window, *record);
@@ -209,10 +211,20 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         }
         const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
                                         static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
-        show_layer(layer, runs, tails.of_run, attention);
+        deciding = show_layer(layer, runs, tails.of_run, attention);
+    };
+    const auto decide = [&](PrefillLayer& layer) {
+        timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
         if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
     };
-    auto result = request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_);
+    // Alone, a run's memory is to be that of a server, which holds one layer.
+    OnLayer on_layer = look, meanwhile = decide;
+    if (options_.isolated) {
+        on_layer = [&](PrefillLayer& layer) { look(layer), decide(layer); };
+        meanwhile = nullptr;
+    }
+    auto result =
+        request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_, meanwhile);
     if (live_prefill) *live_prefill = std::move(kept);
     timings_.prefill_s += result.seconds;
     timings_.record_s += result.recording_seconds + recording;

@@ -41,8 +41,8 @@ class Compression {
  private:
     const Transformer& transformer() const { return model_.transformer(); }
     void classify(const Prompt& prompt, Runs& runs);
-    void show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
-                    std::span<const float> attention);
+    std::vector<ActiveRun*> show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
+                                       std::span<const float> attention);
     void record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record);
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);

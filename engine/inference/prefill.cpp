@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/common/error.h"
+#include "engine/device/moment.h"
 #include "engine/device/tensor_memory.h"
 #include "engine/inference/projection_measures.h"
 #include "engine/inference/prompt_attention.h"
@@ -27,12 +28,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Copies the query columns of some rows of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
-void copy_queries(const Transformer& model, const at::Tensor& qkv, int64_t row, int64_t n, std::vector<float>& target,
-                  int64_t n_total, int64_t first) {
-    const at::Tensor rows = qkv.narrow(0, row, n).cpu();
+/// Copies the query columns of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
+void copy_queries(const Transformer& model, const at::Tensor& qkv, std::vector<float>& target, int64_t n_total,
+                  int64_t first) {
+    const at::Tensor rows = qkv.cpu();
     const auto shape = model.shape();
-    const int64_t d = shape.head_dim;
+    const int64_t d = shape.head_dim, n = rows.size(0);
     for (int h = 0; h < shape.n_heads; ++h) {
         for (int64_t i = 0; i < n; ++i) {
             float* to = target.data() + (h * n_total + first + i) * d;
@@ -74,10 +75,21 @@ class Pass {
     int n_layers() const { return n_layers_; }
     int64_t n_chunks() const { return (n_tokens_ + chunk_tokens_ - 1) / chunk_tokens_; }
     double recording_seconds() const { return recording_seconds_; }
+    /// Of the device's work on layers, what passed between `begin_layer` and `end_layer`.
+    double unseen_seconds() const { return unseen_seconds_; }
 
-    /// Runs a layer over the prompt and the tails.
-    DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
-        DenseLayer dense =
+    /// Whether a device may be at a layer while the one before it is looked at: the processor sees nothing of it before
+    /// `end_layer`.
+    bool runs_ahead() const {
+        const policies::Needs& needs = request_.needs;
+        return !model_.device().is_processor() && !measures_ && !needs.hidden_states && !needs.projection_inputs;
+    }
+
+    /// Asks the device for a layer of the prompt.
+    void begin_layer(int layer, Progress& progress, int64_t& steps) {
+        const Clock::time_point start = Clock::now();
+        auto& under_way = under_way_.emplace(model_.device());
+        under_way.dense =
             DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type(), model_.device());
         if (request_.needs.hidden_states) {
             const at::Tensor here = residual_room_.copy(residual_);
@@ -88,12 +100,31 @@ class Pass {
         if (measures_) recorded([&] { measures_->begin_layer(layer); });
         for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens_) {
             if (progress.cancelled()) throw Cancelled();
-            run_chunk(layer, begin, std::min(chunk_tokens_, n_tokens_ - begin), dense);
+            run_chunk(layer, begin, std::min(chunk_tokens_, n_tokens_ - begin), under_way.dense);
             progress.advance(++steps);
         }
+        under_way.end.emplace(model_.device());
+        under_way.seconds_seen = seconds_since(start);
+    }
+
+    bool has_begun() const { return under_way_.has_value(); }
+
+    /// Waits for it, and brings what is looked at to the processor's memory.
+    DenseLayer end_layer(int layer) {
+        UnderWay& under_way = *under_way_;
+        const Clock::time_point start = Clock::now();
+        model_.backend().wait();
+        under_way.seconds_seen += seconds_since(start);
+        unseen_seconds_ += std::max(0.0, under_way.begin.until(*under_way.end) - under_way.seconds_seen);
+        DenseLayer dense = std::move(under_way.dense);
+        recorded([&] {
+            for (const auto& [first, queries] : under_way.window)
+                copy_queries(model_, queries, window_queries_, n_window_, first);
+        });
         if (measures_) recorded([&] { measures_->finish_layer(); });
         if (brings_entries(layer)) recorded([&] { dense.bring_to_processor(entries_room_); });
         bring_observations();
+        under_way_.reset();
         return dense;
     }
 
@@ -135,7 +166,7 @@ class Pass {
         const int64_t n = qkv.size(0);
         auto& queries = tail_queries_[tail];
         queries.resize(static_cast<size_t>(shape_.n_heads * n * shape_.head_dim));
-        copy_queries(model_, qkv, 0, n, queries, n, 0);
+        copy_queries(model_, qkv, queries, n, 0);
         DenseLayer& own = tail_entries_[tail];
         own = {.keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous(), .device = model_.device()};
         if (brings_entries(layer)) own.bring_to_processor();
@@ -186,10 +217,8 @@ class Pass {
         const int64_t window_begin = n_tokens_ - n_window_;
         if (n_window_ > 0 && begin + n > window_begin) {
             const int64_t first = std::max(begin, window_begin);
-            recorded([&] {
-                copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_,
-                             first - window_begin);
-            });
+            under_way_->window.emplace_back(first - window_begin,
+                                            qkv.narrow(0, first - begin, begin + n - first).clone());
         }
 
         if (layer == shape_.n_layers - 1) {
@@ -248,6 +277,17 @@ class Pass {
         recording_seconds_ += seconds_since(start);
     }
 
+    /// A layer that the device was asked for.
+    struct UnderWay {
+        Moment begin;
+        std::optional<Moment> end{};
+        DenseLayer dense{};
+        std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< rows of qkv, and which of the window's they begin at
+        double seconds_seen = 0;                               ///< in begin_layer, and in waiting for the layer
+
+        explicit UnderWay(const ComputeDevice& device) : begin(device) {}
+    };
+
     KeptTensorMemory memory_;
     const Transformer& model_;
     const PrefillRequest& request_;
@@ -269,15 +309,16 @@ class Pass {
     std::vector<float> hidden_;
     std::vector<float> inputs_;  ///< of the layer's projections
     std::optional<ProjectionMeasures> measures_;
-    double recording_seconds_ = 0;
+    double recording_seconds_ = 0, unseen_seconds_ = 0;
+    std::optional<UnderWay> under_way_;
     std::vector<std::vector<float>> tail_queries_;
     std::vector<DenseLayer> tail_entries_;  // keys alone
 };
 
 }  // namespace
 
-PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
-                      const std::function<void(PrefillLayer&)>& on_layer, Progress& progress) {
+PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
+                      Progress& progress, const OnLayer& meanwhile) {
     const auto n = static_cast<int64_t>(request.ids.size());
     if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
     if (n > model.config().context_length)
@@ -291,16 +332,21 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
     PrefillResult result;
     int64_t steps = 0;
     for (int layer = 0; layer < pass.n_layers(); ++layer) {
-        DenseLayer dense = pass.run_layer(layer, progress, steps);
+        if (!pass.has_begun()) pass.begin_layer(layer, progress, steps);
+        DenseLayer dense = pass.end_layer(layer);
         const auto tails = pass.run_tails(layer, dense);
         const auto prompt = pass.observe(layer, dense);
-        if (on_layer) {
-            model.backend().wait();
+        PrefillLayer view{layer, *prompt, tails, dense};
+        const auto show = [&](const OnLayer& call) {
+            if (!call) return;
             const auto called = Clock::now();
-            PrefillLayer view{layer, *prompt, tails, dense};
-            on_layer(view);
+            call(view);
             outside += seconds_since(called);
-        }
+        };
+        if (on_layer) model.backend().wait();  // for what is the prefill's
+        show(on_layer);
+        if (meanwhile && pass.runs_ahead() && layer + 1 < pass.n_layers()) pass.begin_layer(layer + 1, progress, steps);
+        show(meanwhile);
         if (request.keep_cache) result.cache.push_back(std::move(dense));
     }
     if (pass.n_layers() == model.shape().n_layers) {
@@ -308,7 +354,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
         result.last_logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
     }
     result.recording_seconds = pass.recording_seconds();
-    result.seconds = seconds_since(start) - outside - result.recording_seconds;
+    result.seconds = seconds_since(start) - outside - result.recording_seconds + pass.unseen_seconds();
     return result;
 }
 

@@ -28,7 +28,7 @@ struct PrefillRequest {
 };
 
 /// What one layer of the prefill hands over: the prompt's observations, one more for each tail, and the layer's cache.
-/// All of it is valid during the call only, but `dense`, which may be shared or moved away.
+/// All of it is valid during the calls only, but `dense`, which may be shared or moved away.
 struct PrefillLayer {
     int layer = 0;
     policies::LayerObservations& prompt;
@@ -36,17 +36,24 @@ struct PrefillLayer {
     DenseLayer& dense;
 };
 
+using OnLayer = std::function<void(PrefillLayer&)>;
+
 struct PrefillResult {
     DenseCache cache;                ///< empty unless kept
     std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty where layers were left out
-    double seconds = 0;              ///< without the time spent in `on_layer` and on recording
-    double recording_seconds = 0;    ///< measures of the projections and copies for observations
+    /// Without the time spent in `on_layer`, in `meanwhile`, and on recording; with what a device did meanwhile.
+    double seconds = 0;
+    double recording_seconds = 0;  ///< measures of the projections and copies for observations
 };
 
 /// Reads the prompt layer by layer, in chunks of tokens within a layer, holding one layer's hidden states. Nothing of
-/// size N x N is ever stored. `on_layer` is called after each layer.
+/// size N x N is ever stored.
+/// @param on_layer  called after each layer; may be empty
+/// @param meanwhile called behind it; may be empty. Where there is one, a device is at the next layer by then, unless
+///                  something is measured that the processor has to see before: what the device is asked for here
+///                  takes its turn behind that layer.
 /// @throws UsageError for an empty prompt or one longer than the model's context; Cancelled.
-PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
-                      const std::function<void(PrefillLayer&)>& on_layer, Progress& progress);
+PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
+                      Progress& progress, const OnLayer& meanwhile = {});
 
 }  // namespace kvscope::engine

@@ -1,0 +1,18 @@
+#include "engine/device/moment.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace kvscope::engine {
+
+Moment::Moment(const ComputeDevice& device) {
+    if (!device.place.is_cuda()) return;
+    event_.emplace(device.place.type(), c10::EventFlag::BACKEND_DEFAULT);  // the kind that knows its time
+    event_->record(c10::impl::VirtualGuardImpl(device.place.type()).getStream(device.place));
+}
+
+double Moment::until(const Moment& later) const {
+    if (event_) return event_->elapsedTime(*later.event_) / 1000;
+    return std::chrono::duration<double>(later.time_ - time_).count();
+}
+
+}  // namespace kvscope::engine
