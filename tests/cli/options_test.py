@@ -6,7 +6,7 @@ import unittest
 
 import h5py
 
-from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+from program import CONTEXT_LENGTH, HAS_ENGINE, HF_MODEL, NEEDS_ENGINE, SOURCE, TEXT, ProgramTest, help_of
 
 LARGEST_SEED = 2**64 - 1
 
@@ -52,6 +52,19 @@ class Options(ProgramTest):
         self.refuses(2, ["snapvk", "Did you mean snapkv"], "policies", "snapvk")
         self.path("t.h5").write_bytes(b"")
         self.refuses(2, ["retenton", "Did you mean retention"], "export", "t.h5", "--figure", "retenton", "-o", "a.pdf")
+
+    def test_what_scripts_gpu_calls_is_there(self):
+        """It runs where a card is, which no test sees."""
+        script = (SOURCE / "scripts" / "gpu").read_text().replace("\\\n", " ")
+        calls = re.findall(r'bin/kvscope" ([a-z-]+)(.*)', script)
+        self.assertGreaterEqual(len(calls), 3)
+        for command, rest in calls:
+            if command == "run" and not HAS_ENGINE:
+                continue
+            known = help_of(command)
+            for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", re.split(r"\|\||&&", rest)[0]):
+                with self.subTest(f"{command} {option}"):
+                    self.assertRegex(known, rf"(?<![\w-]){re.escape(option)}(?![\w-])")
 
 
 @NEEDS_ENGINE
