@@ -96,6 +96,12 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     return request;
 }
 
+LayersAsked asked_of(const PrefillLayer& layer) {
+    LayersAsked all{layer.prompt.asked()};
+    for (const auto& tail : layer.tails) all.push_back(tail->asked());
+    return all;
+}
+
 }  // namespace
 
 void Compression::load_classifier(ActiveRun& run) {
@@ -145,6 +151,18 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
         observations.token_probabilities = answer->probabilities;
         run->filter(observations);
     }
+}
+
+/// Has a device work out what policies asked for at the layer before, so that what is left to them is the processor's,
+/// and the device can go on. What they ask for besides has to wait for it.
+void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs) {
+    const Stopwatch watch;
+    layer.prompt.work_out(before[0]);
+    for (size_t tail = 0; tail < layer.tails.size(); ++tail) layer.tails[tail]->work_out(before[tail + 1]);
+    const auto decides = [](const auto& run) { return !run->failed() && !run->is_full(); };
+    const double each = watch.seconds() / static_cast<double>(std::count_if(runs.begin(), runs.end(), decides));
+    for (auto& run : runs)
+        if (decides(run)) run->add_select_seconds(each);
 }
 
 /// Lets each run that decides layer by layer look at one.
@@ -198,6 +216,12 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     });
 
     std::vector<ActiveRun*> deciding;
+    LayersAsked asked;
+    const auto show = [&](PrefillLayer& layer) {
+        const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
+                                        static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
+        deciding = show_layer(layer, runs, tails.of_run, attention);
+    };
     const auto look = [&](PrefillLayer& layer) {
         if (record) {
             const Stopwatch watch;
@@ -209,13 +233,14 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
             kept->add_layer(layer.prompt, layer.dense);
             recording += watch.seconds();
         }
-        const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
-                                        static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
-        deciding = show_layer(layer, runs, tails.of_run, attention);
+        if (asked.empty()) return show(layer);
+        work_out(layer, asked, runs);
     };
     const auto decide = [&](PrefillLayer& layer) {
+        if (!asked.empty()) show(layer);
         timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
         if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
+        if (!transformer().device().is_processor() && !options_.isolated) asked = asked_of(layer);
     };
     // Alone, a run's memory is to be that of a server, which holds one layer.
     OnLayer on_layer = look, meanwhile = decide;

@@ -18,6 +18,9 @@ using Runs = std::vector<std::unique_ptr<ActiveRun>>;
 /// The layers of a prefill, kept for those who decide after it.
 using Held = std::vector<std::unique_ptr<ObservedLayer>>;
 
+/// What policies asked a layer's observations for: those of the prompt, and of each tail.
+using LayersAsked = std::vector<policies::LayerObservations::Asked>;
+
 /// One prefill and the decisions of all runs on it: those made layer by layer, those before the prefill (token
 /// classifiers), and those behind it (lookahead, a second pass on a filtered prompt).
 class Compression {
@@ -41,6 +44,7 @@ class Compression {
  private:
     const Transformer& transformer() const { return model_.transformer(); }
     void classify(const Prompt& prompt, Runs& runs);
+    void work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs);
     std::vector<ActiveRun*> show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
                                        std::span<const float> attention);
     void record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record);

@@ -217,8 +217,9 @@ class Pass {
         const int64_t window_begin = n_tokens_ - n_window_;
         if (n_window_ > 0 && begin + n > window_begin) {
             const int64_t first = std::max(begin, window_begin);
-            under_way_->window.emplace_back(first - window_begin,
-                                            qkv.narrow(0, first - begin, begin + n - first).clone());
+            const at::Tensor queries =
+                qkv.narrow(0, first - begin, begin + n - first).narrow(1, 0, int64_t{shape_.n_heads} * shape_.head_dim);
+            under_way_->window.emplace_back(first - window_begin, queries.clone(at::MemoryFormat::Contiguous));
         }
 
         if (layer == shape_.n_layers - 1) {
@@ -282,7 +283,7 @@ class Pass {
         Moment begin;
         std::optional<Moment> end{};
         DenseLayer dense{};
-        std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< rows of qkv, and which of the window's they begin at
+        std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< queries, and which of the window's they begin at
         double seconds_seen = 0;                               ///< in begin_layer, and in waiting for the layer
 
         explicit UnderWay(const ComputeDevice& device) : begin(device) {}

@@ -219,6 +219,20 @@ const std::vector<float>& LayerObservations::window_peak(int window) {
     return peak;
 }
 
+LayerObservations::Asked LayerObservations::asked() {
+    const std::lock_guard lock(mutex_);
+    Asked all{.appended_attention = has_appended_attention_};
+    for (const auto& [what, derived] : window_attention_) all.window_attentions.push_back(what);
+    for (const auto& [window, derived] : window_peak_) all.window_peaks.push_back(window);
+    return all;
+}
+
+void LayerObservations::work_out(const Asked& of_another) {
+    for (const auto& [window, lambda, range] : of_another.window_attentions) window_attention(window, lambda, range);
+    for (const int window : of_another.window_peaks) window_peak(window);
+    if (of_another.appended_attention) appended_attention();
+}
+
 void LayerObservations::keep_latest(size_t n) {
     const std::lock_guard lock(mutex_);
     const auto trim = [n](auto& all) {

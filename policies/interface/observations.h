@@ -102,6 +102,17 @@ class LayerObservations {
     /// @throws std::logic_error where no token is appended.
     HeadRows appended_attention();
 
+    /// Which of the attentions above were asked for.
+    struct Asked {
+        std::vector<std::tuple<int, float, SoftmaxRange>> window_attentions{};
+        std::vector<int> window_peaks{};
+        bool appended_attention = false;
+    };
+    Asked asked();
+    /// Works out those that were asked for of another layer, as they are likely to be of this one, while a device has
+    /// nothing else to do.
+    void work_out(const Asked& of_another);
+
     /// What several runs make of these observations alike, worked out by the one that asks first: `Memo::get`. What
     /// depends on a run's budget, or on what a policy saw in other layers, is not for it.
     template <class T>

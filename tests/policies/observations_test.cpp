@@ -154,6 +154,23 @@ TEST_CASE("more queries than were observed are an error; a window is cut to the 
     CHECK(few.observations[0]->window_attention(8, 0.0f, SoftmaxRange::prefix).empty());
 }
 
+TEST_CASE("what was asked of one layer is worked out of another", "[observations]") {
+    Cache cache = random_cache({2, 6, 3, 16}, 60, 31, 20);
+    LayerObservations &first = *cache.observations[0], &second = *cache.observations[1];
+    const auto nothing = first.asked();
+    CHECK((nothing.window_attentions.empty() && nothing.window_peaks.empty() && !nothing.appended_attention));
+    first.window_attention(8, 0.0f, SoftmaxRange::visible);
+    first.window_attention(20, 0.5f, SoftmaxRange::prefix);
+    first.window_peak(8);
+    second.work_out(first.asked());
+    const auto asked = second.asked();
+    CHECK(asked.window_attentions == first.asked().window_attentions);
+    CHECK(asked.window_attentions.size() == 2);
+    CHECK(asked.window_peaks == std::vector<int>{8});
+    CHECK(&second.window_peak(8) == &second.window_peak(8));
+    CHECK(second.asked().window_peaks == asked.window_peaks);
+}
+
 TEST_CASE("several runs may ask at once", "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 120, 33, 16);
     LayerObservations& observations = *cache.observations[0];
