@@ -56,6 +56,10 @@ const Subject* own_subject(const Shape& shape) {
 
 }  // namespace
 
+bool are_alike(const Axis& one, const Axis& other) {
+    return one.title == other.title && one.min == other.min && one.max == other.max && one.scale == other.scale;
+}
+
 SubjectPair subjects_at(const Panel& panel, double x, double y) {
     SubjectPair at{panel.subject, panel.subject};
     set_along(at.a, panel.x, x);

@@ -164,6 +164,7 @@ struct Panel {
     size_t column = 0;
     std::string title;
     std::string whole_title;  ///< where the title is a shortened one: what it says in full
+    std::string trace_name;   ///< which the title begins with where the figure is of several: "demo"
     std::string part;         ///< which of several panels of what the title names: "keys"
     std::string note;         ///< a number that belongs to the panel, at the right of its title
     Axis x;
@@ -172,6 +173,9 @@ struct Panel {
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
     Subject subject = {};       ///< of what is drawn in it, too
 };
+
+/// Whether the labels of one stand for both.
+bool are_alike(const Axis& one, const Axis& other);
 
 /// What a place of a panel is of, in data coordinates: the panel's subject, and what its axes count there.
 SubjectPair subjects_at(const Panel& panel, double x, double y);
@@ -234,8 +238,10 @@ struct Figure {
     std::string caption;  ///< what is shown, in a sentence or two
     size_t rows = 1;
     size_t columns = 1;
-    bool shared_x = false;              ///< all panels of a column have one x axis, labelled once at the bottom
-    bool shared_y = false;              ///< all panels of a row have one y axis, labelled once at the left
+    bool shared_x = false;  ///< panels below one another whose x axes are alike are labelled once, at the bottom
+    bool shared_y = false;  ///< all panels of a row have one y axis, labelled once at the left
+    /// Each trace's panels stand in rows of their own, below a heading with its name (Panel::trace_name).
+    bool trace_by_trace = false;
     std::vector<double> column_widths;  ///< of the panels' data areas, relative to each other; empty: all alike
     std::vector<double> row_heights;    ///< likewise; the first row's is panel_height_mm. The window's are all alike
     std::vector<Panel> panels;

@@ -49,6 +49,82 @@ void add_legend(Figure& joined, const Figure& figure, const std::string& name) {
     joined.legend.insert(joined.legend.end(), figure.legend.begin(), figure.legend.end());
 }
 
+/// Whose panels these are, in what is of them and in their titles.
+void name_trace(Figure& figure, size_t trace, const std::string& name) {
+    for (Panel& panel : figure.panels) {
+        panel.subject.trace = trace;
+        for (Shape& shape : panel.shapes) {
+            if (auto* line = std::get_if<Line>(&shape)) line->subject.trace = trace;
+            if (auto* points = std::get_if<Scatter>(&shape)) points->subject.trace = trace;
+            if (auto* label = std::get_if<TextLabel>(&shape)) label->subject.trace = trace;
+        }
+        panel.trace_name = name;
+        if (!name.empty()) panel.title = panel.title.empty() ? name : fmt::format("{}: {}", name, panel.title);
+    }
+}
+
+/// @param asked 0: none
+double width_of(const std::vector<Figure*>& figures, double asked) {
+    if (asked > 0) return asked;
+    double width = figures.size() > 1 ? 174.0 : 0;
+    for (const Figure* figure : figures) width = std::max(width, figure->width_mm);
+    return width;
+}
+
+/// Whether their panels have room beside one another. What has pages is not put below another's.
+bool fit_beside(const std::vector<Figure*>& figures, double width_mm) {
+    constexpr double least_column_mm = 14;  // a title of a few characters, and labels of ticks
+    size_t columns = 0;
+    for (const Figure* figure : figures) {
+        columns += figure->columns;
+        for (const Panel& panel : figure->panels)
+            if (panel.page > 0) return true;
+    }
+    return figures.size() == 1 || static_cast<double>(columns) * least_column_mm <= width_mm;
+}
+
+/// Empty where one of them has none: then all are alike.
+void append_sizes(std::vector<double>& sizes, const std::vector<double>& more) {
+    if (sizes.empty() || more.empty())
+        sizes.clear();
+    else
+        sizes.insert(sizes.end(), more.begin(), more.end());
+}
+
+void add_beside(Figure& joined, Figure& figure) {
+    for (Panel& panel : figure.panels) panel.column += joined.columns;
+    joined.columns += figure.columns;
+    joined.rows = std::max(joined.rows, figure.rows);
+    append_sizes(joined.column_widths, figure.column_widths);
+    if (joined.row_heights != figure.row_heights) joined.row_heights.clear();
+    std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined.panels));
+}
+
+void add_below(Figure& joined, Figure& figure) {
+    for (Panel& panel : figure.panels) panel.row += joined.rows;
+    joined.rows += figure.rows;
+    joined.columns = std::max(joined.columns, figure.columns);
+    append_sizes(joined.row_heights, figure.row_heights);
+    if (joined.column_widths != figure.column_widths) joined.column_widths.clear();
+    std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined.panels));
+}
+
+/// What is said of the numbers, in colour bars, caption and recipe.
+void add_words(Figure& joined, const Figure& figure, const std::string& name) {
+    for (size_t scale = 0; scale < std::min(joined.color_scales.size(), figure.color_scales.size()); ++scale) {
+        if (joined.color_scales[scale].of != figure.color_scales[scale].of) joined.color_scales[scale].of.clear();
+    }
+    if (figure.caption != joined.caption) joined.caption += fmt::format(" Of {}: {}", name, figure.caption);
+    add_recipe(joined, figure, name);
+}
+
+bool all_are_alike(const Figure& figure, Axis Panel::*axis) {
+    const Axis& like = figure.panels.front().*axis;
+    return std::all_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
+        return (panel.*axis).min == like.min && (panel.*axis).max == like.max;
+    });
+}
+
 }  // namespace
 
 std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
@@ -71,66 +147,34 @@ std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
     return figures;
 }
 
-Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart> parts) {
-    std::optional<Figure> joined;
-    bool legends_are_alike = true;
-    const Figure* first = nullptr;
-    for (const TraceFigure& each : figures) {
-        if (!each.figure) continue;
-        if (!first) first = &*each.figure;
-        legends_are_alike = legends_are_alike && same_legends(*first, *each.figure);
+Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts) {
+    std::vector<Figure*> there;
+    for (size_t i = 0; i < figures.size(); ++i) {
+        if (!figures[i].figure) continue;
+        there.push_back(&*figures[i].figure);
+        name_trace(*there.back(), i, parts[i].name);
     }
-    if (!first) throw NothingToShow(figures.empty() ? "no trace is open" : figures.front().nothing);
+    if (there.empty()) throw NothingToShow(figures.empty() ? "no trace is open" : figures.front().nothing);
+    const bool legends_are_alike =
+        std::all_of(there.begin(), there.end(), [&](const Figure* each) { return same_legends(*there[0], *each); });
+    const double width_mm = width_of(there, parts.front().options.width_mm);
+    const bool stand_below = !fit_beside(there, width_mm);
+    Figure joined = *there.front();
+    if (!legends_are_alike) joined.legend.clear();
     for (size_t i = 0; i < figures.size(); ++i) {
         if (!figures[i].figure) continue;
         Figure& figure = *figures[i].figure;
-        const std::string& name = parts[i].name;
-        const size_t columns = joined ? joined->columns : 0;
-        for (Panel& panel : figure.panels) {
-            panel.subject.trace = i;
-            for (Shape& shape : panel.shapes) {
-                if (auto* line = std::get_if<Line>(&shape)) line->subject.trace = i;
-                if (auto* points = std::get_if<Scatter>(&shape)) points->subject.trace = i;
-                if (auto* label = std::get_if<TextLabel>(&shape)) label->subject.trace = i;
-            }
-            panel.column += columns;
-            if (!name.empty()) panel.title = panel.title.empty() ? name : fmt::format("{}: {}", name, panel.title);
-        }
-        if (!joined) {
-            joined = figure;
-            if (!legends_are_alike) {
-                joined->legend.clear();
-                add_legend(*joined, figure, name);
-            }
-            continue;
-        }
-        for (size_t scale = 0; scale < std::min(joined->color_scales.size(), figure.color_scales.size()); ++scale) {
-            if (joined->color_scales[scale].of != figure.color_scales[scale].of) joined->color_scales[scale].of.clear();
-        }
-        joined->columns += figure.columns;
-        if (joined->row_heights != figure.row_heights) joined->row_heights.clear();
-        joined->rows = std::max(joined->rows, figure.rows);
-        if (!joined->column_widths.empty() && !figure.column_widths.empty())
-            joined->column_widths.insert(joined->column_widths.end(), figure.column_widths.begin(),
-                                         figure.column_widths.end());
-        else
-            joined->column_widths.clear();
-        std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined->panels));
-        if (!legends_are_alike) add_legend(*joined, figure, name);
-        if (figure.caption != joined->caption) joined->caption += fmt::format(" Of {}: {}", name, figure.caption);
-        joined->width_mm = std::max({joined->width_mm, figure.width_mm, 174.0});
-        add_recipe(*joined, figure, name);
+        if (!legends_are_alike) add_legend(joined, figure, parts[i].name);
+        if (&figure == there.front()) continue;
+        add_words(joined, figure, parts[i].name);
+        (stand_below ? add_below : add_beside)(joined, figure);
     }
-    const auto all_like_first = [&](Axis Panel::*axis) {
-        const Axis& like = joined->panels.front().*axis;
-        return std::all_of(joined->panels.begin(), joined->panels.end(), [&](const Panel& panel) {
-            return (panel.*axis).min == like.min && (panel.*axis).max == like.max;
-        });
-    };
-    if (joined->panels.empty()) return *joined;
-    joined->shared_x = joined->shared_x && all_like_first(&Panel::x);
-    joined->shared_y = joined->shared_y && all_like_first(&Panel::y);
-    return *joined;
+    if (there.size() > 1) joined.width_mm = width_mm;
+    joined.trace_by_trace = stand_below;
+    if (joined.panels.empty() || stand_below) return joined;
+    joined.shared_x = joined.shared_x && all_are_alike(joined, &Panel::x);
+    joined.shared_y = joined.shared_y && all_are_alike(joined, &Panel::y);
+    return joined;
 }
 
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {
@@ -150,9 +194,7 @@ void check_difference(const FigureDefinition& definition, const TracePart& a, co
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {
     if (definition.make_joint) return definition.make_joint(parts);
     if (parts.size() == 1) return definition.make(*parts.front().reader, parts.front().options);
-    Figure figure = side_by_side(on_one_scale(parts, definition.make), parts);
-    if (parts.front().options.width_mm > 0) figure.width_mm = parts.front().options.width_mm;
-    return figure;
+    return joined_figure(on_one_scale(parts, definition.make), parts);
 }
 
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts) {

@@ -24,9 +24,10 @@ struct TraceFigure {
 std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
                                       const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
-/// One figure of them, a trace's panels to the right of those of the trace before; Panel::subject says whose they are.
+/// One figure of them, a trace's panels to the right of those of the trace before, or below them where the width has no
+/// room for so many columns (Figure::trace_by_trace); Panel::subject says whose they are.
 /// @throws NothingToShow where no trace has a figure
-Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
+Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
 /// Whether there can be such a figure (FigureDefinition::check): one of the traces has to do; of a difference both.
 /// @throws NothingToShow, FigureError

@@ -212,7 +212,7 @@ Figure make_curves(std::span<const TracePart> parts) {
 
 Figure make(std::span<const TracePart> parts) {
     const bool curves = source_from_name(parts.front().options.source) == Source::mean_by_layer;
-    if (!curves && parts.size() > 1) return side_by_side(on_one_scale(parts, of_one_trace<make>), parts);
+    if (!curves && parts.size() > 1) return joined_figure(on_one_scale(parts, of_one_trace<make>), parts);
     Figure figure = curves ? make_curves(parts) : make_matrices(*parts.front().reader, parts.front().options);
     figure.name = "query-similarity";
     complete_figure(figure, parts, {});

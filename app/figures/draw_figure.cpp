@@ -61,9 +61,16 @@ void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const Fig
         draw_text(canvas.cr, title, figure_title_style(), layout.width / 2, layout.title_y, HorizontalAlign::center,
                   VerticalAlign::top);
     }
-    const auto titles = analysis::panel_titles(figure, [&](size_t panel, const std::string& text) {
-        return measure_text(text, panel_title_style()).width <= layout.panels[panel].data.width;
-    });
+    for (const RowHeading& heading : layout.headings) {
+        draw_text(canvas.cr, fit_text(heading.text, figure_title_style(), layout.grid.right() - heading.x),
+                  figure_title_style(), heading.x, heading.y, HorizontalAlign::left, VerticalAlign::top);
+    }
+    const auto titles = analysis::panel_titles(
+        figure,
+        [&](size_t panel, const std::string& text) {
+            return measure_text(text, panel_title_style()).width <= layout.panels[panel].data.width;
+        },
+        true);
     const bool with_notes = notes_fit(figure, titles, layout);
     bool x_title_drawn = false;
     bool y_title_drawn = false;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/panel_titles.h"
 #include "app/figures/check_figure.h"
 #include "app/figures/fit_ticks.h"
 #include "app/figures/theme.h"
@@ -62,14 +63,24 @@ class Placement {
     }
 
  private:
+    /// The nearest below it in its column.
+    const Panel* panel_below(const Panel& panel) const {
+        const Panel* nearest = nullptr;
+        for (const Panel& other : figure_.panels) {
+            if (other.column != panel.column || other.row <= panel.row) continue;
+            if (nearest == nullptr || other.row < nearest->row) nearest = &other;
+        }
+        return nearest;
+    }
+
     /// The panels of a column (row) that share its axis leave the labels to the lowest (leftmost).
     void choose_labelled_panels() {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
+            const Panel* below = panel_below(panel);
+            if (figure_.shared_x && below != nullptr && analysis::are_alike(below->x, panel.x))
+                layout_.panels[i].x_labels = false;
             for (const Panel& other : figure_.panels) {
-                if (figure_.shared_x && other.column == panel.column && other.row > panel.row) {
-                    layout_.panels[i].x_labels = false;
-                }
                 if (figure_.shared_y && other.row == panel.row && other.column < panel.column) {
                     layout_.panels[i].y_labels = false;
                 }
@@ -116,7 +127,8 @@ class Placement {
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
                 // Below a shared axis that ends above the last row nothing follows: its labels need no row to
                 // themselves.
-                if (!figure_.shared_x || panel.row + 1 == figure_.rows) bottom = std::max(bottom, height);
+                if (!figure_.shared_x || panel.row + 1 == figure_.rows || panel_below(panel) != nullptr)
+                    bottom = std::max(bottom, height);
                 const auto [before, behind] = overhang(panel.x, place);
                 left = std::max(left, before);
                 right = std::max(right, behind);
@@ -133,8 +145,12 @@ class Placement {
                 left = std::max(left, width);
             }
         }
+        for (size_t row = 0; row < figure_.rows; ++row)
+            if (!analysis::heading_of_row(figure_, row).empty()) d.top[row] += heading_height();
         return d;
     }
+
+    static double heading_height() { return line_height(figure_title_style()) + theme::gap_pt / 2; }
 
     static bool has_title(const Axis& axis, const analysis::Ticks& ticks) {
         return !analysis::axis_title(axis.title, axis.unit, ticks.exponent).empty();
@@ -261,6 +277,10 @@ class Placement {
             layout_.panels[i].data = {column_x[panel.column], row_y[panel.row], widths[panel.column],
                                       height * row_share_[panel.row]};
         }
+        layout_.headings.clear();
+        for (size_t r = 0; r < figure_.rows; ++r)
+            if (const std::string heading = analysis::heading_of_row(figure_, r); !heading.empty())
+                layout_.headings.push_back({heading, column_x.front(), row_y[r] - d.top[r]});
         layout_.grid = {column_x.front(), row_y.front(), column_x.back() + widths.back() - column_x.front(),
                         row_y.back() + height * row_share_.back() - row_y.front()};
         return y - row_gap();

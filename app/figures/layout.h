@@ -53,12 +53,20 @@ struct LegendPlace {
     double line_height = 0;
 };
 
+/// Of the row that begins below it.
+struct RowHeading {
+    std::string text;
+    double x = 0;
+    double y = 0;  ///< its top
+};
+
 struct FigureLayout {
     double width = 0;
     double height = 0;
     double title_y = 0;
     std::vector<PanelPlace> panels;  ///< in the order of Figure::panels
-    Box grid;                        ///< all data areas together
+    std::vector<RowHeading> headings;
+    Box grid;  ///< all data areas together
     std::vector<ColorBarPlace> color_bars;
     LegendPlace legend;
 };

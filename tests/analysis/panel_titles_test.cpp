@@ -32,4 +32,25 @@ TEST_CASE("titles of narrow panels are shorter in all of them, and stay differen
     CHECK(titles_of(figure, 5) == std::vector<std::string>{"K L2", "V L2", "snapkv @ 64"});
 }
 
+TEST_CASE("titles of several traces are shorter behind the name, and have none below a heading with it") {
+    Figure figure;
+    figure.panels = {of_layer(2, "one: Layer 2"), of_layer(12, "two: Layer 12")};
+    figure.panels[0].trace_name = "one";
+    figure.panels[1].trace_name = "two";
+    figure.panels[1].row = 1;
+    figure.rows = 3;
+    figure.panels.push_back(figure.panels[1]);
+    figure.panels[2].row = 2;
+    CHECK(titles_of(figure, 8) == std::vector<std::string>{"one: L2", "two: L12", "two: L12"});
+    CHECK(heading_of_row(figure, 0).empty());
+    figure.trace_by_trace = true;
+    CHECK(heading_of_row(figure, 0) == "one");
+    CHECK(heading_of_row(figure, 1) == "two");
+    CHECK(heading_of_row(figure, 2).empty());
+    CHECK(titles_of(figure, 8) == std::vector<std::string>{"one: L2", "two: L12", "two: L12"});
+    CHECK(panel_titles(
+              figure, [](size_t, const std::string&) { return true; }, true) ==
+          std::vector<std::string>{"Layer 2", "Layer 12", "Layer 12"});
+}
+
 }  // namespace kvscope::analysis

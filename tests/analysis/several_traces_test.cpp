@@ -60,6 +60,28 @@ TEST_CASE("maps of several traces stand side by side on one scale") {
     CHECK(std::get<std::string>(numbers.rows.back().cells.front()) == "two.h5");
 }
 
+TEST_CASE("maps that find no room beside one another stand trace by trace") {
+    const TwoTraces two;
+    FigureOptions options;
+    const auto beside = make_figure(figure_definition("query-similarity"), two.parts(options));
+    CHECK(beside.columns == 8);
+    CHECK_FALSE(beside.trace_by_trace);
+    options.width_mm = 84;
+    const Figure below = make_figure(figure_definition("query-similarity"), two.parts(options));
+    CHECK(below.trace_by_trace);
+    CHECK(below.width_mm == 84);
+    CHECK(below.columns == 4);
+    CHECK(below.rows == 6);
+    CHECK(below.shared_x);
+    CHECK(below.shared_y);
+    REQUIRE(below.panels.size() == beside.panels.size());
+    for (size_t i = 0; i < below.panels.size(); ++i) {
+        CHECK(layer_of<HeatMap>(below, i).values == layer_of<HeatMap>(beside, i).values);
+        CHECK(below.panels[i].row / 3 == below.panels[i].subject.trace);
+        CHECK(below.panels[i].title == beside.panels[i].title);
+    }
+}
+
 TEST_CASE("a trace that lacks the data says so and the other is shown") {
     const SampleTrace whole_trace;
     const trace::sample::TemporaryFolder folder;

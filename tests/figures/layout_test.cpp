@@ -123,6 +123,30 @@ TEST_CASE("panels of a row and a column line up") {
     }
 }
 
+TEST_CASE("of two traces below one another each has a heading and its own labels") {
+    Figure figure = grid_figure(4, 8, 32, true);
+    figure.trace_by_trace = true;
+    for (size_t i = 0; i < 32; ++i) {
+        Panel& panel = figure.panels[i];
+        panel.trace_name = i < 16 ? "one" : "two";
+        if (i < 16) continue;
+        panel.x.min += 1000;
+        panel.x.max += 1000;
+    }
+    const FigureLayout layout = lay_out(figure);
+    REQUIRE(layout.headings.size() == 2);
+    const double line = measure_text("Ag0", figure_title_style()).height;
+    for (size_t trace = 0; trace < 2; ++trace) {
+        const PanelPlace& first = layout.panels[16 * trace];
+        CHECK(layout.headings[trace].text == (trace == 0 ? "one" : "two"));
+        CHECK(layout.headings[trace].x == first.data.x);
+        CHECK(layout.headings[trace].y + line + measure_text("Ag0", panel_title_style()).height < first.data.y);
+    }
+    const double labels = measure_text("1,000", tick_text_style()).height;
+    CHECK(layout.panels[8].data.bottom() + labels < layout.headings[1].y);
+    for (size_t i = 0; i < 32; ++i) CHECK(layout.panels[i].x_labels == (i / 8 % 2 == 1));
+}
+
 TEST_CASE("a height that is asked for is kept") {
     Figure figure = test::map_figure(30, 2000, 3);
     figure.height_mm = 90;

@@ -15,8 +15,10 @@ struct Grid {
     size_t columns = 1;
     std::vector<std::pair<size_t, size_t>> places;  ///< (row, column) of each panel
 
-    bool has_panel_at(size_t row, size_t column) const {
-        return std::find(places.begin(), places.end(), std::pair{row, column}) != places.end();
+    /// The figure's panel there, or nullptr.
+    const Panel* panel_at(const analysis::Figure& figure, size_t row, size_t column) const {
+        const auto found = std::find(places.begin(), places.end(), std::pair{row, column});
+        return found == places.end() ? nullptr : &figure.panels[static_cast<size_t>(found - places.begin())];
     }
 };
 
@@ -100,7 +102,9 @@ PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, co
     for (size_t i = 0; i < grid.places.size(); ++i) {
         const auto [row, column] = grid.places[i];
         PanelPlace& place = layout.panels.emplace_back();
-        place.carries_x = !look.small && (!figure.shared_x || !grid.has_panel_at(row + 1, column));
+        const Panel* below = grid.panel_at(figure, row + 1, column);
+        const bool is_labelled_below = below && analysis::are_alike(below->x, figure.panels[i].x);
+        place.carries_x = !look.small && !(figure.shared_x && is_labelled_below);
         place.carries_y = !look.small && (!figure.shared_y || column == 0);
         layout.has_titles |= !figure.panels[i].title.empty() || !figure.panels[i].note.empty();
     }
@@ -114,7 +118,8 @@ std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, 
     std::vector<float> bottoms(grid.rows, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
         const size_t row = grid.places[i].first;
-        const bool for_all = !figure.shared_x || row + 1 == grid.rows;
+        const bool for_all =
+            !figure.shared_x || row + 1 == grid.rows || grid.panel_at(figure, row + 1, grid.places[i].second);
         if (layout.panels[i].carries_x && for_all) bottoms[row] = 2 * small_text * ImGui::GetFontSize() + 8;
     }
     return bottoms;
