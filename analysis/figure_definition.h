@@ -98,6 +98,9 @@ struct FigureDefinition {
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
     bool runs_are_settings = false;  ///< its option "runs" names settings of a task's results, not a prompt's runs
     bool may_have_pages = false;     ///< where there is much to show, `make` gives several pages (Panel::page)
+    /// "k-vec @ 64, laq @ 64, whose selection …": runs that were asked for, by themselves or as part of all, and are
+    /// not shown, with the reason; else empty. Throws as `check`.
+    std::string (*left_out)(const trace::Reader&, const FigureOptions&) = nullptr;
 };
 
 /// The `make` of a figure that is made of any number of traces.

@@ -105,6 +105,13 @@ Points read_points(std::span<const TracePart> parts) {
     return points;
 }
 
+std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    const Points points = read_points({&part, 1});
+    const std::string labels = labels_of(points.left_out);
+    return labels.empty() ? "" : fmt::format("{}, without {} or {}", labels, points.x.name, points.y.name);
+}
+
 void check(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     read_points({&part, 1});
@@ -327,21 +334,24 @@ namespace kvscope::analysis {
 
 FigureDefinition cost_figure() {
     using namespace cost_file;
-    return {"cost",
-            "Cost",
-            "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "
-            "per run",
-            {{"columns",
-              "two columns of the table of runs, x and y; default: coverage (bytes_share where all runs cover the "
-              "same), kl_mean"},
-             {"runs", "labels, policies or numbers of runs; default: all but full"}},
-            check,
-            of_one_trace<make>,
-            numbers,
-            {},
-            make,
-            make_difference,
-            difference_numbers};
+    FigureDefinition definition{
+        "cost",
+        "Cost",
+        "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "
+        "per run",
+        {{"columns",
+          "two columns of the table of runs, x and y; default: coverage (bytes_share where all runs cover the "
+          "same), kl_mean"},
+         {"runs", "labels, policies or numbers of runs; default: all but full"}},
+        check,
+        of_one_trace<make>,
+        numbers,
+        {},
+        make,
+        make_difference,
+        difference_numbers};
+    definition.left_out = left_out;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

@@ -90,12 +90,12 @@ struct Made {
     CurveRuns runs;
 };
 
-Made make_curve(const Choice& choice, const CurveRuns& runs, const std::optional<AnswerAttention>& attention) {
+Made make_curve(const Choice& choice, const CurveRuns& runs, const WhatIf& what_if,
+                const std::optional<AnswerAttention>& attention) {
     const FigureOptions& options = choice.part->options;
     const std::string over = over_of(options);
-    const auto what_if = selection_along(choice.reader(), choice.prompt(), runs, over);
     const auto select = [&](const policies::ParameterValues& values, int64_t budget) {
-        return (*what_if)(values, budget);
+        return what_if(values, budget);
     };
     Made made{{}, choice.part, runs};
     DrawnCurve& drawn = made.drawn;
@@ -116,6 +116,41 @@ struct Curves {
     double full_bytes = 0;
 };
 
+/// Of one trace's runs: those that selections can be made again of, and the labels of the others.
+struct Selections {
+    std::vector<std::pair<CurveRuns, std::shared_ptr<const WhatIf>>> made;
+    std::vector<std::string> left_out;
+    std::exception_ptr refused;  ///< why the first of the others has none
+};
+
+Selections selections_of(const Choice& choice) {
+    Selections selections;
+    const auto leave_out = [&](const std::string& label) {
+        const std::string& name = choice.part->name;
+        selections.left_out.push_back(name.empty() ? label : fmt::format("{}: {}", name, label));
+    };
+    for (const LeftOut& each : choice.curves.left_out) leave_out(each.label);
+    for (const CurveRuns& runs : choice.curves.curves) {
+        try {
+            selections.made.emplace_back(
+                runs, selection_along(choice.reader(), choice.prompt(), runs, over_of(choice.part->options)));
+        } catch (const NothingToShow&) {
+            if (!selections.refused) selections.refused = std::current_exception();
+            leave_out(runs.label);
+        }
+    }
+    return selections;
+}
+
+std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    const auto labels = selections_of(choose({&part, 1}, 0)).left_out;
+    if (labels.empty()) return "";
+    const std::string over = over_of(options);
+    return fmt::format("{}, whose selection cannot be made again at other {}", fmt::join(labels, ", "),
+                       over == over_budget ? "budgets" : "values of " + over);
+}
+
 /// @throws NothingToShow where there is none, with the first reason
 Curves make_curves(std::span<const TracePart> parts) {
     Curves curves;
@@ -125,15 +160,11 @@ Curves make_curves(std::span<const TracePart> parts) {
             const Choice choice = choose(parts, i);
             const auto attention = AnswerAttention::read(choice.reader(), choice.prompt());
             curves.full_bytes = std::max(curves.full_bytes, bytes_of_all_entries(choice.reader(), choice.prompt()));
-            for (const LeftOut& each : choice.curves.left_out) curves.left_out.push_back(each.label);
-            for (const CurveRuns& runs : choice.curves.curves) {
-                try {
-                    curves.made.push_back(make_curve(choice, runs, attention));
-                } catch (const NothingToShow&) {
-                    if (!refused) refused = std::current_exception();
-                    curves.left_out.push_back(runs.label);
-                }
-            }
+            const Selections selections = selections_of(choice);
+            if (!refused) refused = selections.refused;
+            curves.left_out.insert(curves.left_out.end(), selections.left_out.begin(), selections.left_out.end());
+            for (const auto& [runs, what_if] : selections.made)
+                curves.made.push_back(make_curve(choice, runs, *what_if, attention));
         } catch (const NothingToShow&) {
             if (!refused) refused = std::current_exception();
         }
@@ -211,6 +242,7 @@ FigureDefinition curves_figure() {
         of_one_trace<make>,
         numbers};
     definition.make_joint = make;
+    definition.left_out = left_out;
     return definition;
 }
 

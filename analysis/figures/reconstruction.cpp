@@ -73,6 +73,19 @@ std::vector<HeadMap> in_per_cent(std::vector<HeadMap> maps, const std::vector<in
     return maps;
 }
 
+/// Labels of those that were asked for and record none.
+std::vector<std::string> without_errors(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<std::string> labels;
+    for (const int run : options.runs.empty() ? std::vector<int>{} : chosen_runs(reader, options))
+        if (!stores_parts(reader, options.prompt, run)) labels.push_back(run_label(reader.run(options.prompt, run)));
+    return labels;
+}
+
+std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
+    const auto labels = without_errors(reader, options);
+    return labels.empty() ? "" : fmt::format("{}, which record no such error", fmt::join(labels, ", "));
+}
+
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     ColorScale scale;
     scale.title = "Relative error";
@@ -86,12 +99,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.caption =
         "Relative error (2-norm, over all tokens that the cache holds) of the keys and of the values that each head's "
         "cache gives for the prompt's tokens. Of an entry with mass n every token gets the n-th part of the value.";
-    std::string left_out;
-    for (const int run : options.runs.empty() ? std::vector<int>{} : chosen_runs(reader, options))
-        if (!stores_parts(reader, options.prompt, run))
-            left_out += (left_out.empty() ? " Left out, as they record none: " : ", ") +
-                        run_label(reader.run(options.prompt, run));
-    if (!left_out.empty()) figure.caption += left_out + ".";
+    if (const auto labels = without_errors(reader, options); !labels.empty())
+        figure.caption += fmt::format(" Left out, as they record none: {}.", fmt::join(labels, ", "));
     return figure;
 }
 
@@ -112,7 +121,7 @@ namespace kvscope::analysis {
 
 FigureDefinition reconstruction_figure() {
     using namespace reconstruction_file;
-    return {
+    FigureDefinition definition{
         "reconstruction",
         "Reconstruction error",
         "Heads by layers: how far the keys and values that a cache gives are from the true ones, of runs that store "
@@ -122,6 +131,8 @@ FigureDefinition reconstruction_figure() {
         check,
         make,
         numbers};
+    definition.left_out = left_out;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

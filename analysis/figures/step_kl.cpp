@@ -178,6 +178,12 @@ void add_classes(std::vector<LegendEntry>& legend, const std::vector<Categories:
     for (const auto& each : classes) legend.push_back({each.label, LegendEntry::Symbol::patch, {each.color}});
 }
 
+std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    const std::string labels = labels_of(read_runs({&part, 1}).left_out);
+    return labels.empty() ? "" : labels + ", not compared with the full cache";
+}
+
 Figure make(std::span<const TracePart> parts) {
     const Source source = source_from_name(parts.front().options.source);
     const Runs all = read_runs(parts);
@@ -321,19 +327,22 @@ namespace kvscope::analysis {
 
 FigureDefinition step_kl_figure() {
     using namespace step_kl_file;
-    return {"step-kl",
-            "KL per step",
-            "How far each run's next-token distribution is from the full cache's at each decode step, and where the "
-            "greedy token differs",
-            {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"source", "linear (default) or logarithmic: the axis of KL", {"linear", "logarithmic"}}},
-            check,
-            of_one_trace<make>,
-            numbers,
-            {},
-            make,
-            make_difference,
-            difference_numbers};
+    FigureDefinition definition{
+        "step-kl",
+        "KL per step",
+        "How far each run's next-token distribution is from the full cache's at each decode step, and where the "
+        "greedy token differs",
+        {{"runs", "labels, policies or numbers of runs; default: all but full"},
+         {"source", "linear (default) or logarithmic: the axis of KL", {"linear", "logarithmic"}}},
+        check,
+        of_one_trace<make>,
+        numbers,
+        {},
+        make,
+        make_difference,
+        difference_numbers};
+    definition.left_out = left_out;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

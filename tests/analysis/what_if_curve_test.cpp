@@ -7,6 +7,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/measures/coverage.h"
 #include "analysis/measures/recall.h"
+#include "analysis/several_traces.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 #include "tests/analysis/policy_trace.h"
@@ -196,6 +197,10 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     const Figure windows = definition.make(reader, options);
     REQUIRE(windows.legend.size() == 1);
     CHECK_THAT(windows.caption, Contains("Left out") && Contains("h2o @ 40"));
+    CHECK(definition.left_out(reader, options) ==
+          "h2o @ 40, whose selection cannot be made again at other values of beta");
+    options.own.erase("over");
+    CHECK(definition.left_out(reader, options).empty());
     options.own["over"] = "no_such";
     CHECK_THROWS_WITH(definition.make(reader, options), Contains("it has no number 'no_such'"));
     options.own = {{"threshold", "many"}};
@@ -207,4 +212,14 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     options.own = {{"bins", "3"}};
     CHECK_THROWS_WITH(check_options(definition, options), Contains("curves does not heed --bins; it heeds --run"));
     CHECK(heeded_options(definition, options).own.empty());
+}
+
+TEST_CASE("curves: of several traces each that is left out is named with its trace", "[curves]") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"pyramidkv:window=8", 20}});
+    const trace::Reader reader = stored.reader();
+    FigureOptions options;
+    options.own["over"] = "beta";
+    const std::vector<TracePart> parts = {{&reader, options, "one"}, {&reader, options, "two"}};
+    const Figure figure = make_figure(figure_definition("curves"), parts);
+    CHECK_THAT(figure.caption, Contains("one: h2o @ 40, two: h2o @ 40."));
 }

@@ -149,6 +149,14 @@ class Export(ProgramTest):
         done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "-o", "quiet.csv")
         self.assertEqual(done.stderr, "")
 
+    def test_runs_that_a_figure_leaves_out_are_named(self):
+        for runs, words in ((("snapkv", "ada-snapkv"), "snapkv:window=8 @ 24, snapkv:window=8 @ 64, whose selection"),
+                            (("ada-snapkv",), "")):
+            named = [each for run in runs for each in ("--run", run)]
+            done = self.made("export", "t.h5", "--figure", "curves", "--over", "alpha", *named, "-o",
+                             f"alpha-{len(runs)}.csv")
+            self.assertEqual(done.stderr.partition(" cannot")[0], words and f"kvscope: curves leaves out {words}")
+
     def test_a_long_prompt_has_pages(self):
         done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "--height", 26, "--width", 60, "-o", "long.png")
         pages = sorted(self.folder.glob("long*.png"))

@@ -214,7 +214,7 @@ class FigureOfTraces {
                               : analysis::make_numbers(*definition_, parts_);
     }
 
-    /// Then says what the figure chose by itself.
+    /// Then says what the figure chose by itself, and what it leaves out.
     void check() const {
         if (!nothing_.empty()) throw analysis::NothingToShow(nothing_);
         if (is_difference_) {
@@ -222,14 +222,19 @@ class FigureOfTraces {
             return;
         }
         analysis::check_figure(*definition_, parts_);
-        if (!definition_->own_choice) return;
-        for (const auto& part : parts_) {
-            if (!analysis::why_no_figure(*definition_, *part.reader, part.options).empty()) continue;
-            const std::string choice = definition_->own_choice(*part.reader, part.options);
-            if (choice.empty()) continue;
-            fmt::print(stderr, "kvscope: {} shows {}{}; --run chooses\n", definition_->name,
-                       part.name.empty() ? "" : part.name + ": ", choice);
-        }
+        for (const auto& part : parts_)
+            if (analysis::why_no_figure(*definition_, *part.reader, part.options).empty()) say_what_is_shown(part);
+    }
+
+    void say_what_is_shown(const analysis::TracePart& part) const {
+        const std::string of = part.name.empty() ? "" : part.name + ": ";
+        const auto said = [&](std::string (*what)(const trace::Reader&, const analysis::FigureOptions&)) {
+            return what ? what(*part.reader, part.options) : std::string();
+        };
+        if (const std::string choice = said(definition_->own_choice); !choice.empty())
+            fmt::print(stderr, "kvscope: {} shows {}{}; --run chooses\n", definition_->name, of, choice);
+        if (const std::string labels = said(definition_->left_out); !labels.empty())
+            fmt::print(stderr, "kvscope: {} leaves out {}{}\n", definition_->name, of, labels);
     }
 
     const analysis::FigureDefinition* definition_;
