@@ -228,7 +228,8 @@ struct LegendEntry {
     std::string label;
     Symbol symbol = Symbol::line;
     LineStyle style;
-    std::string whole{};  ///< where the label is a shortened one: what it says in full
+    std::string whole{};   ///< where the label is a shortened one: what it says in full
+    std::string behind{};  ///< the end of the label that is no part of a run's, as a number of it: never shortened
 };
 
 struct Figure {

@@ -46,12 +46,22 @@ std::string without_folders(const std::string& label) {
     return out;
 }
 
+/// Calls with the label without what stands behind it.
+template <class Act>
+void act_before(LegendEntry& entry, const Act& act) {
+    entry.label.resize(entry.label.size() - entry.behind.size());
+    const std::string before = entry.whole;
+    act(entry.label, entry.whole);
+    entry.label += entry.behind;
+    if (entry.whole != before) entry.whole += entry.behind;
+}
+
 /// Calls with each label that names a run, and where the whole one is to be kept.
 template <class Act>
 void for_each_label(Figure& figure, const Act& act) {
     for (LegendEntry& entry : figure.legend)
         if (entry.symbol == LegendEntry::Symbol::line || entry.symbol == LegendEntry::Symbol::marker)
-            act(entry.label, entry.whole);
+            act_before(entry, act);
     for (Panel& panel : figure.panels) {
         if (panel.subject.run >= 0) act(panel.title, panel.whole_title);
         for (Axis* axis : {&panel.x, &panel.y}) {

@@ -142,12 +142,15 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
     }
     for (const DrawnCurve& curve : curves) {
         panel.shapes.emplace_back(line_of(curve, axes));
-        std::string label = curve.label;
+        std::string behind;
         if (has_threshold)
-            label += curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
+            behind = curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
                                    : fmt::format(": below {}", threshold);
-        figure.legend.push_back(
-            {label, LegendEntry::Symbol::line, {curve.style.color, Dash::solid, Marker::none, 1.0}});
+        figure.legend.push_back({curve.label + behind,
+                                 LegendEntry::Symbol::line,
+                                 {curve.style.color, Dash::solid, Marker::none, 1.0},
+                                 "",
+                                 behind});
     }
     for (const DrawnCurve& curve : curves) {
         std::vector<Shape> points = points_of(curve, axes);

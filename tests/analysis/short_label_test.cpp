@@ -119,3 +119,17 @@ TEST_CASE("the title of a difference has both labels, each as short as it is alo
     CHECK(of_plain.panels.at(0).title == "A: streaming-llm @ 64   B: streaming-llm @ 256");
     CHECK(of_plain.panels.at(0).whole_title.empty());
 }
+
+TEST_CASE("what stands behind a run's label in a legend takes none of its room") {
+    const std::string label = "a-trace: pyramidkv:window=16,beta=20";  // of 36 characters
+    const std::string behind = ": 90.0 % at 1,234";
+    const std::string long_label = label + ",pool=maximum";
+    Figure figure;
+    figure.legend = {{label + behind, LegendEntry::Symbol::line, {}, "", behind},
+                     {long_label + behind, LegendEntry::Symbol::line, {}, "", behind}};
+    shorten_labels(figure);
+    CHECK(figure.legend[0].label == label + behind);
+    CHECK(figure.legend[0].whole.empty());
+    CHECK(figure.legend[1].label == short_label(long_label) + behind);
+    CHECK(figure.legend[1].whole == long_label + behind);
+}

@@ -189,6 +189,7 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     const Figure figure = definition.make(reader, options);
     REQUIRE(figure.legend.size() == 2);
     CHECK_THAT(figure.legend[0].label, Contains("h2o: 50.0 % at "));
+    CHECK("h2o" + figure.legend[0].behind == figure.legend[0].label);
     CHECK(figure.panels.at(0).x.scale == Scale::logarithmic);
     options.source = "nothing";
     CHECK_THROWS_AS(definition.make(reader, options), FigureError);
