@@ -9,6 +9,7 @@
 #include "analysis/model_in_words.h"
 #include "analysis/run_style.h"
 #include "analysis/short_label.h"
+#include "policies/interface/names.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
@@ -20,6 +21,19 @@ std::string known_runs(const std::vector<trace::RunAttributes>& runs) {
         names.push_back(fmt::format("{} ({})", j, recorded_label(runs[j])));
     }
     return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// " Did you mean snapkv?": a policy of these runs, else a label.
+std::string run_meant(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
+    std::vector<std::string> of_policies, labels;
+    for (const trace::RunAttributes& run : runs) {
+        if (std::find(of_policies.begin(), of_policies.end(), run.policy) == of_policies.end())
+            of_policies.push_back(run.policy);
+        for (const std::string& label : {recorded_label(run), run.given_label})
+            if (!label.empty()) labels.push_back(label);
+    }
+    const std::string policy = policies::did_you_mean(name, of_policies);
+    return policy.empty() ? policies::did_you_mean(name, labels) : policy;
 }
 
 bool finished(const trace::RunAttributes& run) { return run.status == trace::schema::run::status_complete; }
@@ -47,7 +61,9 @@ std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, c
     }
     if (!found.empty()) return found;
     if (const auto number = as_number(name); number && *number < runs.size()) return {*number};
-    throw FigureError(fmt::format("there is no run '{}' in this prompt; there are {}", name, known_runs(runs)));
+    const std::string meant = run_meant(runs, name);
+    throw FigureError(fmt::format("there is no run '{}' in this prompt{} {}", name,
+                                  meant.empty() ? "; there are" : "." + meant + " There are", known_runs(runs)));
 }
 
 std::vector<size_t> runs_of(const std::vector<trace::RunAttributes>& runs, const RunChoice& choice) {

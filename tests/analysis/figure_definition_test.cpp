@@ -48,6 +48,13 @@ TEST_CASE("runs are chosen by label, policy or number, in the trace's order") {
     CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("budget above the window"));
     options.runs = {"snap"};
     CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("no run 'snap'") && Contains("1 (snapkv 16)"));
+    const auto refusal_of = [&](const char* run) {
+        options.runs = {run};
+        return chosen_runs(sample.reader(), options);
+    };
+    CHECK_THROWS_WITH(refusal_of("snapvk"), Contains("in this prompt. Did you mean snapkv? There are 0 (full"));
+    CHECK_THROWS_WITH(refusal_of("kvslimer 13"), Contains("Did you mean kvslimmer"));
+    CHECK_THROWS_WITH(refusal_of("nothing"), Contains("in this prompt; there are 0 (full"));
     options = {};
     options.prompt = 1;
     CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("no prompt 1"));
