@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 
 #include "trace/input_file.h"
 #include "trace/part_folder.h"
@@ -20,6 +22,15 @@ namespace {
 
 constexpr std::size_t open_files_kept = 16;
 constexpr std::uintmax_t superblock_bytes = 48;
+
+/// The window's file of traces and layout, by the name and the first bytes that it has.
+bool is_workspace(const fs::path& path) {
+    constexpr std::string_view zip = "PK\3\4";
+    std::string begin(zip.size(), '\0');
+    return path.extension() == ".kvscope" &&
+           std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
+           begin == zip;
+}
 
 h5::Handle open_checked(const fs::path& path) {
     std::error_code error;
@@ -36,6 +47,8 @@ h5::Handle open_checked(const fs::path& path) {
     const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
     if (is_hdf5 < 0) throw ReadFailed(fmt::format("cannot read {}: HDF5 could not open it", path.string()));
     if (is_hdf5 == 0) {
+        if (is_workspace(path))
+            throw NotATrace(fmt::format("{}: it is a workspace, not a trace: `kvscope view` opens it", path.string()));
         throw NotATrace(fmt::format("{}: expected an HDF5 file written by kvscope, found something else ({} bytes)",
                                     path.string(), fs::file_size(path, error)));
     }

@@ -97,6 +97,14 @@ TEST_CASE("what is no trace at all", "[trace]") {
         write_bytes(path, std::string(5000, 'x'));
         CHECK_THROWS_AS(Reader(path), NotATrace);
     }
+    SECTION("a workspace") {
+        const fs::path workspace = folder / "w.kvscope";
+        write_bytes(workspace, "PK\3\4 and so on");
+        CHECK(message_of([&] { Reader reader(workspace); }).find("it is a workspace, not a trace") !=
+              std::string::npos);
+        write_bytes(workspace, "a text");
+        CHECK(message_of([&] { Reader reader(workspace); }).find("found something else") != std::string::npos);
+    }
     SECTION("a folder") {
         fs::create_directory(path);
         CHECK_THROWS_AS(Reader(path), NotATrace);
