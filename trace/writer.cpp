@@ -13,7 +13,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <stdexcept>
 
 #include "json/bounded_json.h"
@@ -107,15 +106,49 @@ ReadFailed still_there(const ReadFailed& failure) {
                     failure.what()));
 }
 
-/// " (it differs in: device, seed)"; empty where one of the recipes cannot be understood.
+/// "16"; empty for what is too long to be read in a line.
+std::string in_a_word(const nlohmann::json& value) {
+    constexpr size_t most_characters = 40;
+    const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return text.size() > most_characters ? "" : text;
+}
+
+/// "new_tokens: 16 there, 32 wanted", or the name alone. @param change an operation of JSON Patch upon `there`
+std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
+    const std::string path = change.at("path"), operation = change.at("op");
+    const std::string is = operation == "add" ? "nothing" : in_a_word(there.at(nlohmann::json::json_pointer(path)));
+    const std::string wanted = operation == "remove" ? "nothing" : in_a_word(change.at("value"));
+    const bool is_behind_the_last = path.ends_with("/-");
+    const std::string name = path.substr(1, path.size() - (is_behind_the_last ? 3 : 1));
+    return is.empty() || wanted.empty() ? name : fmt::format("{}: {} there, {} wanted", name, is, wanted);
+}
+
+/// " (it differs in new_tokens: 16 there, 32 wanted; seed: 0 there, 1 wanted)": the first few; empty where one of the
+/// recipes cannot be understood.
 std::string difference(const nlohmann::json& recipe, const std::string& other) {
+    constexpr size_t most_named = 3;
     const auto there = bounded_json::parse_or_discard(other);
     if (!there.is_object() || !recipe.is_object()) return {};
-    std::set<std::string> keys;
-    for (const auto* one : {&recipe, &there})
-        for (const auto& [key, value] : one->items())
-            if (recipe.value(key, nlohmann::json()) != there.value(key, nlohmann::json())) keys.insert(key);
-    return keys.empty() ? "" : fmt::format(" (it differs in: {})", fmt::join(keys, ", "));
+    std::vector<std::string> named;
+    const auto changes = nlohmann::json::diff(there, recipe);
+    for (const auto& change : changes) {
+        if (named.size() == most_named) break;
+        named.push_back(change_in_words(there, change));
+    }
+    if (named.empty()) return {};
+    const size_t left = changes.size() - named.size();
+    return fmt::format(" (it differs in {}{})", fmt::join(named, "; "),
+                       left > 0 ? fmt::format("; and {} more", left) : "");
+}
+
+/// Of a trace at the output; empty where that is none.
+std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path) {
+    try {
+        const h5::Guard guard;
+        return difference(recipe, Source(path).root.recipe_json);
+    } catch (const TraceError&) {
+        return {};  // whatever it is, it is another thing
+    }
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
@@ -238,7 +271,7 @@ struct Writer::Impl {
             drop_leftovers(recipe);
             throw AlreadyComplete(fmt::format("{} is complete already", path.string()));
         }
-        if (file == Found::other && !options.force) refuse_existing(path);
+        if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path));
         if (file == Found::other) require_replaceable(path);
         if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
             refuse_existing_folder(folder, recipe);

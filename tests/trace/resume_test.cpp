@@ -463,7 +463,7 @@ TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
         writer.write_model(sample::model({}));
         writer.write_results("niah", 0, rows);
     }
-    CHECK_THROWS_WITH(Writer(path, R"({"samples": 2})"), Catch::Contains("(it differs in: samples)"));
+    CHECK_THROWS_WITH(Writer(path, R"({"samples": 2})"), Catch::Contains("(it differs in samples: 1 there, 2 wanted)"));
     {
         Writer writer(path, R"({"samples": 2})", more);
         CHECK(writer.resumed());
@@ -486,4 +486,29 @@ TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
         writer.finish();
     }
     CHECK(Reader(path).results("niah").size() == 1);
+}
+
+TEST_CASE("who is refused a finished trace is told the first differences of what made it", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    {
+        Writer writer(path, R"({"new_tokens": 16, "seed": 0, "runs": [{"budget": "64"}]})");
+        writer.write_model(sample::model({}));
+        writer.finish();
+    }
+    const auto refusal = [&](const char* recipe) { Writer(path, recipe); };
+    CHECK_THROWS_WITH(refusal(R"({"new_tokens": 32, "seed": 0, "runs": [{"budget": "64"}]})"),
+                      Catch::Contains("(it differs in new_tokens: 16 there, 32 wanted)"));
+    CHECK_THROWS_WITH(refusal(R"({"new_tokens": 16, "runs": [{"budget": "256"}, {"budget": "64"}]})"),
+                      Catch::Contains("runs/0/budget: \"64\" there, \"256\" wanted") &&
+                          Catch::Contains("runs: nothing there, {\"budget\":\"64\"} wanted") &&
+                          Catch::Contains("seed: 0 there, nothing wanted"));
+    CHECK_THROWS_WITH(refusal(R"({"a": 1, "b": 2, "c": 3, "new_tokens": 16, "seed": 0, "runs": [{"budget": "64"}]})"),
+                      !Catch::Contains("more"));
+    CHECK_THROWS_WITH(refusal(R"({"a": 1, "b": 2, "c": 3, "new_tokens": 1, "seed": 0, "runs": [{"budget": "64"}]})"),
+                      Catch::Contains("; and 1 more)"));
+    const std::string text(100, 'x');
+    CHECK_THROWS_WITH(
+        refusal(("{\"text\": \"" + text + R"(", "new_tokens": 16, "seed": 0, "runs": [{"budget": "64"}]})").c_str()),
+        Catch::Contains("(it differs in text)"));
 }
