@@ -14,6 +14,8 @@ import h5py
 
 from program import HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
 
+DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")  # whose prefill takes seconds
+
 SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
 
 
@@ -103,6 +105,19 @@ class Interrupted(ProgramTest):
         self.assertIn("same command", said)
         self.resumes(arguments, output)
 
+
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    def test_nothing_was_finished(self):
+        output = self.path("begun.h5")
+        process = self.start("run", "-m", DEFAULT_MODEL, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4, "-t",
+                             1, "-o", output)
+        while process.poll() is None and not pathlib.Path(f"{output}.part/model.h5").exists():
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(process.returncode, -signal.SIGINT, said)
+        self.assertIn("stopped before anything was finished; the same command begins anew", said)
+        self.assertFalse(pathlib.Path(f"{output}.part/prompt-0.h5").exists())
 
     def test_sigterm(self):
         arguments, output, code, said = self.interrupt(signal.SIGTERM, "ended")

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
 #include "engine/common/error.h"
+#include "trace/part_folder.h"
 
 namespace kvscope::cli {
 
@@ -17,18 +19,45 @@ std::string clock_text(double seconds) {
                          : fmt::format("{:02}:{:02}", whole / 60, whole % 60);
 }
 
-TerminalProgress::TerminalProgress(bool quiet, std::string_view last_words)
+TerminalProgress::TerminalProgress(bool quiet, LastWords last_words)
     : stop_check_([] {
           if (stop_is_wanted()) throw engine::Cancelled();
       }),
+      last_words_(std::move(last_words)),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) == 1) {
-    signals_.set_last_words(last_words);
+    signals_.set_last_words(last_words_());
 }
 
-std::string stopped_message(const std::filesystem::path& output) {
+namespace {
+
+/// A prompt, a run or results: what the model's part holds is no result of this command.
+bool is_something_finished(const std::filesystem::path& output) {
+    try {
+        const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
+        return !parts.prompts.empty() || !parts.runs.empty() || !parts.results.empty();
+    } catch (const std::filesystem::filesystem_error&) {
+        return false;  // it was not even begun
+    }
+}
+
+std::string stopped_message(const std::filesystem::path& output, bool is_something_finished) {
+    if (!is_something_finished) return "stopped before anything was finished; the same command begins anew";
     return fmt::format("stopped; what was finished is in {}.part, and the same command goes on from there",
                        output.string());
+}
+
+}  // namespace
+
+std::string stopped_message(const std::filesystem::path& output) {
+    return stopped_message(output, is_something_finished(output));
+}
+
+TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output) {
+    return [output, finished = false]() mutable {
+        finished = finished || is_something_finished(output);
+        return stopped_message(output, finished);
+    };
 }
 
 TerminalProgress::~TerminalProgress() { clear_line(); }
@@ -39,6 +68,7 @@ void TerminalProgress::clear_line() {
 }
 
 void TerminalProgress::begin(std::string_view phase, int64_t steps) {
+    signals_.set_last_words(last_words_());
     phase_ = phase;
     note_.clear();
     steps_ = steps;

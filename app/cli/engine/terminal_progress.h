@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,10 @@ namespace kvscope::cli {
 /// form. Ctrl-C and SIGTERM cancel at the next safe place, as stop_signal.h has it.
 class TerminalProgress final : public engine::Progress {
  public:
-    /// @param last_words said by who is stopped and does not come to an end by itself
-    explicit TerminalProgress(bool quiet, std::string_view last_words = "stopped; nothing was written");
+    /// What is said by who is stopped and does not come to an end by itself, asked for as each phase begins.
+    using LastWords = std::function<std::string()>;
+    explicit TerminalProgress(
+        bool quiet, LastWords last_words = [] { return "stopped; nothing was written"; });
     ~TerminalProgress() override;
     TerminalProgress(const TerminalProgress&) = delete;
     TerminalProgress& operator=(const TerminalProgress&) = delete;
@@ -40,6 +43,7 @@ class TerminalProgress final : public engine::Progress {
 
     StopSignals signals_;
     checkpoint::StopCheck stop_check_;  // reaches a model's template and tokenizer, which know no progress
+    LastWords last_words_;
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;
@@ -52,7 +56,10 @@ class TerminalProgress final : public engine::Progress {
 /// "01:15", "2:05:30".
 std::string clock_text(double seconds);
 
-/// What a command says that is stopped while it writes a trace.
+/// What a command says that is stopped while it writes a trace: whether anything of it was finished.
 std::string stopped_message(const std::filesystem::path& output);
+
+/// The same as it is at the time of each call; the folder is looked at until something is there.
+TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

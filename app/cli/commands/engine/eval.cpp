@@ -157,7 +157,7 @@ int act(Arguments& arguments) {
     task.prompt.n_new = job.experiment.n_new;
     job.experiment.compare = false;
     job.experiment.record = false;
-    TerminalProgress progress(arguments.quiet, stopped_message(job.output));
+    TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
     const auto model = arguments.model.open(progress);
     const auto samples = engine::needle_samples(model, task);
     std::error_code error;

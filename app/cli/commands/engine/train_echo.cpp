@@ -125,7 +125,7 @@ int act(Arguments& arguments) {
     require_sense(arguments);
     arguments.job.set_output(arguments.output);
     TerminalProgress progress(arguments.quiet,
-                              "stopped; the same command goes on from what was done by the last minute");
+                              [] { return "stopped; the same command goes on from what was done by the last minute"; });
     try {
         train(arguments, progress);
     } catch (const engine::Cancelled&) {
