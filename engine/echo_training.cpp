@@ -60,7 +60,7 @@ class Reading {
         const auto total = static_cast<int64_t>((ids_.size() + sequence - 1) / sequence);
         const auto parts = parts_of(moments_);
         const int64_t before = state_.resume(parts, total, "sequences", progress_);
-        progress_.begin(phase, total - before);
+        progress_.begin(phase, total - before, "sequences");
         for (int64_t done = before; done < total; ++done) {
             const auto begin = static_cast<size_t>(done) * sequence;
             try {
@@ -171,7 +171,7 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
             "the text has {} tokens that count, and each map has {} inputs: read more of it, or give a longer text",
             training.n_tokens, inputs));
     const auto& moments = reading.read("reading the text");
-    progress.begin("solving", static_cast<int64_t>(moments.size()));
+    progress.begin("solving", static_cast<int64_t>(moments.size()), "layers");
     int64_t done = 0;
     for (const auto& [layer, of_layer] : moments) {
         if (progress.cancelled()) throw Cancelled();

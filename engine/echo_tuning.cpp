@@ -210,7 +210,7 @@ std::vector<EchoStep> tune_echo(const Model& model, EchoMaps& maps, std::span<co
     if (options.on_resumed && before > 0)
         options.on_resumed(std::span<const EchoStep>(steps).first(static_cast<size_t>(before)));
     DrawnSequences sequences(ids, options, before);
-    progress.begin(options.loss == EchoLoss::keys_values ? "training" : "tuning", options.steps - before);
+    progress.begin(options.loss == EchoLoss::keys_values ? "training" : "tuning", options.steps - before, "steps");
     for (int64_t t = before; t < options.steps; ++t) {
         const double share = static_cast<double>(t) / static_cast<double>(options.steps);
         const double rate = options.rate * 0.5 * (1.0 + std::cos(std::numbers::pi * share));
@@ -239,7 +239,7 @@ double echo_loss_error(const Model& model, const EchoMaps& maps, std::span<const
     const EchoComparison comparison(model, maps, options);
     const auto sequence = static_cast<size_t>(options.sequence);
     const auto n = ids.size() / sequence;
-    progress.begin("comparing", static_cast<int64_t>(n));
+    progress.begin("comparing", static_cast<int64_t>(n), "sequences");
     double sum = 0;
     for (size_t i = 0; i < n; ++i) {
         sum += comparison.error(ids.subspan(i * sequence, sequence), progress).error;

@@ -41,7 +41,7 @@ trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::opt
 class Unseen final : public Progress {
  public:
     explicit Unseen(Progress& shown) : shown_(shown) {}
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view text) override { shown_.message(text); }
     bool cancelled() const override { return shown_.cancelled(); }
@@ -108,7 +108,7 @@ struct Experiment::Impl {
         int64_t steps = 0, done = 0;
         for (const auto& run : runs) steps += run->n_prepared();
         if (steps == 0) return;
-        progress.begin("weights", steps);
+        progress.begin("weights", steps, "layers");
         for (const auto& run : runs) {
             const int n_layers = run->n_prepared();
             for (int layer = 0; layer < n_layers; ++layer) {

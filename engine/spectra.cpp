@@ -66,7 +66,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
         part.whole->clear();
         part.heads->clear();
     }
-    progress.begin("spectra", config.n_layers);
+    progress.begin("spectra", config.n_layers, "layers");
     const TorchThreads several(kernels::threads());
     for (int layer = 0; layer < config.n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();

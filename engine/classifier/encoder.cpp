@@ -74,7 +74,7 @@ Encoder::Encoder(const std::filesystem::path& directory, checkpoint::ClassifierC
     const Loader loader(directory);
     const int64_t hidden = config_.hidden_size, inner = config_.intermediate_size;
     const std::string embeddings = config_.prefix + "embeddings.";
-    progress.begin("load classifier", config_.n_layers + 1);
+    progress.begin("load classifier", config_.n_layers + 1, "parts");
     words_ = loader.tensor(embeddings + "word_embeddings.weight", {config_.vocab_size, hidden});
     positions_ = loader.tensor(embeddings + "position_embeddings.weight", {config_.n_positions, hidden});
     types_ = loader.tensor(embeddings + "token_type_embeddings.weight", {config_.type_vocab_size, hidden});

@@ -68,7 +68,7 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, co
     const auto tokens = tokenizer_.encode(text);
     const auto windows = this->windows(tokens);
     std::vector<float> probabilities(text.size(), std::numeric_limits<float>::quiet_NaN());
-    progress.begin("classify", static_cast<int64_t>(windows.size()));
+    progress.begin("classify", static_cast<int64_t>(windows.size()), "windows");
     int64_t done = 0;
     for (const Window& window : windows) {
         if (progress.cancelled()) throw Cancelled();

@@ -10,8 +10,8 @@ class Progress {
  public:
     virtual ~Progress() = default;
 
-    /// A phase ("prefill", "decode", …) with the number of its steps.
-    virtual void begin(std::string_view phase, int64_t steps) = 0;
+    /// A phase ("prefill", "decode", …) with the number of its steps, and what they are ("layers").
+    virtual void begin(std::string_view phase, int64_t steps, std::string_view unit) = 0;
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
@@ -22,7 +22,7 @@ class Progress {
 /// Shows nothing, never cancels.
 class SilentProgress final : public Progress {
  public:
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return false; }
@@ -32,7 +32,7 @@ class SilentProgress final : public Progress {
 class WithoutSteps final : public Progress {
  public:
     explicit WithoutSteps(const Progress& outer) : outer_(outer) {}
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return outer_.cancelled(); }

@@ -421,7 +421,7 @@ void read_in_chunks(const Transformer& given, std::span<const int32_t> ids, std:
         allocate(model, n, run);
         n_passes = std::max(n_passes, (n + run.chunk - 1) / run.chunk);
     }
-    progress.begin("prefill in chunks", n_passes * model.shape().n_layers);
+    progress.begin("prefill in chunks", n_passes * model.shape().n_layers, "layers × chunks");
     std::vector<int64_t> read(runs.size(), 0);
     int64_t steps = 0;
     for (auto chunks = next_chunks(runs, read, n); !chunks.empty(); chunks = next_chunks(runs, read, n)) {

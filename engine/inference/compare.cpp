@@ -134,7 +134,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
                            std::span<const int32_t> tokens, Progress& progress) {
     const auto n = static_cast<int64_t>(tokens.size());
     const int64_t vocabulary = model.config().vocab_size;
-    progress.begin("reference", n);
+    progress.begin("reference", n, "tokens");
     FullReference reference;
     reference.tokens.assign(tokens.begin(), tokens.end());
     reference.log_probabilities = at::empty({n, vocabulary}, at::kFloat);
@@ -180,7 +180,7 @@ std::vector<Comparison> compare(const Transformer& model, const FullReference& r
     const auto shape = model.shape();
     const auto total = static_cast<int64_t>(reference.tokens.size());
     std::vector<Comparison> comparisons(sequences.size());
-    progress.begin("compare", (total - 1) * static_cast<int64_t>(sequences.size()));
+    progress.begin("compare", (total - 1) * static_cast<int64_t>(sequences.size()), "tokens × runs");
     int64_t done = 0;
     for (const bool acting : {false, true}) {
         std::vector<Compared> group;

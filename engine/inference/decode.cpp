@@ -399,7 +399,7 @@ at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
                                 model.options().dtype(at::kFloat));
     int64_t total = 0, done = 0;
     for (const auto& of_one : tokens) total += static_cast<int64_t>(of_one.size());
-    progress.begin("question", total);
+    progress.begin("question", total, "tokens");
     std::vector<size_t> n_read(sequences.size());
     for (;;) {
         if (progress.cancelled()) throw Cancelled();

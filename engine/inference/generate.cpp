@@ -55,7 +55,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
         (goes_on ? active : ended).push_back(s);
     }
     hand_over();
-    progress.begin("decode", n_new);
+    progress.begin("decode", n_new, "tokens");
     for (int64_t done = 1; !active.empty(); ++done) {
         if (progress.cancelled()) throw Cancelled();
         const auto start = std::chrono::steady_clock::now();

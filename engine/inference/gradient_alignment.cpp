@@ -176,7 +176,7 @@ GradientAlignment gradient_alignment(const Transformer& given, std::span<const i
     GradientAlignment means;
     if (ids.size() < 3) return means;
     const int n_layers = model.shape().n_layers;
-    progress.begin("gradients", 2 * int64_t{n_layers});
+    progress.begin("gradients", 2 * int64_t{n_layers}, "layers × passes");
     auto residuals = residuals_of(model, ids, progress);
     const Transformer differentiable = model.computed_with(differentiable_operations());
     const HeldEntries nothing = nothing_held(model.shape(), at::kFloat);

@@ -146,7 +146,7 @@ std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, cons
     std::vector<float> seen(static_cast<size_t>(shape.group()) * runs.size() * n);  // KL times attention
     AnswerWeights weights(model, full, answer, n_context);
     std::vector<std::vector<float>> all(runs.size());
-    progress.begin("attention lost", shape.n_layers);
+    progress.begin("attention lost", shape.n_layers, "layers");
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         std::vector<std::vector<double>> lost(runs.size(), std::vector<double>(n, 0.0));
         for (int head = 0; head < shape.n_kv_heads; ++head) {

@@ -62,7 +62,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
     };
     for (size_t i = 0; i < drafts.size(); ++i) draw(i, last_logits);
     const int64_t most = n_tokens.empty() ? 0 : *std::max_element(n_tokens.begin(), n_tokens.end());
-    progress.begin("lookahead", most);
+    progress.begin("lookahead", most, "tokens");
     for (int64_t step = 0; step < most; ++step) {
         if (progress.cancelled()) throw Cancelled();
         std::vector<size_t> active;

@@ -329,7 +329,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
     double outside = 0;
     Pass pass(model, request);
     pass.prepare_tails();
-    progress.begin("prefill", pass.n_layers() * pass.n_chunks());
+    progress.begin("prefill", pass.n_layers() * pass.n_chunks(), pass.n_chunks() > 1 ? "layers × chunks" : "layers");
     PrefillResult result;
     int64_t steps = 0;
     for (int layer = 0; layer < pass.n_layers(); ++layer) {

@@ -61,7 +61,7 @@ std::vector<float> projection_modes(const Transformer& model, const std::string&
         std::memcpy(modes.data(), kept->data(), kept->size());
         return modes;
     }
-    progress.begin("modes", shape.n_layers);
+    progress.begin("modes", shape.n_layers, "layers");
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();
         const std::vector<float> solved = layer_modes(model, layer);

@@ -64,7 +64,7 @@ QueryAlignment::QueryAlignment(const Transformer& model, std::span<const int32_t
         full.adopt(static_cast<int>(layer), cache_[layer], n_prompt_);
     Sequence sequence{&full, n_prompt_};
     std::vector<AttentionReference> steps;
-    progress.begin("decode", n_answer);
+    progress.begin("decode", n_answer, "tokens");
     std::vector<float> logits = std::move(read.last_logits);
     while (static_cast<int64_t>(answer_.size()) < n_answer) {
         if (progress.cancelled()) throw Cancelled();
@@ -100,7 +100,7 @@ std::vector<QuerySimilarity> QueryAlignment::similarity(std::span<const Tail> ta
     }
     const auto shape = model_.shape();
     std::vector<QuerySimilarity> similarities(tails.size());
-    progress.begin("queries", static_cast<int64_t>(tails.size()) * shape.n_layers);
+    progress.begin("queries", static_cast<int64_t>(tails.size()) * shape.n_layers, "layers × pseudo queries");
     int64_t done = 0;
     for (size_t first = 0; first < tails.size(); first += tails_together) {
         const auto batch = tails.subspan(first, std::min(tails_together, tails.size() - first));

@@ -56,7 +56,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     model.transformer_ =
         std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
     if (device.backend != model.transformer_->device().backend) put_on(device, path, *model.transformer_);
-    progress.begin("fingerprint", 1);
+    progress.begin("fingerprint", 1, "models");
     model.fingerprint_ = model.checkpoint_->fingerprint();
     progress.advance(1);
     model.end_ids_ = config.eos_ids;

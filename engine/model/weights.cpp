@@ -130,7 +130,7 @@ Weights Weights::on(const ComputeDevice& device) const {
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const auto& config = checkpoint.config();
     const Loader loader(checkpoint, dtype);
-    progress.begin("load", config.n_layers + 1);
+    progress.begin("load", config.n_layers + 1, "parts");
     Weights weights;
     weights.embedding = loader.whole("model.embed_tokens.weight", config.vocab_size, config.hidden_size);
     weights.head = config.tied_embeddings ? weights.embedding

@@ -19,7 +19,8 @@ PROGRAM = os.environ.get("KVSCOPE_BINARY", "")
 
 HF_MODEL = MODELS / "llama3-gqa-sharded"  # 2 layers, 4 heads, 2 KV heads of 16
 GGUF_MODEL = MODELS / "gguf-llama-quantised" / "model.gguf"  # of the same shape
-CONTEXT_LENGTH = 512  # of both, in tokens; a token is a byte or little more
+DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")  # whose prefill takes seconds; may not be there
+CONTEXT_LENGTH = 512  # of the two small ones, in tokens; a token is a byte or little more
 
 TEXT = ("The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen "
         "within the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.")

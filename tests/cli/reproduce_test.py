@@ -10,9 +10,9 @@ import unittest
 
 import h5py
 
-from program import GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, PROGRAM, SOURCE, TEXT, ProgramTest, environment
+from program import (DEFAULT_MODEL, GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, PROGRAM, SOURCE, TEXT, ProgramTest,
+                     environment)
 
-DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")
 CLASSIFIER = SOURCE / "tests" / "data" / "classifiers" / "bert"
 QUESTIONS = ["--question", "Which animal is lazy?", "--question", "How many hens?", "--query-aware", "off"]
 

@@ -12,9 +12,7 @@ import unittest
 
 import h5py
 
-from program import HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
-
-DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")  # whose prefill takes seconds
+from program import DEFAULT_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
 
 SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
 

@@ -15,8 +15,8 @@ import unittest
 
 import h5py
 
-from program import (GGUF_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, SOURCE, TEXT, ProgramTest, csv_rows,
-                     environment)
+from program import (DEFAULT_MODEL, GGUF_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, SOURCE, TEXT,
+                     ProgramTest, csv_rows, environment)
 
 HOSTILE = "a\x1b[31mred\x1b]0;title\x07\u009b2J\u202egnp.exe\u2066\r\nb"
 COMMANDS_TERMINALS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
@@ -113,6 +113,19 @@ class Widths(ProgramTest):
             self.assertEqual(process.wait(timeout=SECONDS_UNTIL_HUNG), 0, process.stderr.read())
         os.close(ours)
         return data.decode().replace("\r\n", "\n")
+
+    @NEEDS_ENGINE
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    def test_progress_says_what_it_counts(self):
+        ours, its = pty.openpty()
+        with subprocess.Popen([PROGRAM, "run", "-m", DEFAULT_MODEL, "-p", 10 * TEXT, "-n", "1", "-t", "1", "-o", "counts.h5"],
+                              cwd=self.folder, stdout=subprocess.DEVNULL, stderr=its, env=environment(self.cache)):
+            os.close(its)
+            said = b""
+            while b"written" not in said:
+                said += os.read(ours, 65536)
+        os.close(ours)
+        self.assertRegex(said.decode(), r"prefill: \d+/\d+ layers \[")
 
     @staticmethod
     def widest(text):

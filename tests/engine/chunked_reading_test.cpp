@@ -82,7 +82,7 @@ std::vector<double> sums(const at::Tensor& entries) {
 class StopsAfter : public engine::Progress {
  public:
     explicit StopsAfter(int asked) : left_(asked) {}
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return left_-- == 0; }

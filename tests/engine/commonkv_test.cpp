@@ -24,7 +24,7 @@ namespace {
 class Phases final : public engine::Progress {
  public:
     explicit Phases(int64_t stop_at) : stop_at_(stop_at) {}
-    void begin(std::string_view phase, int64_t) override { names.emplace_back(phase); }
+    void begin(std::string_view phase, int64_t, std::string_view) override { names.emplace_back(phase); }
     void advance(int64_t done) override { done_ = names.back() == "weights" ? done : 0; }
     void message(std::string_view) override {}
     bool cancelled() const override { return done_ >= stop_at_; }

@@ -91,7 +91,7 @@ std::vector<engine::RunPlan> many_plans() {
 class StopsAt final : public engine::Progress {
  public:
     explicit StopsAt(int64_t at) : left_(at) {}
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return --left_ < 0; }

@@ -169,7 +169,7 @@ namespace {
 class StopsAfterSequences final : public engine::Progress {
  public:
     explicit StopsAfterSequences(int64_t sequences) : sequences_(sequences) {}
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t done) override { done_ = done; }
     void message(std::string_view text) override { messages += std::string(text) + "\n"; }
     bool cancelled() const override { return done_ >= sequences_; }

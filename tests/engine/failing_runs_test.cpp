@@ -165,7 +165,7 @@ void check_sound(const std::filesystem::path& path) {
 class StopsBehind final : public engine::Progress {
  public:
     std::atomic<bool> stop = false;
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return stop; }

@@ -182,7 +182,7 @@ void check_alike(const trace::RunRecord& a, const trace::RunRecord& b) {
 class StopsAt final : public engine::Progress {
  public:
     explicit StopsAt(std::string phase) : phase_(std::move(phase)) {}
-    void begin(std::string_view phase, int64_t) override { stop_ = stop_ || phase == phase_; }
+    void begin(std::string_view phase, int64_t, std::string_view) override { stop_ = stop_ || phase == phase_; }
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return stop_; }
@@ -294,7 +294,7 @@ TEST_CASE("work that is cancelled while looking ahead or between runs is taken u
             trace::Writer writer(folder.path() / name, engine::recipe_json(model, prompts, plans, options));
             engine::Experiment experiment(model, plans, options, writer, progress);
             experiment.on_run = [&](int, int run, const trace::RunRecord&) {
-                if (run == stop_behind) progress.begin("", 0);
+                if (run == stop_behind) progress.begin("", 0, "");
             };
             CHECK_THROWS_AS(experiment.run(prompts), engine::Cancelled);
         }

@@ -30,7 +30,9 @@ std::string folder_of(const std::string& name) { return test_data("classifiers/"
 /// Counts the texts that were classified.
 class Counting final : public engine::Progress {
  public:
-    void begin(std::string_view phase, int64_t) override { n_classified += phase == "classify" ? 1 : 0; }
+    void begin(std::string_view phase, int64_t, std::string_view) override {
+        n_classified += phase == "classify" ? 1 : 0;
+    }
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return false; }

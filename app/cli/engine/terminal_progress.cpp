@@ -67,11 +67,12 @@ void TerminalProgress::clear_line() {
     line_open_ = false;
 }
 
-void TerminalProgress::begin(std::string_view phase, int64_t steps) {
+void TerminalProgress::begin(std::string_view phase, int64_t steps, std::string_view unit) {
     signals_.set_last_words(last_words_());
     phase_ = phase;
     note_.clear();
     steps_ = steps;
+    unit_ = unit;
     start_ = shown_ = std::chrono::steady_clock::now();
 }
 
@@ -84,7 +85,7 @@ void TerminalProgress::advance(int64_t done) {
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
     const std::string line = analysis::terminal_text(
-        fmt::format("{}{}{}: {}/{} [{}<{}]{}{}", part_, part_.empty() ? "" : " ", phase_, done, steps_,
+        fmt::format("{}{}{}: {}/{} {} [{}<{}]{}{}", part_, part_.empty() ? "" : " ", phase_, done, steps_, unit_,
                     clock_text(elapsed), clock_text(left), note_.empty() ? "" : ", ", note_),
         analysis::Lines::one);
     if (terminal_) {

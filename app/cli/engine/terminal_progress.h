@@ -25,7 +25,7 @@ class TerminalProgress final : public engine::Progress {
     TerminalProgress(const TerminalProgress&) = delete;
     TerminalProgress& operator=(const TerminalProgress&) = delete;
 
-    void begin(std::string_view phase, int64_t steps) override;
+    void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
     bool cancelled() const override;
@@ -47,7 +47,7 @@ class TerminalProgress final : public engine::Progress {
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;
-    std::string part_, phase_, note_;
+    std::string part_, phase_, unit_, note_;
     int64_t steps_ = 0;
     std::chrono::steady_clock::time_point start_;
     std::chrono::steady_clock::time_point shown_;

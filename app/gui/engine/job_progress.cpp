@@ -80,7 +80,7 @@ void JobProgress::set_spectra_seconds(double seconds) {
     status_.spectra_seconds = seconds;
 }
 
-void JobProgress::begin(std::string_view phase, int64_t steps) {
+void JobProgress::begin(std::string_view phase, int64_t steps, std::string_view /*unit*/) {
     {
         const std::lock_guard lock(mutex_);
         status_.phase = phase;

@@ -29,7 +29,7 @@ class JobProgress final : public engine::Progress {
     void set_devices(std::vector<engine::DeviceChoice> devices);
     void set_model_error(const std::string& error, bool is_refused);
     void set_spectra_seconds(double seconds);
-    void begin(std::string_view phase, int64_t steps) override;
+    void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
     bool cancelled() const override { return cancelled_; }

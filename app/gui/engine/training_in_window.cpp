@@ -16,7 +16,9 @@ class Telling final : public engine::Progress {
  public:
     Telling(engine::Progress& shown, std::function<void(const std::string&)> tell)
         : shown_(shown), tell_(std::move(tell)) {}
-    void begin(std::string_view phase, int64_t steps) override { shown_.begin(phase, steps); }
+    void begin(std::string_view phase, int64_t steps, std::string_view unit) override {
+        shown_.begin(phase, steps, unit);
+    }
     void advance(int64_t done) override { shown_.advance(done); }
     void message(std::string_view text) override {
         shown_.message(text);
