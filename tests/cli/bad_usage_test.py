@@ -73,6 +73,15 @@ class Refusals(ProgramTest):
     def test_a_budget_without_a_policy(self):
         self.bad(2, ["budget of 4", "--policy"], "--budget", 4)
 
+    def test_what_is_asked_for_and_not_heeded_is_said(self):
+        for said, arguments in (("--budget 4 is not heeded: none of the policies keeps to a budget", ["--policy", "full"]),
+                                ("h2o @ 4 is asked for 2 times, and run once", ["--policy", "h2o", "--policy", "h2o"]),
+                                ("", ["--policy", "full", "--policy", "h2o"])):
+            with self.subTest(said):
+                done = self.made("run", "-m", HF_MODEL, "-p", TEXT, *arguments, "--budget", 4, "-n", 1, "--force", "-q", "-o",
+                                 "heeded.h5")
+                self.assertEqual(done.stderr, said and f"{said}\n")
+
     def test_a_policy_without_a_budget(self):
         self.bad(2, ["snapkv", "needs a budget"], "--policy", "snapkv")
 

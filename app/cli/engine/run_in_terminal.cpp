@@ -98,6 +98,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     const auto plans = program::plans_of(job);
     program::check_prompt_source(job);
     TerminalProgress progress(options.quiet, stopped_messages(job.output));
+    for (const auto& line : program::unheeded(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
     const auto model = options.model.open(progress);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -131,13 +132,17 @@ void write_model(trace::Writer& writer, const engine::Model& model, bool with_sp
     writer.write_model(record);
 }
 
-}  // namespace
-
-std::vector<engine::RunPlan> plans_of(const RunJob& job) {
+std::vector<policies::Budget> budgets_of(const RunJob& job) {
     std::vector<policies::Budget> budgets;
     for (const auto& text : job.budgets) {
         for (const auto& budget : policies::parse_budgets(text)) budgets.push_back(budget);
     }
+    return budgets;
+}
+
+/// As they are asked for, the same one possibly twice; without the full cache.
+std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
+    const std::vector<policies::Budget> budgets = budgets_of(job);
     if (job.policies.empty() && !budgets.empty())
         throw std::invalid_argument(fmt::format(
             "a budget of {} and no policy that is to keep to it: name one with --policy; without any the full "
@@ -157,7 +162,26 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
                                         "or the share kept (0.2, 20%)");
         for (const auto& budget : budgets) plans.push_back({spec, budget});
     }
-    return engine::with_full_run(std::move(plans));
+    return plans;
+}
+
+}  // namespace
+
+std::vector<engine::RunPlan> plans_of(const RunJob& job) { return engine::with_full_run(asked_plans(job)); }
+
+std::vector<std::string> unheeded(const RunJob& job) {
+    const std::vector<engine::RunPlan> plans = asked_plans(job);
+    std::vector<std::string> lines;
+    const bool has_use_for_budgets =
+        std::any_of(plans.begin(), plans.end(), [](const engine::RunPlan& plan) { return !plan.spec.own_share(); });
+    if (!job.budgets.empty() && !has_use_for_budgets)
+        lines.push_back(fmt::format("--budget {} is not heeded: none of the policies keeps to a budget",
+                                    fmt::join(job.budgets, " ")));
+    std::map<std::string, int> times;
+    for (const engine::RunPlan& plan : plans) ++times[plan.label()];
+    for (const auto& [label, n] : times)
+        if (n > 1) lines.push_back(fmt::format("{} is asked for {} times, and run once", label, n));
+    return lines;
 }
 
 void check_prompt_source(const RunJob& job) {

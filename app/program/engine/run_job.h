@@ -54,6 +54,10 @@ RunJob demo_job(const std::filesystem::path& output);
 /// @throws std::invalid_argument for policies and budgets that are none
 std::vector<engine::RunPlan> plans_of(const RunJob& job);
 
+/// What of the job's policies and budgets plans_of() leaves out, a line each: a budget that no policy keeps to, and
+/// runs that are asked for more than once. @throws as plans_of
+std::vector<std::string> unheeded(const RunJob& job);
+
 /// That the trace which a job takes its prompt from can be read: before a model is loaded for it.
 /// @throws what trace::Reader throws
 void check_prompt_source(const RunJob& job);

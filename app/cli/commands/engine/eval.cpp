@@ -158,6 +158,7 @@ int act(Arguments& arguments) {
     job.experiment.compare = false;
     job.experiment.record = false;
     TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
+    for (const auto& line : program::unheeded(job)) progress.warning(line);
     const auto model = arguments.model.open(progress);
     const auto samples = engine::needle_samples(model, task);
     std::error_code error;
