@@ -155,6 +155,9 @@ class Refusals(ProgramTest):
         self.made("analyze", "-m", HF_MODEL, "--queries", "-p", TEXT, "-n", 1, "--device", "cpu")
         # Where all is computed on the processor, there is nothing to choose.
         self.refuses(2, ["--device", "--queries"], "analyze", HF_MODEL, "--device", "cpu")
+
+    def test_where_a_figure_of_spectra_is_from(self):
+        self.refuses(2, ["--output is of --queries", "export TRACE.h5 --figure spectrum"], "analyze", HF_MODEL, "-o", "an.pdf")
         self.refuses(2, ["there is no option --device"], "train-echo", "-m", HF_MODEL, "--device", "cpu", "-o", "e.safetensors")
 
 

@@ -159,6 +159,10 @@ std::function<int()> declare(CLI::App& app) {
                      "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
                      "position (DapQ, Table 1), instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
+    app.add_option("-o,--output", arguments->output,
+                   "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl): of "
+                   "--queries alone")
+        ->type_name("FILE");
     of_queries.push_back(arguments->model.declare_dtype(app));
     of_queries.push_back(arguments->model.declare_device(app));
     of_queries.insert(
@@ -182,15 +186,16 @@ std::function<int()> declare(CLI::App& app) {
                         "2b)")
              ->check(WholeNumber(0, most_draws)),
          app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str(),
-         app.add_option("-o,--output", arguments->output,
-                        "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl)")
-             ->type_name("FILE"),
          app.add_flag("--force", arguments->force, "Replace an existing file")});
     for (auto* option : of_queries) option->needs(queries);
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     arguments->format.declare(app);
     app.get_option("--output")->excludes(app.get_option("--format"));
     return [arguments] {
+        if (!arguments->output.empty() && !arguments->queries)
+            throw std::invalid_argument(
+                "--output is of --queries: spectra are drawn from a trace of the model, by `kvscope export TRACE.h5 "
+                "--figure spectrum -o FILE`, and printed by --format");
         TerminalProgress progress(arguments->quiet);
         if (!arguments->output.empty()) {
             export_queries(*arguments, progress);
