@@ -33,8 +33,8 @@ struct F32Products {
 ///   P = exp2(S c - m)             m: the lanes' largest logit before this panel, c = scale log2 e
 ///   O (d x lanes) = O 2^(m' - m) + V^T P
 /// A reference from before lets a tile of S become weights in registers, while the next tile is multiplied; that a
-/// weight may exceed 1 costs no accuracy. Where a panel exceeds it by more than kHeadroom (the first one always does),
-/// its logits are worked out once more, and the lanes concerned, and no others, take the panel's own maximum.
+/// weight may exceed 1 costs no accuracy. Where a panel exceeds it by more than 2^kHeadroom (the first one always
+/// does), its logits are worked out once more, and the lanes concerned, and no others, take the panel's own maximum.
 /// Panels begin at multiples of kPanel, whatever the block, so that results do not depend on the way a chunk is cut.
 template <class Simd, class Products>
 struct AttentionBlockBody {
@@ -47,7 +47,7 @@ struct AttentionBlockBody {
     static constexpr int kLaneGroups = 4;                    ///< that a block should have, to share packed panels
     static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
     static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
-    static constexpr float kHeadroom = 64;                   ///< weights up to 2^64 are summed
+    static constexpr float kHeadroom = 16;                   ///< weights up to 2^16 are summed: values have room left
     static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< of one lane group's weights, kept for the column sums
     static_assert(kPanel % R == 0 && R % 2 == 0);
 
@@ -281,7 +281,7 @@ struct AttentionBlockBody {
     static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
         const Weighing weighing = weighing_of(state, g, panel, n_keys);
         vec reference[3], total[3];
-        for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.largest(g) + j * W);
+        for (int j = 0; j < 3; ++j) reference[j] = reference_of(state, weighing, j);
         if (panel <= state.key_begin(g) || !weigh_at_once(state, weighing, keys, reference, total))
             weigh_from_maximum(state, weighing, keys, reference, total);
 
@@ -337,10 +337,13 @@ struct AttentionBlockBody {
         float low[L];
         for (int part = 0; part < 3; ++part) {
             const Vector vector = state.vector(3 * g + part);
+            // A lane without a query sees nothing: its zeros could make NaN of a key that is not finite.
+            if (vector.count < W) result.free_end = 0;
             for (int i = 0; i < W; ++i) {
-                // A lane without a query sees what the last query sees; nobody reads its result.
-                const int64_t query = i < vector.count ? vector.first + i : last;
-                const int64_t to = block.q_position + query - panel, begin = first_visible_key(block, query) - panel;
+                const bool exists = i < vector.count;
+                const int64_t query = exists ? vector.first + i : last;
+                const int64_t to = exists ? block.q_position + query - panel : -1,
+                              begin = first_visible_key(block, query) - panel;
                 high[part * W + i] = static_cast<float>(to < kPanel ? (to < -1 ? -1 : to) : kPanel);
                 low[part * W + i] = static_cast<float>(begin > 0 ? (begin < kPanel ? begin : kPanel) : 0);
             }
@@ -373,6 +376,12 @@ struct AttentionBlockBody {
             w.p = weights_of(state, panel);
         }
         return w;
+    }
+
+    /// A lane whose query stands before the panel keeps the one that it has: whether it comes by depends on the block.
+    static vec reference_of(const State& state, const Weighing& w, int part) {
+        const vec largest = Simd::load(state.largest(w.g) + part * W), before = Simd::load(state.m(w.g) + part * W);
+        return Simd::select_between(largest, w.seen.high[part], Simd::zero(), Simd::set1(INFINITY), before);
     }
 
     /// S for a tile, unscaled; its maximum per lane joins `maximum`.

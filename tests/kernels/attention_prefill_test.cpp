@@ -305,6 +305,51 @@ TEMPLATE_TEST_CASE("attention_prefill does not depend on chunks or threads", "",
         }
 }
 
+TEMPLATE_TEST_CASE("attention_prefill does not depend on which queries stand beside those before a panel", "", float,
+                   bf16) {
+    for (const SimdLevel level : levels())
+        for (const Sizes& sizes : {Sizes{8, 8, 64, 800}, Sizes{4, 1, 32, 1100, 700}}) {
+            INFO(name_of(level) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            const Case<TestType> problem(sizes);
+            const auto whole = problem.run(sizes.n_tokens);
+            for (const int64_t chunk : {500, 333, 61}) CHECK(same_bits(problem.run(chunk), whole));
+        }
+}
+
+TEST_CASE("attention_prefill with logits that rise and values so large that few of them can be summed") {
+    for (const SimdLevel level : levels()) {
+        INFO(name_of(level));
+        const ForcedSimdLevel forced(level);
+        const Sizes sizes{1, 1, 16, 600};
+        Case<float> problem(sizes, 0.01f);
+        // One key of the third panel is ahead of all by 2^60, one of the second by 2^15.
+        for (int64_t c = 0; c < 16; ++c) {
+            for (int64_t i = 0; i < 600; ++i) problem.q[static_cast<size_t>(i * 16 + c)] = 1;
+            problem.k[static_cast<size_t>(300 * 16 + c)] = 15 * 0.6931f / 4;
+            problem.k[static_cast<size_t>(520 * 16 + c)] = 60 * 0.6931f / 4;
+        }
+        for (float& x : problem.v) x *= 1e28f;
+        problem.check(problem.run(600), 7);
+        CHECK(same_bits(problem.run(100), problem.run(600)));
+    }
+}
+
+TEMPLATE_TEST_CASE("attention_prefill's sums do not go by queries that are not there", "", float, bf16) {
+    for (const SimdLevel level : levels())
+        for (const int64_t n : {3, 48, 50, 300}) {
+            INFO(name_of(level) << " " << n);
+            const ForcedSimdLevel forced(level);
+            Case<TestType> problem({2, 1, 16, n});
+            for (TestType& x : problem.q) x = from_float<TestType>(std::abs(to_float(x)) + 0.1f);
+            problem.k[1 * 16 + 5] = from_float<TestType>(-std::numeric_limits<float>::infinity());
+            std::vector<double> sums;
+            problem.run(n, &sums);
+            for (size_t i = 0; i < sums.size(); ++i)
+                CHECK((std::isfinite(sums[i]) == (i % static_cast<size_t>(n) != 1) || sums[i] == 0));
+        }
+}
+
 TEMPLATE_TEST_CASE("attention_prefill's sums are the same where nothing else is wanted", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const Sizes& sizes : {Sizes{9, 3, 64, 330}, Sizes{2, 2, 32, 300, 100}}) {
