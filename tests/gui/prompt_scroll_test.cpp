@@ -191,4 +191,27 @@ TEST_CASE(
     CHECK(is_seen);
 }
 
+TEST_CASE("the tooltip of a token stays low and near, however many runs are shown") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    Document& document = *driven.session().documents()[0];
+    while (document.reader()->n_runs(0) < 20)
+        document.add_run(0, document.reader()->run_record(0, 1), document.id_of(0, 1));
+    driven.start_by_palette("show prompt");
+    float height = 0, away = 0;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect text = c.WindowInfo("//prompt-1/text").Window->OuterRectClipped;
+        const ImVec2 at{text.Min.x + 20, text.GetCenter().y};
+        c.MouseTeleportToPos(at);
+        c.Yield(6);
+        const ImGuiWindow* tooltip = c.GetWindowByRef("//##Tooltip_00");
+        IM_CHECK(tooltip && tooltip->Active && !tooltip->Hidden);
+        height = tooltip->Size.y;
+        away = std::max(tooltip->Pos.y - at.y, at.y - tooltip->Rect().Max.y);
+    });
+    CHECK(height < 13 * ImGui::GetTextLineHeightWithSpacing());
+    CHECK(away < 5 * ImGui::GetTextLineHeightWithSpacing());
+}
+
 }  // namespace kvscope::gui::testing

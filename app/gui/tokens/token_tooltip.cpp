@@ -23,34 +23,65 @@ void draw_shared_character(const PromptText& prompt, size_t token) {
 
 namespace {
 
-/// The next tooltip where it covers nothing of the current window's text: left or right of it, or in the corner away
-/// from the mouse.
+constexpr size_t most_runs = 6;
+
+/// The next tooltip left or right of the current window where there is room, else in its width beside the mouse: below
+/// or above the line that is pointed at and its neighbours, where the window goes on further.
 /// @param size of the tooltip, as it was last
-void place_beside_window(ImVec2 size) {
+void place_beside_line(ImVec2 size) {
     const float gap = 0.4f * ImGui::GetFontSize();
+    const float away = 3 * ImGui::GetTextLineHeightWithSpacing();
     const ImVec2 from = ImGui::GetWindowPos();
     const ImVec2 to{from.x + ImGui::GetWindowWidth(), from.y + ImGui::GetWindowHeight()};
     const ImGuiViewport& viewport = *ImGui::GetMainViewport();
-    const float right = viewport.Pos.x + viewport.Size.x - to.x;
-    const float left = from.x - viewport.Pos.x;
-    const float above = from.y - viewport.Pos.y;
-    const float below = viewport.Pos.y + viewport.Size.y - to.y;
+    const ImVec2 end{viewport.Pos.x + viewport.Size.x, viewport.Pos.y + viewport.Size.y};
     const ImVec2 mouse = ImGui::GetMousePos();
     ImVec2 at;
-    if (right >= size.x + gap)
+    if (end.x - to.x >= size.x + gap) {
         at = {to.x + gap, mouse.y};
-    else if (left >= size.x + gap)
+    } else if (from.x - viewport.Pos.x >= size.x + gap) {
         at = {from.x - gap - size.x, mouse.y};
-    else if (below >= size.y + gap)
-        at = {mouse.x, to.y + gap};
-    else if (above >= size.y + gap)
-        at = {mouse.x, from.y - gap - size.y};
-    else  // in the corner that the mouse is not in
-        at = {mouse.x > (from.x + to.x) / 2 ? from.x : to.x - size.x,
-              mouse.y > (from.y + to.y) / 2 ? from.y : to.y - size.y};
-    at.x = std::clamp(at.x, viewport.Pos.x, std::max(viewport.Pos.x + viewport.Size.x - size.x, viewport.Pos.x));
-    at.y = std::clamp(at.y, viewport.Pos.y, std::max(viewport.Pos.y + viewport.Size.y - size.y, viewport.Pos.y));
+    } else {
+        const bool fits_below = mouse.y + away + size.y <= end.y;
+        const bool fits_above = mouse.y - away - size.y >= viewport.Pos.y;
+        const bool is_below = fits_below && (to.y - mouse.y >= mouse.y - from.y || !fits_above);
+        const float within = std::max(to.x - size.x, from.x);  // not over the views beside this one
+        at = {std::min(mouse.x + gap, within), is_below ? mouse.y + away : mouse.y - away - size.y};
+    }
+    at.x = std::clamp(at.x, viewport.Pos.x, std::max(end.x - size.x, viewport.Pos.x));
+    at.y = std::clamp(at.y, viewport.Pos.y, std::max(end.y - size.y, viewport.Pos.y));
     ImGui::SetNextWindowPos(at);
+}
+
+/// Of this prompt, the one that is pointed at first.
+std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs) {
+    std::erase_if(runs,
+                  [&](const RunKey& key) { return key.document != one.run.document || key.prompt != one.run.prompt; });
+    std::stable_partition(runs.begin(), runs.end(), [&](const RunKey& key) { return key == one.run; });
+    return runs;
+}
+
+/// Where the first runs keep the token, and how many there are more.
+void draw_where_kept(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
+    bool any = false;
+    for (size_t i = 0; i < std::min(runs.size(), most_runs); ++i) {
+        const auto answer = prompt_counts(context.session, runs[i]);
+        if (!answer.value) continue;
+        const RunLook look = context.session.look(runs[i]);
+        const bool is_pointed_at = runs[i] == one.run;
+        run_chip(context.theme, look.style);
+        if (is_pointed_at) ImGui::PushFont(context.fonts.bold, 0);
+        ImGui::TextUnformatted(look.label.c_str());
+        if (is_pointed_at) ImGui::PopFont();
+        ImGui::SameLine();
+        ImGui::TextDisabled("%s", where_kept(*answer.value->kept, token).c_str());
+        any = true;
+    }
+    if (!any) return;
+    if (runs.size() > most_runs) ImGui::TextDisabled("and %zu more runs: Inspector has all", runs.size() - most_runs);
+    ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+    ImGui::TextDisabled("%s", measure_definition("layers"));
+    ImGui::PopTextWrapPos();
 }
 
 }  // namespace
@@ -60,42 +91,21 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
     ImGuiStorage& known = *ImGui::GetStateStorage();
     const ImGuiID width = ImGui::GetID("tooltip width"), height = ImGui::GetID("tooltip height");
     const float em = ImGui::GetFontSize();
-    place_beside_window({known.GetFloat(width, 30 * em), known.GetFloat(height, 10 * em)});
+    place_beside_line({known.GetFloat(width, 30 * em), known.GetFloat(height, 10 * em)});
     ImGui::BeginTooltip();
     text_item(one.prompt->shown[t]);
     ImGui::SameLine();
     draw_shared_character(*one.prompt, t);
     ImGui::PushFont(context.fonts.text, 0);
+    const int64_t n_visible = one.document->reader()->prompt(one.document->prompt).visible_tokens();
     ImGui::TextDisabled("token %s · id %d%s", analysis::format_count(token).c_str(), one.prompt->ids[t],
-                        token >= one.document->reader()->prompt(one.document->prompt).visible_tokens()
-                            ? " · after what policies saw: kept whole, in no budget"
-                            : "");
+                        token >= n_visible ? " · after what policies saw: kept whole, in no budget" : "");
     if (const Note* note = note_at(*one.document, token)) {
         ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
         ImGui::TextUnformatted(note->text.c_str());
         ImGui::PopTextWrapPos();
     }
-    bool any = false;
-    for (const RunKey& key : runs) {
-        if (key.document != one.run.document || key.prompt != one.run.prompt) continue;
-        const Document* document = context.session.document(key);
-        if (token >= document->reader()->prompt(key.prompt).visible_tokens()) break;
-        const auto answer = prompt_counts(context.session, key);
-        if (!answer.value) continue;
-        const RunLook look = context.session.look(key);
-        run_chip(context.theme, look.style);
-        if (key == one.run) ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted(look.label.c_str());
-        if (key == one.run) ImGui::PopFont();
-        ImGui::SameLine();
-        ImGui::TextDisabled("%s", where_kept(*answer.value->kept, token).c_str());
-        any = true;
-    }
-    if (any) {
-        ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
-        ImGui::TextDisabled("%s", measure_definition("layers"));
-        ImGui::PopTextWrapPos();
-    }
+    if (token < n_visible) draw_where_kept(context, one, told_first(one, runs), token);
     ImGui::PopFont();
     known.SetFloat(width, ImGui::GetWindowWidth());
     known.SetFloat(height, ImGui::GetWindowHeight());
