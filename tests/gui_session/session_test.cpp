@@ -75,4 +75,27 @@ TEST_CASE("another prompt of a trace has the same runs selected, and as A and B"
     CHECK(session.pair.b == document.key_of(2, 3));
 }
 
+TEST_CASE("a trace with many runs opens with those of the largest budget that drops something") {
+    const sample::TemporaryFolder folder;
+    const bool drops_any = GENERATE(true, false);
+    const std::vector<int64_t> budgets =
+        drops_any ? std::vector<int64_t>{12, 24, 60} : std::vector<int64_t>{48, 60, 70};
+    const sample::Options options;
+    trace::Writer writer(folder / "many.h5", sample::recipe, {.force = true, .generator = "session_test"});
+    const trace::PromptRecord prompt = sample::prompt(options, 0);
+    REQUIRE(prompt.visible_tokens() == 48);
+    writer.write_model(sample::model(options));
+    writer.write_prompt(0, prompt);
+    int number = 0;
+    for (const char* policy : {"snapkv", "h2o", "laq"})
+        for (const int64_t budget : budgets)
+            writer.write_run(0, number++, sample::selecting_run(options, prompt, policy, budget));
+    writer.finish();
+    Tasks tasks([] {});
+    Session session(tasks);
+    session.open(folder / "many.h5");
+    REQUIRE(session.visible_runs().size() == 3);
+    for (const RunKey& run : session.visible_runs()) CHECK(session.attributes(run).budget == (drops_any ? 24 : 70));
+}
+
 }  // namespace kvscope::gui

@@ -165,7 +165,8 @@ void RunInWindow::show_one_budget(Session& session, Document& document) const {
     const Cursor now = session.cursor();
     const size_t n_hidden = session.show_one_budget(document, now == selected_ ? RunKey{} : now.run);
     if (n_hidden > 0)
-        notice_(fmt::format("{}: runs with the largest budget are shown; Runs has the {} others, and 0 shows all",
+        notice_(fmt::format("{}: runs with the largest budget that drops anything are shown; Runs has the {} others, "
+                            "and 0 shows all",
                             document.name(), n_hidden),
                 false);
 }

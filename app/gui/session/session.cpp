@@ -15,6 +15,26 @@
 #include "trace/schema.h"
 
 namespace kvscope::gui {
+namespace {
+
+/// A finished run, of a budget of entries.
+bool has_entry_budget(const trace::RunAttributes& run) {
+    return run.policy != "full" && run.status == "complete" && !run.budget_of;
+}
+
+/// The largest budget of a prompt's runs that drops something; where none does, the largest.
+int64_t budget_to_show(const trace::Reader& reader, int prompt) {
+    const int64_t n_tokens = reader.prompt(prompt).visible_tokens();
+    int64_t largest = 0, largest_below = 0;
+    for (const auto& run : reader.runs(prompt)) {
+        if (!has_entry_budget(run)) continue;
+        largest = std::max(largest, run.budget);
+        if (run.budget < n_tokens) largest_below = std::max(largest_below, run.budget);
+    }
+    return largest_below > 0 ? largest_below : largest;
+}
+
+}  // namespace
 
 float MapMargins::share(float left, float right, float needed) {
     const std::pair window(static_cast<int>(std::lround(left)), static_cast<int>(std::lround(right)));
@@ -141,23 +161,18 @@ bool Session::is_visible(const RunKey& key) const {
 }
 
 size_t Session::show_one_budget(Document& document, const RunKey& chosen) {
-    constexpr size_t most_at_first = 8;
+    constexpr std::ptrdiff_t most_at_first = 8;
     if (document.runs_were_chosen) return 0;
     const size_t n_before = document.hidden.size();
     const trace::Reader& reader = *document.file();
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        int64_t largest = 0;
-        size_t n_runs = 0;
-        for (const auto& run : reader.runs(prompt)) {
-            if (run.policy == "full" || run.status != "complete" || run.budget_of) continue;
-            largest = std::max(largest, run.budget);
-            ++n_runs;
-        }
-        if (n_runs <= most_at_first) continue;
+        const auto& runs = reader.runs(prompt);
+        if (std::count_if(runs.begin(), runs.end(), has_entry_budget) <= most_at_first) continue;
+        const int64_t shown = budget_to_show(reader, prompt);
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             const auto& attributes = reader.run(prompt, run);
             const RunKey key = document.key_of(prompt, run);
-            if (attributes.policy == "full" || attributes.budget_of || attributes.budget == largest) continue;
+            if (attributes.policy == "full" || attributes.budget_of || attributes.budget == shown) continue;
             if (key != chosen && key != pair.a && key != pair.b) document.hidden.insert(key);
         }
     }

@@ -106,8 +106,9 @@ class Session {
     bool is_visible(const RunKey& key) const;
     /// Ends the flicker, and A and B being shown alone.
     void set_visible(const RunKey& key, bool visible);
-    /// Where a trace has more runs than one looks at together and nobody chose yet: those of the largest budget alone.
-    /// A and B stay, and so does the run of `chosen`, which a person has selected. @returns how many it has hidden
+    /// Where a trace has more runs than one looks at together and nobody chose yet: those of the largest budget that
+    /// drops something alone. A and B stay, and so does the run of `chosen`, which a person has selected. @returns how
+    /// many it has hidden
     size_t show_one_budget(Document& document, const RunKey& chosen = {});
     /// Of the shown compressed runs, the first whose scores say why a token was dropped, else the first.
     void select_first_run(const Document& document);
