@@ -1,5 +1,8 @@
 #include "app/gui/drawing/theme.h"
 
+#include <imgui_internal.h>
+
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,6 +10,7 @@
 
 #include "tests/analysis/color_distance.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -50,6 +54,46 @@ TEST_CASE("warnings, errors, what differs and pins are read on either ground, an
             }
         }
     }
+}
+
+TEST_CASE("a scroll bar is seen on either ground") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const Brightness brightness = GENERATE(Brightness::dark, Brightness::light);
+    Theme theme;
+    ImVec4 bar;
+    test_window()->draw_frame([&] {
+        theme = apply_theme(brightness, 1);
+        bar = ImGui::GetStyle().Colors[ImGuiCol_ScrollbarGrab];
+        return true;
+    });
+    const auto over = [&](float front, float back) { return bar.w * front + (1 - bar.w) * back; };
+    const ImVec4 seen{over(bar.x, theme.panel.x), over(bar.y, theme.panel.y), over(bar.z, theme.panel.z), 1};
+    CHECK(contrast(seen, theme.panel) >= 3);
+}
+
+TEST_CASE("a list that goes on below its window fades out there, and no longer does at its end") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "runs"));
+    Document& document = *driven.session().documents()[0];
+    while (document.reader()->n_runs(0) < 100)
+        document.add_run(0, document.reader()->run_record(0, 1), document.id_of(0, 1));
+    driven.settle();
+    ImRect list;
+    driven.drive([&](ImGuiTestContext& c) { list = c.WindowInfo("//runs-1").Window->InnerRect; });
+    // The brightest of what is written as far above the list's lower edge, of 255.
+    const auto brightest = [&](int height) {
+        const Screenshot picture = driven.picture();
+        int most = 0;
+        for (auto y = static_cast<int>(list.Max.y) - height; y < static_cast<int>(list.Max.y); ++y)
+            for (auto x = static_cast<int>(list.Min.x) + 60; x < static_cast<int>(list.Min.x) + 200; ++x)
+                most = std::max<int>(most, picture.rgb[static_cast<size_t>(y * picture.width + x) * 3]);
+        return most;
+    };
+    CHECK(brightest(16) < 0.7 * brightest(200));
+    driven.drive([](ImGuiTestContext& c) { c.ScrollToBottom("//runs-1"); });
+    driven.settle();
+    CHECK(brightest(30) > 130);  // of a run that failed, and is grey
 }
 
 }  // namespace kvscope::gui::testing

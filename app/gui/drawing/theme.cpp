@@ -140,6 +140,9 @@ void set_colors(ImVec4 (&colors)[ImGuiCol_COUNT], const Theme& theme) {
     colors[ImGuiCol_DragDropTarget] = theme.accent;
     colors[ImGuiCol_ResizeGrip] = faded(theme.accent, 0);
     colors[ImGuiCol_ScrollbarBg] = faded(theme.panel, 0);
+    colors[ImGuiCol_ScrollbarGrab] = faded(theme.ink_quiet, 0.8f);
+    colors[ImGuiCol_ScrollbarGrabHovered] = theme.ink_quiet;
+    colors[ImGuiCol_ScrollbarGrabActive] = theme.accent;
 }
 
 void set_plot_style(ImPlotStyle& plot, const Theme& theme, float scale) {

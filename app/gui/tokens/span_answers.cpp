@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/gui/drawing/more_below.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/prompt_text.h"
@@ -74,6 +75,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
         ImGui::TextUnformatted(report.sentence.c_str());
         if (ImGui::IsItemClicked()) session.selection.select_run(key);
     }
+    draw_more_below(context.theme);
     ImGui::EndChild();
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/gui/drawing/more_below.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_check.h"
 #include "app/gui/session/run_form.h"
@@ -95,6 +96,7 @@ class RunView : public View {
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
+        draw_more_below(context.theme);
         ImGui::EndChild();
     }
 
@@ -106,6 +108,7 @@ class RunView : public View {
         draw_model(context, status);
         prompt_.draw(context, form_, tokens, true);
         draw_menu(context);
+        draw_more_below(context.theme);
         ImGui::EndChild();
         ImGui::SameLine(0, gap);
         if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
@@ -115,6 +118,7 @@ class RunView : public View {
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
+        draw_more_below(context.theme);
         ImGui::EndChild();
     }
 
