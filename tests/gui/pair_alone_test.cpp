@@ -3,6 +3,7 @@
 
 #include "analysis/color_map.h"
 #include "app/gui/figure/figure_source.h"
+#include "app/gui/inspector/token_question.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/shell/layouts.h"
@@ -132,6 +133,36 @@ TEST_CASE("A and B alone is remembered with them") {
     other.pair.forget(*other.pair.b);
     CHECK(other.visible_runs(true).size() > 2);
     CHECK_FALSE(other.pair.alone);
+}
+
+TEST_CASE("during the flicker all that tells of one run tells of the one that is shown") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.select = "token=3,run=snapkv 24";
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    const auto runs = session.all_runs();
+    const RunKey selected = session.cursor().run;
+    session.pair.a = runs.at(1);  // snapkv 16
+    session.pair.b = runs.at(3);  // aperturekv 20
+    for (const RunKey& shown : {runs.at(1), runs.at(3)}) {
+        driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Space); });
+        driven.settle();
+        CAPTURE(session.look(shown).label);
+        CHECK(session.visible_runs() == std::vector{shown});
+        CHECK(token_question(session).run == shown);
+        const std::string said = driven.shown_text();
+        const std::string label = session.look(shown).label;
+        CHECK_THAT(said, Catch::Contains("token 3 " + label + ": "));         // Prompt
+        CHECK_THAT(said, Catch::Contains("\n" + label + " from the trace"));  // What-if
+    }
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Escape); });
+    driven.settle();
+    CHECK(session.cursor().run == selected);
+    CHECK(token_question(session).run == selected);
+    CHECK_THAT(driven.shown_text(), Catch::Contains("\nsnapkv 24 from the trace"));
 }
 
 TEST_CASE("A − B in Prompt: one step, its figure and numbers are the difference") {

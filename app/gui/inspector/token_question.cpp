@@ -13,6 +13,9 @@ TokenQuestion token_question(const Session& session) {
         if (!cursor.has_tokens()) continue;
         TokenQuestion asked{cursor.run, cursor.first_token, is_hover,
                             is_hover ? cursor.first_token : cursor.last_token};
+        const auto& flicker = session.pair.flicker;  // then no other run is seen
+        if (flicker && flicker->document == cursor.run.document && flicker->prompt == cursor.run.prompt)
+            asked.run = *flicker;
         if (!usable(asked.run)) {
             for (const RunKey& key : session.visible_runs(true)) {
                 if (cursor.run.document >= 0 && key.document != cursor.run.document) continue;

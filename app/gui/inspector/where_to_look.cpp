@@ -96,7 +96,7 @@ void draw_heading(const Context& context, const std::string& heading, const char
 
 /// Of the selected run, where it is one of those that the request is of.
 void narrow_down_to_selected(const Session& session, RankingRequest& request) {
-    const RunKey selected = session.cursor().run;
+    const RunKey selected = session.told_run();
     if (std::find(request.runs.begin(), request.runs.end(), selected) == request.runs.end()) return;
     request.runs = {selected};
     request.options.runs = {session.at(selected).run};
@@ -112,7 +112,7 @@ void WhereToLook::draw(Context& context) {
     ImGui::PopStyleColor();
     // A what-if has no answer that it could have lost something for, and nothing is to be ranked while its slider
     // moves.
-    const RunKey selected = context.session.cursor().run;
+    const RunKey selected = context.session.told_run();
     const Document* document = context.session.document(selected);
     if (document && document->is_what_if(selected.run)) return;
     if (draw_losses(context) == Drawn::nothing) draw_disagreement(context);

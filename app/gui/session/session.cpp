@@ -135,7 +135,7 @@ Document* Session::document(int id) const {
 }
 
 Document* Session::focus() const {
-    if (Document* selected = document(cursor().run)) return selected;
+    if (Document* told = document(told_run())) return told;
     return documents_.empty() ? nullptr : documents_.front().get();
 }
 

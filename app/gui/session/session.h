@@ -70,6 +70,8 @@ class Session {
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
 
     Cursor cursor() const { return selection.current(); }
+    /// The run of which is told what is told of one alone: the one that the flicker shows, else the selected one.
+    RunKey told_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
     /// Where the token axis ends when it shows everything: behind the last token of the longest of the open traces'
     /// prompts.
     int64_t n_axis_tokens() const;
@@ -96,7 +98,7 @@ class Session {
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
     Document* document(const RunKey& key) const { return document(key.document); }
-    /// The document whose run is selected, or the first; nullptr where none is open.
+    /// The document of told_run(), or the first; nullptr where none is open.
     Document* focus() const;
 
     bool exists(const RunKey& key) const;

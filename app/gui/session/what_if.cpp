@@ -31,7 +31,7 @@ void LiveWhatIf::update(Session& session, const EngineSession* engine) {
 }
 
 void LiveWhatIf::follow_selection(const Session& session) {
-    RunKey selected = session.cursor().run;
+    RunKey selected = session.told_run();
     const Document* document = session.document(selected);
     // Of a what-if the run that it came from is changed.
     const bool is_what_if = document && document->is_what_if(selected.run);
@@ -149,7 +149,10 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
     if (settings_->added.valid()) return document.replace_run(settings_->added, computed.record);
     settings_->added = document.add_run(source_.prompt, computed.record, source_.run);
     // The views that show one run follow the slider, too.
-    if (session.cursor().run == source_) session.selection.select_run(result(session));
+    if (session.told_run() == source_) {
+        session.pair.flicker.reset();  // which would hide it
+        session.selection.select_run(result(session));
+    }
     if (!session.pair.a && !session.pair.b) {
         session.pair.a = source_;
         session.pair.b = result(session);

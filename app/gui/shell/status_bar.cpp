@@ -15,7 +15,8 @@
 namespace kvscope::gui {
 namespace {
 
-/// Was the marked text kept, and where? One line for the selected run; a click goes to the next place of the text.
+/// Was the marked text kept, and where? One line for the run that is told of; a click goes to the next place of the
+/// text.
 void draw_mark_answer(Session& session, const Theme& theme) {
     const Document* document = session.focus();
     if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
@@ -30,12 +31,12 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     const auto [first, last] = places[at];
     std::string line = fmt::format("“{}”", session.mark);
     if (places.size() > 1) line += fmt::format(" {} of {}", at + 1, places.size());
-    if (session.exists(selected.run)) {
+    if (const RunKey told = session.told_run(); session.exists(told)) {
         static const TaskSlot<SpanReports> slot;
         const auto answer = ask_span_reports(session, slot, *document, first, last);
         const bool is_of_it = answer.value && answer.value->first == first && answer.value->last == last;
         for (const auto& [run, report] : is_of_it ? answer.value->runs : decltype(SpanReports::runs){}) {
-            if (run == selected.run) line += " · " + report.sentence;
+            if (run == told) line += " · " + report.sentence;
         }
     }
     constexpr std::string_view from_left = "\u200e";  // the sentence is, whatever the marked text is

@@ -62,7 +62,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     if (!answer.value) return;
     if (!is_open) {
         for (const auto& [run, report] : answer.value->runs) {
-            if (run != session.cursor().run) continue;
+            if (run != session.told_run()) continue;
             ImGui::SameLine();
             ImGui::TextUnformatted(report.sentence.c_str());
         }

@@ -72,7 +72,7 @@ class HeadDivergenceView : public View {
         } else if (!request) {
             draw_nothing(context, why_no_prompt(*session.focus()));
         } else {
-            const RunKey selected = session.cursor().run;
+            const RunKey selected = session.told_run();
             if (of_runs && !request->difference && session.exists(selected) && !stores_divergence(session, selected)) {
                 ImGui::SameLine();
                 ImGui::TextDisabled("%s stores none of its own", session.look(selected).label.c_str());
@@ -138,7 +138,7 @@ class HeadDivergenceView : public View {
         runs.clear();
         if (source_ != "scores") return;
         for (const RunKey& run :
-             {session.cursor().run, session.pair.a.value_or(RunKey{}), session.pair.b.value_or(RunKey{})}) {
+             {session.told_run(), session.pair.a.value_or(RunKey{}), session.pair.b.value_or(RunKey{})}) {
             if (run.document != document || run.prompt != options.prompt || !session.exists(run)) continue;
             if (!stores_divergence(session, run)) continue;
             runs = {run.run};

@@ -298,7 +298,7 @@ class WhatIfView : public View {
             what_if_.keep(session);
         if (flowing_button("Reset", "back to what was recorded: takes this what-if away")) what_if_.discard(session);
         ImGui::EndDisabled();
-        const RunKey selected = session.cursor().run;
+        const RunKey selected = session.told_run();
         const Document& document = *session.document(what_if_.source());
         const bool is_kept_one =
             selected.document == document.id() && document.is_what_if(selected.run) && selected != result;
