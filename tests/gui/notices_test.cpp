@@ -28,4 +28,33 @@ TEST_CASE("a notice of one line lies in the menu bar, behind the menus, and over
     CHECK_FALSE(notice->WasActive);
 }
 
+TEST_CASE("of many notices two are shown, what went wrong first, and a click on the count of the others ends them") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    for (const char* text : {"first failure", "second failure"}) driven.app().notice(text, true);
+    for (const char* text : {"first event", "second event", "third event"}) driven.app().notice(text);
+    driven.settle();
+    std::string said = driven.shown_text();
+    CHECK_THAT(said, Catch::Contains("first failure") && Catch::Contains("second failure"));
+    CHECK_THAT(said, Catch::Contains("3 more, in Log, too") && !Catch::Contains("event"));
+    const auto click = [&](const char* name) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.MouseTeleportToPos(ImGui::FindWindowByName(name)->Rect().GetCenter());
+            c.Yield(2);
+            c.MouseClick();
+            c.Yield(2);
+        });
+    };
+    click("##notice 0");
+    said = driven.shown_text();
+    CHECK_THAT(said, Catch::Contains("third event") && Catch::Contains("2 more, in Log, too"));
+    click("##more notices");
+    said = driven.shown_text();
+    CHECK_THAT(said,
+               Catch::Contains("third event") && !Catch::Contains("second event") && !Catch::Contains("more, in Log"));
+    CHECK(driven.app().notices().size() == 5);
+}
+
 }  // namespace kvscope::gui::testing

@@ -14,6 +14,36 @@ namespace {
 constexpr double notice_seconds = 6;
 // What stands at the ends of the menu bar, in ems: the menus, and how the palette is opened.
 constexpr float menus_ems = 19, beside_ems = 10;
+constexpr size_t most_shown = 2;
+
+/// A box whose upper edge is at `top`, which moves below it. @returns whether it was clicked
+bool draw_one(const std::string& name, const std::string& text, bool is_error, const Theme& theme, float& top) {
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    const ImGuiStyle& style = ImGui::GetStyle();
+    const float em = ImGui::GetFontSize();
+    const float right = viewport->Pos.x + viewport->Size.x - beside_ems * em;
+    const float most = std::clamp(right - viewport->Pos.x - menus_ems * em, 12 * em, 60 * em);
+    ImGui::SetNextWindowPos({right, top}, ImGuiCond_Always, {1, 0});
+    ImGui::SetNextWindowSizeConstraints({0, 0}, {most, FLT_MAX});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {style.WindowPadding.x, style.FramePadding.y});
+    ImGui::PushStyleColor(ImGuiCol_Border, is_error ? theme.error : theme.accent);
+    ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetStyleColorVec4(ImGuiCol_PopupBg));
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+    ImGui::Begin(name.c_str(), nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
+                     ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav);
+    if (!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup))
+        ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());  // a click into the menu bar brings that there
+    ImGui::PushTextWrapPos(most - style.WindowPadding.x);
+    ImGui::TextUnformatted(text.c_str());
+    ImGui::PopTextWrapPos();
+    const bool is_clicked = ImGui::IsWindowHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left);
+    top += ImGui::GetWindowHeight() + 4;
+    ImGui::End();
+    ImGui::PopStyleVar(2);
+    ImGui::PopStyleColor(2);
+    return is_clicked;
+}
 
 }  // namespace
 
@@ -38,36 +68,22 @@ std::function<void(const std::string&, bool)> Notices::function() {
 void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
-    const ImGuiViewport* viewport = ImGui::GetMainViewport();
-    const ImGuiStyle& style = ImGui::GetStyle();
-    const float em = ImGui::GetFontSize();
-    const float right = viewport->Pos.x + viewport->Size.x - beside_ems * em;
-    const float most = std::clamp(right - viewport->Pos.x - menus_ems * em, 12 * em, 60 * em);
-    float top = viewport->Pos.y;
-    for (size_t i = 0; i < shown_.size(); ++i) {
-        Notice& shown = shown_[shown_.size() - 1 - i];
-        ImGui::SetNextWindowPos({right, top}, ImGuiCond_Always, {1, 0});
-        ImGui::SetNextWindowSizeConstraints({0, 0}, {most, FLT_MAX});
-        ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {style.WindowPadding.x, style.FramePadding.y});
-        ImGui::PushStyleColor(ImGuiCol_Border, shown.is_error ? theme.error : theme.accent);
-        ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetStyleColorVec4(ImGuiCol_PopupBg));
-        ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-        ImGui::Begin(fmt::format("##notice {}", i).c_str(), nullptr,
-                     ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
-                         ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoFocusOnAppearing |
-                         ImGuiWindowFlags_NoNav);
-        if (!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup))
-            ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());  // a click into the menu bar brings that there
-        ImGui::PushTextWrapPos(most - style.WindowPadding.x);
-        ImGui::TextUnformatted(shown.text.c_str());
-        ImGui::PopTextWrapPos();
-        if (ImGui::IsWindowHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) shown.until = 0;
-        top += ImGui::GetWindowHeight() + 4;
-        ImGui::End();
-        ImGui::PopStyleVar(2);
-        ImGui::PopStyleColor(2);
-    }
-    for (const Notice& shown : shown_) window_.draw_within(std::max(shown.until - now, 0.0));
+    // What went wrong first, and of each kind the newest.
+    std::vector<Notice*> order;
+    for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) order.push_back(&*it);
+    std::stable_partition(order.begin(), order.end(), [](const Notice* notice) { return notice->is_error; });
+    const std::vector<Notice*> waiting(order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), most_shown)),
+                                       order.end());
+    order.resize(order.size() - waiting.size());
+    float top = ImGui::GetMainViewport()->Pos.y;
+    for (size_t i = 0; i < order.size(); ++i)
+        if (draw_one(fmt::format("##notice {}", i), order[i]->text, order[i]->is_error, theme, top))
+            order[i]->until = 0;
+    for (Notice* notice : waiting) notice->until = std::max(notice->until, now + notice_seconds);
+    if (!waiting.empty() && draw_one("##more notices", fmt::format("{} more, in Log, too", waiting.size()),
+                                     waiting.front()->is_error, theme, top))
+        for (Notice* notice : waiting) notice->until = 0;
+    for (const Notice* notice : order) window_.draw_within(std::max(notice->until - now, 0.0));
 }
 
 }  // namespace kvscope::gui

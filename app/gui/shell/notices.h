@@ -11,7 +11,8 @@
 namespace kvscope::gui {
 
 /// Messages that a person should see. They begin in the empty part of the menu bar, where they lie over nothing that is
-/// read or typed into, go away by themselves or by a click, and stay in the log.
+/// read or typed into, go away by themselves or by a click, and stay in the log. Two are shown at once, what went wrong
+/// first; the others wait until there is room, and a line says how many they are.
 class Notices {
  public:
     explicit Notices(Window& window) : window_(window) {}
