@@ -70,6 +70,32 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     CHECK(!std::regex_search(text, std::regex("--[a-z]")));
 }
 
+TEST_CASE("what is wrong with a field is said there, once, and beside Run where to look for it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    RunForm filled = small_form(form.folder / "run.h5");
+    const auto is_said_once = [&](const std::string& heading) {
+        const std::string problem = filled.problem({});
+        CAPTURE(problem);
+        REQUIRE_FALSE(problem.empty());
+        form.fill(filled);
+        form.driven.settle();
+        const std::string text = form.driven.shown_text();
+        CHECK(text.find("see " + heading + " below") != std::string::npos);
+        const size_t at = text.find(problem);
+        CHECK(at != std::string::npos);
+        CHECK(text.find(problem, at + 1) == std::string::npos);
+    };
+    filled.request.budgets = "0,8,64,20%,abc";
+    is_said_once("Budgets");
+    filled.request.budgets = "16";
+    filled.request.options.n_new = -1;
+    is_said_once("Output");
+    filled.request.options.n_new = 4;
+    filled.request.output = form.folder.path();
+    is_said_once("Output");
+}
+
 TEST_CASE("a device that this machine lacks is shown where it was asked for, refused, and left for the processor") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a card");

@@ -115,11 +115,7 @@ bool RunForm::is_begun() const { return !is_blank(request.context) && n_ticked()
 std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     if (is_blank(request.context)) return "Write a prompt, or take one of the samples.";
     if (n_ticked() == 0) return "Tick at least one policy.";
-    try {
-        budget_lines(tokens);
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
+    if (std::string wrong = budget_problem(); !wrong.empty()) return wrong;
     if (std::string wrong = engine::problem_of(request.options); !wrong.empty()) return wrong;
     if (std::string wrong = output_problem(); !wrong.empty()) return wrong;
     if (std::string wrong = length_problem(tokens); !wrong.empty()) return wrong;
@@ -128,6 +124,22 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
             if (rows[i].ticked && rows[j].ticked && rows[i].spec == rows[j].spec)
                 return fmt::format("{} stands there twice with the same parameters.", rows[i].spec.label());
         }
+    }
+    return {};
+}
+
+std::string RunForm::heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const {
+    if (problem.empty()) return {};
+    if (problem == budget_problem()) return "Budgets";
+    if (problem == output_problem() || problem == problem_with(&RunOptions::n_new)) return "Output";
+    return problem == length_problem(tokens) ? "Prompt" : "";
+}
+
+std::string RunForm::budget_problem() const {
+    try {
+        policies::parse_budgets(request.budgets);
+    } catch (const policies::BudgetError& error) {
+        return error.what();
     }
     return {};
 }

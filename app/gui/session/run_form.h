@@ -53,6 +53,10 @@ class RunForm {
 
     /// What is wrong, first thing first; empty where it can be run. @param tokens as far as they were counted
     std::string problem(const std::optional<TokenCount>& tokens) const;
+    /// The heading under which the form says a problem() beside what is to be changed; empty: nowhere.
+    std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
+    /// Why the budgets cannot be read; empty where they can.
+    std::string budget_problem() const;
     /// Why the text and the new tokens do not fit the model's context, and what to do; empty where they do, or where
     /// they are not counted yet.
     std::string length_problem(const std::optional<TokenCount>& tokens) const;

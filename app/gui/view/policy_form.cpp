@@ -98,15 +98,12 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
         ImGui::SetItemTooltip(
             "entries kept per KV head and layer: counts, or the share that is kept\n"
             "the share of bytes for policies that keep every token");
-    try {
-        for (const auto& line : form.budget_lines(tokens)) draw_wrapped(line, theme.ink_quiet);
-        for (const BudgetNote& note : budget_notes(form, tokens, check))
-            draw_wrapped(note.text, note.kind == BudgetNote::Kind::error     ? theme.error
-                                    : note.kind == BudgetNote::Kind::warning ? theme.warning
-                                                                             : theme.ink_quiet);
-    } catch (const std::invalid_argument& error) {
-        draw_wrapped(error.what(), theme.error);
-    }
+    if (const std::string problem = form.budget_problem(); !problem.empty()) return draw_wrapped(problem, theme.error);
+    for (const auto& line : form.budget_lines(tokens)) draw_wrapped(line, theme.ink_quiet);
+    for (const BudgetNote& note : budget_notes(form, tokens, check))
+        draw_wrapped(note.text, note.kind == BudgetNote::Kind::error     ? theme.error
+                                : note.kind == BudgetNote::Kind::warning ? theme.warning
+                                                                         : theme.ink_quiet);
 }
 
 }  // namespace kvscope::gui

@@ -172,8 +172,10 @@ class RunView : public View {
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             draw_maximise(context.host);
             // A form that is not filled in yet is no error.
+            const std::string heading = form_.heading_of(problem, tokens);
             if (form_.is_begun())
-                draw_problem(problem, context.theme);
+                draw_problem(heading.empty() ? problem : fmt::format("Cannot run: see {} below.", heading),
+                             context.theme);
             else
                 ImGui::TextWrapped("%s", problem.c_str());
             if (problem.empty()) draw_extent(context.theme);
