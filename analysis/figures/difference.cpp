@@ -177,7 +177,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
     Panel panel = layers_by_tokens(layers, pair.n_tokens);
     panel.subject.run = pair.a.index;
-    panel.note = fmt::format("same tokens {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
+    panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
     figure.caption += " Same entries: those that both keep over those that either keeps.";
     figure.panels.push_back(std::move(panel));

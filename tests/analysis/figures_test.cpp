@@ -338,6 +338,8 @@ TEST_CASE("difference: A less B in the order they are named in") {
     CHECK(map.reduction == Reduction::magnitude);
     CHECK(figure.color_scales.at(0).min == -2);
     CHECK(figure.color_scales.at(0).max == 2);
+    CHECK(figure.panels.front().note.starts_with("same entries "));  // as the caption calls them
+    CHECK_THAT(figure.caption, Contains("Same entries: "));
 
     options.source = "classes";
     const auto in_a = tokens_of(sample.reader(), 2, 0), in_b = tokens_of(sample.reader(), 1, 0);

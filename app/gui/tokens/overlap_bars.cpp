@@ -80,7 +80,7 @@ void OverlapBars::draw(Context& context, const std::vector<double>& overlap, ImV
     if (is_dragged && session.cursor().layer != layer) session.selection.select_layer(layer);
     ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
     zoom(from_ + (to_ - from_) * static_cast<double>((mouse.x - from.x) / (to.x - from.x)));
-    ImGui::SetTooltip("layer %d: %s same tokens\n%s", layer,
+    ImGui::SetTooltip("layer %d: %s same entries\n%s", layer,
                       analysis::format_share(overlap[static_cast<size_t>(layer)]).c_str(),
                       measure_definition("overlap"));
 }
@@ -103,7 +103,7 @@ void OverlapBars::draw_axis(const Context& context, ImVec2 from, ImVec2 to) cons
     };
     const int decimals = to_ - from_ > 0.1 ? 0 : 1;
     label(fmt::format("{:.{}f}", 100 * from_, from_ > 0 ? decimals : 0), 0);
-    label("same tokens", 0.5f);
+    label("same entries", 0.5f);
     label(fmt::format("{:.{}f} %", 100 * to_, to_ < 1 ? decimals : 0), 1);
 }
 

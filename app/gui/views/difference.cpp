@@ -208,7 +208,7 @@ class DifferenceView : public View {
     }
 
     void draw_overlap_line(const RunDifference& shown) const {
-        ImGui::TextUnformatted(("same tokens: " + analysis::format_share(shown.overlap_total)).c_str());
+        ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
         ImGui::SetItemTooltip(
             "%s",
             fmt::format(
