@@ -269,6 +269,25 @@ TEST_CASE("what the window knows of a trace comes back when it is opened again, 
     CHECK(!fs::exists(annotations_path(sample.path)));
 }
 
+TEST_CASE("a mark is remembered with the traces that have the text, and with no other") {
+    const SampleTrace with(48), without(20);
+    Tasks tasks([] {});
+    const auto session = new_session(tasks);
+    const Document& has = session->open(with.path);
+    const Document& has_not = session->open(without.path);
+    const auto is_marked = [&](const Document& document) { return view_state(*session, document)["mark"] == "w41"; };
+    session->mark = "w41";
+    CHECK(is_marked(has));
+    CHECK_FALSE(is_marked(has_not));
+    // As earlier versions have saved it.
+    const auto later = new_session(tasks);
+    Document& reopened = later->open(without.path);
+    restore_view(*later, reopened, {{"mark", "w41"}});
+    CHECK(later->mark.empty());
+    restore_view(*later, reopened, {{"mark", "w12"}});
+    CHECK(later->mark == "w12");
+}
+
 TEST_CASE("views and layout are saved a while after a change, without waiting for the window to close") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

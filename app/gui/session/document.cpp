@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analysis/run_style.h"
+#include "analysis/token_texts.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::gui {
@@ -40,6 +41,21 @@ void Document::reload() {
     }
     show(file, std::move(memory));
     ++file_version_;
+}
+
+bool Document::has_text(const std::string& text) const {
+    if (text.empty()) return false;
+    if (searched_text_.text == text && searched_text_.file_version == file_version_) return searched_text_.is_there;
+    bool is_there = false;
+    for (int i = 0; i < file_->n_prompts() && !is_there; ++i) {
+        try {
+            is_there = !analysis::find_text(analysis::token_texts(file_->token_text(i)), text).empty();
+        } catch (const std::exception&) {
+            continue;  // what cannot be read is not shown with a mark
+        }
+    }
+    searched_text_ = {text, file_version_, is_there};
+    return is_there;
 }
 
 bool Document::is_of_another_trace() const {

@@ -110,6 +110,9 @@ class Document {
     /// file now. @throws what trace::Reader throws, and then everything is as it was.
     void reload();
 
+    /// Whether one of its prompts has the text, as find_text finds it. Reads the prompts' tokens once for each text.
+    bool has_text(const std::string& text) const;
+
     /// Whether the file at its path has become another trace, asked for by another recipe or with other prompts: not
     /// where it has grown. @throws what trace::Reader throws
     bool is_of_another_trace() const;
@@ -233,6 +236,13 @@ class Document {
     std::shared_ptr<const trace::Reader> reader_;
     std::map<int, MemoryRuns> memory_;
     uint64_t file_version_ = 0;
+    /// What has_text() was asked last, of which version of the file, and the answer.
+    struct SearchedText {
+        std::string text;
+        uint64_t file_version = 0;
+        bool is_there = false;
+    };
+    mutable SearchedText searched_text_;
     uint64_t run_version_ = 0;
     std::vector<GivenLabel> given_labels_;
     uint64_t labels_version_ = 0;

@@ -149,7 +149,8 @@ json view_state(const Session& session, const Document& document) {
     for (const RunKey& key : document.hidden) {
         if (json run = named(key); !run.is_null()) hidden.push_back(std::move(run));
     }
-    json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", session.mark}};
+    const std::string mark = document.has_text(session.mark) ? session.mark : "";
+    json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", mark}};
     if (session.pair.a) state["a"] = named(*session.pair.a);
     if (session.pair.b) state["b"] = named(*session.pair.b);
     if (session.pair.alone) state["pair_alone"] = true;
@@ -187,7 +188,8 @@ void restore_view(Session& session, Document& document, const json& state) {
         }
         if (!had_pair && session.pair.is_complete()) session.pair.alone = state.value("pair_alone", session.pair.alone);
         if (session.documents().size() > 1) return;
-        if (session.mark.empty()) session.mark = state.value("mark", std::string());
+        const std::string mark = state.value("mark", std::string());
+        if (session.mark.empty() && document.has_text(mark)) session.mark = mark;
         const json selected = state.value("selection", json::object());
         const RunKey run = found(selected.value("run", json()));
         if (!run.valid() || !reader.has_model()) return;
