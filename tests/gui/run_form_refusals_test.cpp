@@ -96,6 +96,28 @@ TEST_CASE("what is wrong with a field is said there, once, and beside Run where 
     is_said_once("Output");
 }
 
+TEST_CASE("one click ticks all policies that can run, or none, and the palette does, too") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    form.driven.settle();
+    const auto n_ticked = [&] {
+        const nlohmann::json policies = form.state()["policies"];
+        return std::count_if(policies.begin(), policies.end(), [](const auto& row) { return row["ticked"] == true; });
+    };
+    REQUIRE(n_ticked() == 1);
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("**/All##policies"); });
+    const auto n_all = n_ticked();
+    CHECK(n_all > 10);
+    CHECK(n_all < static_cast<std::ptrdiff_t>(form.state()["policies"].size()));  // some need a file
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("**/None##policies"); });
+    CHECK(n_ticked() == 0);
+    form.driven.start_by_palette("tick all polic");
+    CHECK(n_ticked() == n_all);
+    form.driven.start_by_palette("no polic");
+    CHECK(n_ticked() == 0);
+}
+
 TEST_CASE("a device that this machine lacks is shown where it was asked for, refused, and left for the processor") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a card");

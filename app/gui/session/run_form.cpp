@@ -110,6 +110,10 @@ int RunForm::n_ticked() const {
     return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const PolicyRow& row) { return row.ticked; }));
 }
 
+void RunForm::tick(const std::function<bool(const PolicyRow&)>& is_chosen) {
+    for (PolicyRow& row : rows) row.ticked = is_chosen(row);
+}
+
 bool RunForm::is_begun() const { return !is_blank(request.context) && n_ticked() > 0; }
 
 std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {

@@ -48,6 +48,8 @@ class RunForm {
     /// The last row of a policy stays. @returns whether the row went
     bool remove(size_t row);
     int n_ticked() const;
+    /// Ticks the policies that are chosen, and no other.
+    void tick(const std::function<bool(const PolicyRow&)>& is_chosen);
     /// Whether there is a text and a policy to run on it.
     bool is_begun() const;
 

@@ -74,8 +74,25 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked
 
 }  // namespace
 
+void tick_all_that_can_run(RunForm& form, const RunCheck& check) {
+    form.tick([&](const PolicyRow& row) {
+        const RunCheck::Row* checked = check.find(row.id);
+        return !checked || checked->can_run();
+    });
+}
+
+void tick_none(RunForm& form) {
+    form.tick([](const PolicyRow&) { return false; });
+}
+
 void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check) {
     ImGui::SeparatorText("Policies");
+    ImGui::TextDisabled("tick");
+    ImGui::SameLine();
+    if (ImGui::SmallButton("All##policies")) tick_all_that_can_run(form, check);
+    ImGui::SetItemTooltip("every policy that can run as it is set");
+    ImGui::SameLine();
+    if (ImGui::SmallButton("None##policies")) tick_none(form);
     std::optional<size_t> duplicated;
     std::optional<size_t> removed;
     for (size_t i = 0; i < form.rows.size(); ++i) {

@@ -7,6 +7,10 @@
 
 namespace kvscope::gui {
 
+/// Every policy that can run as it is set, or none.
+void tick_all_that_can_run(RunForm& form, const RunCheck& check);
+void tick_none(RunForm& form);
+
 /// The part of the run's form with the policies, each with its parameters and, where it cannot run, a mark that says
 /// why.
 void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check);

@@ -71,6 +71,8 @@ class RunView : public View {
         copy.run = lifetime.guard([this, notice] { copy_command([this] { return command(); }, notice); });
         copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
+        add_ticking(actions, "Tick all policies that can run", [this] { tick_all_that_can_run(form_, *check_); });
+        add_ticking(actions, "Tick no policy", [this] { tick_none(form_); });
     }
 
     bool holds_text() const override { return true; }
@@ -85,6 +87,15 @@ class RunView : public View {
 
  private:
     static constexpr float least_for_columns = 46;  ///< ems
+
+    void add_ticking(std::vector<Action>& actions, const char* name, std::function<void()> tick) {
+        Action action;
+        action.name = name;
+        action.menu = "Run";
+        action.run = lifetime.guard(std::move(tick));
+        action.enabled = lifetime.guard([] { return true; });
+        actions.push_back(std::move(action));
+    }
 
     void draw_in_one_column(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
         if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
