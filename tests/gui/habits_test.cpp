@@ -260,6 +260,17 @@ TEST_CASE("the window is called after the trace in focus, and after none once th
     CHECK(title() == "kvscope");
 }
 
+TEST_CASE("a trace that is closed is named, with the way to open it again") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("retention"));
+    driven.settle();
+    driven.session().selection.select_run(driven.session().documents().at(1)->key_of(0, 1));
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W); });
+    CHECK(driven.session().documents().size() == 1);
+    CHECK_THAT(driven.shown_text(), Catch::Contains("two.h5 is closed: File > Open recent opens it again"));
+}
+
 TEST_CASE("a run that is gone while the palette offers it is not selected") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;

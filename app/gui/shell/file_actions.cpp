@@ -1,5 +1,7 @@
 #include <imgui.h>
 
+#include <string>
+
 #include "app/gui/shell/file_questions.h"
 #include "app/gui/shell/menu_actions.h"
 
@@ -33,8 +35,11 @@ void add_file_actions(const ActionTargets& on) {
         "Reload", ImGuiKey_F5, [&session, &notices] { reload_traces(session, notices); }, has_trace(session));
     menu.add(
         "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W,
-        [&session, &autosave = on.autosave] {
-            if (autosave.may_leave()) session.close(session.focus()->id());
+        [&session, &notices, &autosave = on.autosave] {
+            if (!autosave.may_leave()) return;
+            const std::string name = session.name_of(*session.focus());
+            session.close(session.focus()->id());
+            notices.add(name + " is closed: File > Open recent opens it again");
         },
         has_trace(session));
     menu.add(
