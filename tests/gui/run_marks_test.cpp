@@ -1,5 +1,8 @@
 #include "app/gui/drawing/run_marks.h"
 
+#include <imgui_internal.h>
+
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -9,6 +12,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/drawing/theme.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -85,6 +89,35 @@ TEST_CASE("a hidden run's marker is hollow, whatever its budget") {
         CHECK(ink_in(chips, x, 60, 16, 16) > 5);
         CHECK(ink_in(chips, x, 10, 16, 16) > 1.4 * ink_in(chips, x, 60, 16, 16));
     }
+}
+
+TEST_CASE("the marker of a run that dropped the token is full in Inspector: hollow ones stand for hidden runs") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const RunKey run = session.all_runs().at(1);
+    const auto kept = session.at(run).kept();
+    uint32_t dropped = 0;
+    while (std::find(kept->indices.begin(), kept->indices.end(), dropped) != kept->indices.end()) ++dropped;
+    session.selection.select_run(session.all_runs().at(2));
+    session.selection.select_token(dropped);
+    driven.settle();
+    ImRect row;
+    driven.drive([&](ImGuiTestContext& c) {
+        row = c.ItemInfo(("//inspector-1/**/##" + session.look(run).run).c_str()).RectFull;
+        c.MouseTeleportToPos({800, 5});
+        c.Yield(2);
+    });
+    const float side = 0.65f * ImGui::GetFontSize();
+    const auto x = static_cast<int>(row.Min.x - 0.5f * ImGui::GetStyle().ItemSpacing.x - side / 2);
+    const auto y = static_cast<int>(row.GetCenter().y);
+    const Screenshot picture = driven.picture();
+    const uint8_t* pixel = &picture.rgb[static_cast<size_t>(y * picture.width + x) * 3];
+    const analysis::Rgb color = session.look(run).style.color;
+    CAPTURE(x, y, int{pixel[0]}, int{pixel[1]}, int{pixel[2]});
+    CHECK(std::abs(pixel[0] - color.r) + std::abs(pixel[1] - color.g) + std::abs(pixel[2] - color.b) < 60);
 }
 
 TEST_CASE("what lacks a font is told once, with the package that has one") {

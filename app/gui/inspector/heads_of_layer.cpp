@@ -37,7 +37,7 @@ void draw_heads_of_layer(Context& context, const Document& document, const Token
         const int row = static_cast<int>(r);
         ImGui::TableNextRow();
         ImGui::TableNextColumn();
-        // A full square: kept.
+        // A square: kept, a dash: dropped. (What is hollow stands for a hidden run.)
         const float side = 0.65f * ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
         if (ImGui::Selectable(fmt::format("##head {}", row).c_str(), row == chosen,
@@ -49,7 +49,8 @@ void draw_heads_of_layer(Context& context, const Document& document, const Token
         ImDrawList* list = ImGui::GetWindowDrawList();
         const ImVec2 from{at.x + 0.2f * side, at.y + (ImGui::GetTextLineHeight() - side) / 2};
         const ImVec2 to{from.x + side, from.y + side};
-        d.kept ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
+        const ImVec2 middle{from.x, (from.y + to.y) / 2 - 1};
+        d.kept ? list->AddRectFilled(from, to, color) : list->AddRectFilled(middle, {to.x, middle.y + 2}, color);
         list->AddText({to.x + 0.6f * side, at.y}, packed(context.theme.ink), std::to_string(row).c_str());
         ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);
         const int digits = analysis::digits_apart(d.score, d.cut_off);

@@ -59,8 +59,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     const float side = 0.65f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImDrawList* list = ImGui::GetWindowDrawList();
-    draw_run_chip(context.theme, look.style, {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, list,
-                  report.n_keeping_any > 0);
+    draw_run_chip(context.theme, look.style, {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, list);
     ImGui::Dummy({side, side});
     ImGui::SameLine();
     const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
@@ -75,7 +74,8 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     const float heads_at = label.x + ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(heads.c_str()).x;
     if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.selection.select_run(key);
     list->PushClipRect(label, {heads_at - ImGui::GetStyle().ItemSpacing.x, FLT_MAX}, true);
-    list->AddText(label, packed(context.theme.ink), look.run.c_str());
+    const ImVec4& ink = report.n_keeping_any > 0 ? context.theme.ink : context.theme.ink_quiet;
+    list->AddText(label, packed(ink), look.run.c_str());
     list->PopClipRect();
     list->AddText({heads_at, label.y}, packed(context.theme.ink_quiet), heads.c_str());
     if (ImGui::IsItemHovered()) {
