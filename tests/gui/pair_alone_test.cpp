@@ -1,3 +1,5 @@
+#include <imgui_internal.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -245,6 +247,25 @@ TEST_CASE("memory at a length and in a model of one's choice: three steps") {
     cost.save(state);
     CHECK(state["memory"]["model"] == "Llama-3.1-8B");
     CHECK(state["memory"]["tokens"] == 32768);
+}
+
+TEST_CASE("Cost says why a run that has every token has no attention kept and no recall") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "cost"));
+    driven.settle();
+    const auto has_tooltip = [&](const char* row) {
+        bool is_there = false;
+        driven.drive([&](ImGuiTestContext& c) {
+            c.MouseMove(row);
+            c.Yield(3);
+            const ImGuiWindow* tooltip = c.GetWindowByRef("//##Tooltip_00");
+            is_there = tooltip && tooltip->Active && !tooltip->Hidden;
+        });
+        return is_there;
+    };
+    CHECK(has_tooltip("//cost-1/**/think##cost row"));
+    CHECK_FALSE(has_tooltip("//cost-1/**/snapkv 16##cost row"));
 }
 
 TEST_CASE("Answers offers to ask a run that is shown, also where another is selected") {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -333,11 +334,18 @@ class CostView : public View {
         Cursor over;
         over.run = row.run;
         session.set_hover(over);
-        const RunLook look = session.look(row.run);
-        if (run.status != "complete")
-            ImGui::SetTooltip("failed: %s", run.message.c_str());
-        else if (!look.recorded.empty())
-            ImGui::SetTooltip("%s", label_in_full(look).c_str());
+        if (const std::string words = words_on(run, session.look(row.run)); !words.empty())
+            ImGui::SetTooltip("%s", words.c_str());
+    }
+
+    static std::string words_on(const trace::RunAttributes& run, const RunLook& look) {
+        if (run.status != "complete") return "failed: " + run.message;
+        std::vector<std::string> lines;
+        if (!look.recorded.empty()) lines.push_back(label_in_full(look));
+        const bool has_every_token = run.policy != "full" && (run.budget_of || run.budget_fraction >= 1);
+        if (has_every_token)
+            lines.emplace_back("It has every token: Attn kept and Recall, which measure what was dropped, are empty.");
+        return fmt::format("{}", fmt::join(lines, "\n"));
     }
 
     Comparison comparison_;
