@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/gui/figure/figure_axes.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -61,4 +62,16 @@ TEST_CASE("a map that is dragged beyond its end stays as wide, and a notch of th
     CHECK(begin.max == Approx(width));
     CHECK(end.max == Approx(n_tokens));
     CHECK(end.max - end.min == Approx(width));
+}
+
+TEST_CASE("in a low plot the title of the y axis and the label of a line stay where they can be read") {
+    CHECK(lower_end_of_title(5, 65, 40, 0, 105) == 55);      // in the middle where it has room
+    CHECK(lower_end_of_title(5, 65, 100, 0, 105) == 100);    // lower where it would begin above the window
+    CHECK(lower_end_of_title(45, 105, 100, 0, 110) == 110);  // higher where it would end below it
+    CHECK(lower_end_of_title(5, 65, 200, 0, 105) == 200);    // too long for either: its end is at the upper edge
+    PlotFrame frame;
+    frame.min = {0, 10};
+    frame.max = {100, 70};
+    CHECK(top_of_label(frame, 40, 15) == 24);  // above its line
+    CHECK(top_of_label(frame, 16, 15) == 17);  // below it where the panel ends
 }

@@ -47,6 +47,10 @@ float widest_label(const analysis::Ticks& ticks) {
     return width;
 }
 
+float lower_end_of_title(float from, float to, float length, float top, float bottom) {
+    return std::max(std::min((from + to + length) / 2, bottom), top + length);
+}
+
 void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const ImU32 ink = packed(theme.ink_quiet);
@@ -89,8 +93,9 @@ void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool 
         if (title.empty()) return;
         ImGui::PushFont(nullptr, ImGui::GetStyle().FontSizeBase * small_text);
         const float length = ImGui::CalcTextSize(title.c_str()).x;
-        const float middle = (frame.min.y + frame.max.y + length) / 2;
-        ImPlot::AddTextVertical(list, {y_title_x, std::round(middle)}, ink, title.c_str());
+        const float top = ImGui::GetWindowPos().y;
+        const float bottom = lower_end_of_title(frame.min.y, frame.max.y, length, top, top + ImGui::GetWindowHeight());
+        ImPlot::AddTextVertical(list, {y_title_x, std::round(bottom)}, ink, title.c_str());
         ImGui::PopFont();
     }
 }

@@ -23,6 +23,10 @@ analysis::Ticks x_ticks(const analysis::Axis& axis, float width);
 analysis::Ticks y_ticks(const analysis::Axis& axis, float height);
 float widest_label(const analysis::Ticks& ticks);
 
+/// Where an upright title ends below: centred between `from` and `to`, but not beyond the window's edges `top` and
+/// `bottom` where it is short enough for it.
+float lower_end_of_title(float from, float to, float length, float top, float bottom);
+
 /// Ticks with their labels and the axes' titles below and left of a panel's data.
 void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);
 /// Across the panel, at its ticks.

@@ -195,7 +195,8 @@ struct ShapePainter {
         const std::array<ImVec2, 2> points = {from, to};
         draw_stroke(theme, rule.style, points, weight, list);
         const ImVec2 size = ImGui::CalcTextSize(rule.label.c_str());
-        const ImVec2 at = rule.horizontal ? ImVec2{from.x + 4, from.y - size.y - 1} : ImVec2{to.x + 3, from.y + 2};
+        const ImVec2 at =
+            rule.horizontal ? ImVec2{from.x + 4, top_of_label(frame, from.y, size.y)} : ImVec2{to.x + 3, from.y + 2};
         list->AddText(at, packed(seen_on_ground(rule.style.color, theme)), rule.label.c_str());
     }
 
@@ -244,6 +245,11 @@ void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list) {
     std::visit(ShapePainter{theme, figure, map, frame, weight, list}, shape);
+}
+
+float top_of_label(const PlotFrame& frame, float line, float height) {
+    const float above = line - height - 1;
+    return above >= frame.min.y ? above : line + 1;
 }
 
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {

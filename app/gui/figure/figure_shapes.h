@@ -34,6 +34,9 @@ void draw_shape(const Theme& theme, const analysis::Figure& figure, const analys
 void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
                  ImDrawList* list);
 
+/// The upper edge of a horizontal line's label: above the line, where it would leave the panel below it.
+float top_of_label(const PlotFrame& frame, float line, float height);
+
 /// The map and range of a scale for the shader.
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
 
