@@ -1,7 +1,9 @@
 #include <GLFW/glfw3.h>
+#include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"
@@ -69,6 +71,30 @@ TEST_CASE("where the shown runs keep the same, the inspector says so instead of 
     const MouseAway away(driven);
     CHECK_THAT(driven.shown_text(), Contains("The 2 shown runs keep every token alike."));
     CHECK_THAT(driven.shown_text(), !Contains("disagree most"));
+}
+
+TEST_CASE("in a narrow Inspector no number at the border loses a digit") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.select = "token=3,layer=1,run=snapkv 16";
+    DrivenApp driven(options);
+    driven.app().set_scale(1.3f);
+    driven.settle();
+    ImPool<ImGuiTable>& tables = ImGui::GetCurrentContext()->Tables;
+    const ImGuiTable* border = nullptr;
+    for (int i = 0; i < tables.GetMapSize(); ++i) {
+        ImGuiTable* table = tables.TryGetMapData(i);
+        if (!table || table->LastFrameActive < ImGui::GetFrameCount() - 1 || table->ColumnsCount != 4) continue;
+        if (std::string_view(ImGui::TableGetColumnName(table, 3)) == "margin") border = table;
+    }
+    REQUIRE(border);
+    for (const int column : {0, 2, 3}) {
+        CAPTURE(column);
+        CHECK(border->Columns[column].ContentMaxXUnfrozen <= border->Columns[column].WorkMaxX + 1);
+    }
+    driven.app().set_scale(1);
+    driven.settle();
 }
 
 }  // namespace kvscope::gui::testing

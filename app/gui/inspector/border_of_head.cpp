@@ -96,10 +96,11 @@ Table draw_border(Context& context, const TaskSlot<Border>& slot, const PromptTe
     ImGui::TextDisabled("at the border of head %d", row);
     constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
     if (!ImGui::BeginTable("border", 4, flags)) return {};
-    ImGui::TableSetupColumn("rank");
-    ImGui::TableSetupColumn("token");
-    ImGui::TableSetupColumn("score");
-    ImGui::TableSetupColumn("margin");
+    // In a narrow place the token gives way: of a number each digit counts.
+    ImGui::TableSetupColumn("rank", ImGuiTableColumnFlags_WidthFixed);
+    ImGui::TableSetupColumn("token", ImGuiTableColumnFlags_WidthStretch);
+    ImGui::TableSetupColumn("score", ImGuiTableColumnFlags_WidthFixed);
+    ImGui::TableSetupColumn("margin", ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableHeadersRow();
     const double cut_off = at_border.kept.empty() ? TokenDecision::nothing : at_border.kept.back().score;
     const double best_loser = at_border.dropped.empty() ? TokenDecision::nothing : at_border.dropped.front().score;
