@@ -4,7 +4,6 @@
 // here is a template on the level's types, so that no function compiled for a wide processor can be taken for
 // another's.
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,11 +29,8 @@ struct F32Products {
 ///
 /// A lane group is three vectors of W lanes; a vector holds W consecutive queries of one head. Keys go by in panels:
 ///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors
-///   P = exp2(S c - m)             m: the lanes' largest logit before this panel, c = scale log2 e
+///   P = exp2(S c - m)             m: the lanes' running maximum, c = scale log2 e
 ///   O (d x lanes) = O 2^(m' - m) + V^T P
-/// A reference from before lets a tile of S become weights in registers, while the next tile is multiplied; that a
-/// weight may exceed 1 costs no accuracy. Where a panel exceeds it by more than 2^kHeadroom (the first one always
-/// does), its logits are worked out once more, and the lanes concerned, and no others, take the panel's own maximum.
 /// Panels begin at multiples of kPanel, whatever the block, so that results do not depend on the way a chunk is cut.
 template <class Simd, class Products>
 struct AttentionBlockBody {
@@ -47,9 +43,7 @@ struct AttentionBlockBody {
     static constexpr int kLaneGroups = 4;                    ///< that a block should have, to share packed panels
     static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
     static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
-    static constexpr float kHeadroom = 16;                   ///< weights up to 2^16 are summed: values have room left
     static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< of one lane group's weights, kept for the column sums
-    static_assert(kPanel % R == 0 && R % 2 == 0);
 
     // ---- sizes -----------------------------------------------------------------------------------------------------
 
@@ -73,7 +67,7 @@ struct AttentionBlockBody {
     /// Places of the scratch's arrays. Lane groups' states come first, then what is shared.
     struct Layout {
         int64_t n_groups, steps;
-        size_t q, o, m, l, largest, references, k_panel, v_panel, logits, weights, p, total;
+        size_t q, o, m, l, corrections, references, k_panel, v_panel, weights, p, total;
 
         Layout(int64_t groups, int head_dim, int64_t n_keys, bool columns) : n_groups(groups) {
             steps = (head_dim + Products::per_step - 1) / Products::per_step;
@@ -87,12 +81,11 @@ struct AttentionBlockBody {
             o = place(static_cast<size_t>(groups * head_dim * L));
             m = place(static_cast<size_t>(groups * L));
             l = place(static_cast<size_t>(groups * L));
-            largest = place(static_cast<size_t>(groups * L));
+            corrections = place(L);
             references = place(columns ? static_cast<size_t>(panels(n_keys) * L) : 0);
             k_panel = place(static_cast<size_t>(kPanel * head_dim));
             const bool whole = columns && keeps_weights(n_keys);
             v_panel = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * head_dim));
-            logits = place(static_cast<size_t>(kPanel * L));
             weights = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * L));
             p = place(static_cast<size_t>(kPanel * L));
             total = at;
@@ -129,7 +122,6 @@ struct AttentionBlockBody {
         float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * L; }
         float* m(int64_t g) const { return at(layout.m) + g * L; }
         float* l(int64_t g) const { return at(layout.l) + g * L; }
-        float* largest(int64_t g) const { return at(layout.largest) + g * L; }
 
         Vector vector(int64_t index) const {
             if (index >= n_vectors) return {0, 0, 0};
@@ -199,7 +191,7 @@ struct AttentionBlockBody {
             }
         }
         for (int64_t i = 0; i < L; ++i) {
-            state.m(g)[i] = state.largest(g)[i] = kLowest;
+            state.m(g)[i] = kLowest;
             state.l(g)[i] = 0;
         }
         if (block.out != nullptr)
@@ -273,29 +265,42 @@ struct AttentionBlockBody {
         }
     }
 
-    /// (kPanel, L) of a panel, in f32.
     static float* weights_of(const State& state, int64_t panel) {
         return state.at(state.layout.weights) + (keeps_panels(state) ? panel * L : 0);
     }
 
     static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
-        const Weighing weighing = weighing_of(state, g, panel, n_keys);
-        vec reference[3], total[3];
-        for (int j = 0; j < 3; ++j) reference[j] = reference_of(state, weighing, j);
-        if (panel <= state.key_begin(g) || !weigh_at_once(state, weighing, keys, reference, total))
-            weigh_from_maximum(state, weighing, keys, reference, total);
+        float* s = weights_of(state, panel);
+        vec maximum[3];
+        logits(state, g, panel, n_keys, keys, s, maximum);
 
-        vec correction[3];
+        const vec c = Simd::set1(state.block.scale * 1.4426950408889634f);
+        vec reference[3], correction[3];
         for (int j = 0; j < 3; ++j) {
-            correction[j] = Simd::exp2(Simd::sub(Simd::load(state.m(g) + j * W), reference[j]));
+            const vec before = Simd::load(state.m(g) + j * W);
+            reference[j] = Simd::max(before, Simd::mul(maximum[j], c));
+            correction[j] = Simd::exp2(Simd::sub(before, reference[j]));
             Simd::store(state.m(g) + j * W, reference[j]);
             if (state.block.column_sums != nullptr)
                 Simd::store(state.at(state.layout.references) + panel / kPanel * L + j * W, reference[j]);
-            Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], total[j]));
         }
-        if (state.block.out != nullptr)
-            add_values(weighing.p, values, (n_keys + Products::per_step - 1) / Products::per_step, state.block.head_dim,
+
+        vec total[3];
+        elem* p = reinterpret_cast<elem*>(state.at(state.layout.p));
+        const float* n = state.block.cardinality ? state.block.cardinality + panel : nullptr;
+        if (state.block.column_sums != nullptr)
+            weigh<true>(s, n_keys, n, c, reference, p, total);
+        else
+            weigh<false>(s, n_keys, n, c, reference, p, total);
+        for (int j = 0; j < 3; ++j)
+            Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], total[j]));
+
+        if (state.block.out != nullptr) {
+            const elem* weights = p;
+            if constexpr (!Products::wants_packed_bf16) weights = s;
+            add_values(weights, values, (n_keys + Products::per_step - 1) / Products::per_step, state.block.head_dim,
                        correction, state.o(g));
+        }
     }
 
     /// acc[i][j] = sum over steps of a[i * a_row + s * a_step] * b[s][j].
@@ -355,45 +360,17 @@ struct AttentionBlockBody {
         return result;
     }
 
-    /// A panel's keys as one lane group sees them, and where their weights go.
-    struct Weighing {
-        int64_t g, n_keys;
-        Visible seen;
-        vec c;                     ///< from products to logits in powers of two
-        const float* cardinality;  ///< (n_keys) how often each key counts; nullptr: once
-        elem* p;                   ///< (kPanel / per_step, L) as the values are multiplied by them
-        float* kept;               ///< (kPanel, L) in f32, where p does not have them so; nullptr: not wanted
-    };
-
-    static Weighing weighing_of(const State& state, int64_t g, int64_t panel, int64_t n_keys) {
-        const float* n = state.block.cardinality ? state.block.cardinality + panel : nullptr;
-        Weighing w{g,       n_keys, visible(state, g, panel), Simd::set1(state.block.scale * 1.4426950408889634f), n,
-                   nullptr, nullptr};
-        if constexpr (Products::wants_packed_bf16) {
-            w.p = reinterpret_cast<elem*>(state.at(state.layout.p));
-            if (state.block.column_sums != nullptr) w.kept = weights_of(state, panel);
-        } else {
-            w.p = weights_of(state, panel);
-        }
-        return w;
-    }
-
-    /// A lane whose query stands before the panel keeps the one that it has: whether it comes by depends on the block.
-    static vec reference_of(const State& state, const Weighing& w, int part) {
-        const vec largest = Simd::load(state.largest(w.g) + part * W), before = Simd::load(state.m(w.g) + part * W);
-        return Simd::select_between(largest, w.seen.high[part], Simd::zero(), Simd::set1(INFINITY), before);
-    }
-
-    /// S for a tile, unscaled; its maximum per lane joins `maximum`.
     template <int Rows>
-    [[gnu::always_inline]] static inline void logit_tile(const State& state, const Weighing& w, Panel keys, int64_t key,
-                                                         vec (&acc)[Rows][3], vec (&maximum)[3]) {
-        product<Rows>(keys.data + key * keys.stride, keys.stride, 1, state.q(w.g), state.layout.steps, acc);
-        if (key < w.seen.free_begin || key + Rows > w.seen.free_end) {
+    [[gnu::always_inline]] static inline void logit_tile(const elem* keys, int64_t stride, const elem* q, int64_t steps,
+                                                         int64_t key, const Visible& seen, float* s,
+                                                         vec (&maximum)[3]) {
+        vec acc[Rows][3];
+        product<Rows>(keys + key * stride, stride, 1, q, steps, acc);
+        if (key < seen.free_begin || key + Rows > seen.free_end) {
             for (int i = 0; i < Rows; ++i)
                 for (int j = 0; j < 3; ++j)
-                    acc[i][j] = Simd::select_between(acc[i][j], Simd::set1(static_cast<float>(key + i)), w.seen.low[j],
-                                                     w.seen.high[j], Simd::set1(kMasked));
+                    acc[i][j] = Simd::select_between(acc[i][j], Simd::set1(static_cast<float>(key + i)), seen.low[j],
+                                                     seen.high[j], Simd::set1(kMasked));
         }
 #pragma GCC unroll 3
         for (int j = 0; j < 3; ++j) {
@@ -402,148 +379,78 @@ struct AttentionBlockBody {
             for (int i = 1; i < Rows; ++i) largest = Simd::max(largest, acc[i][j]);
             maximum[j] = Simd::max(maximum[j], largest);
         }
-    }
-
-    template <int Rows>
-    [[gnu::always_inline]] static inline void store_logits(const State& state, const Weighing& w, Panel keys,
-                                                           int64_t key, float* s, vec (&maximum)[3]) {
-        vec acc[Rows][3];
-        logit_tile<Rows>(state, w, keys, key, acc, maximum);
 #pragma GCC unroll 8
         for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 3
             for (int j = 0; j < 3; ++j) Simd::store(s + (key + i) * L + j * W, acc[i][j]);
     }
 
-    /// S from a key on, filled up to a whole tile with keys that nobody sees.
-    static void store_logits_from(const State& state, const Weighing& w, Panel keys, int64_t key, float* s,
-                                  vec (&maximum)[3]) {
-        for (; key + R <= w.n_keys; key += R) store_logits<R>(state, w, keys, key, s, maximum);
-        for (; key < w.n_keys; ++key) store_logits<1>(state, w, keys, key, s, maximum);
-        for (; key % R != 0; ++key)
-            for (int j = 0; j < 3; ++j) Simd::store(s + key * L + j * W, Simd::set1(kMasked));
-    }
-
-    /// Of a key, or of the last one for those that fill up a tile: their weights are 0.
-    static vec count_of(const Weighing& w, int64_t key) {
-        return Simd::set1(w.cardinality[key < w.n_keys ? key : w.n_keys - 1]);
-    }
-
-    [[gnu::always_inline]] static inline void store_two(float* at, vec first, vec second) {
-        Simd::store(at, first);
-        Simd::store(at + L, second);
-    }
-
-    /// P = exp2(S c - reference) of a tile and its sum per lane, each key counted as often as cardinality says.
-    template <bool counted>
-    [[gnu::always_inline]] static inline void weigh_tile(const Weighing& w, int64_t key, const vec (&s)[R][3],
-                                                         const vec (&minus)[3], vec (&total)[3]) {
-#pragma GCC unroll 3
-        for (int j = 0; j < 3; ++j)
-#pragma GCC unroll 4
-            for (int i = 0; i < R; i += 2) {
-                vec p0 = Simd::exp2(Simd::fma(s[i][j], w.c, minus[j]));
-                vec p1 = Simd::exp2(Simd::fma(s[i + 1][j], w.c, minus[j]));
-                if constexpr (Products::wants_packed_bf16) {
-                    Products::store_pair(w.p + (key + i) / 2 * L + j * W, p0, p1);
-                    if (w.kept != nullptr) store_two(w.kept + (key + i) * L + j * W, p0, p1);
-                } else {
-                    store_two(w.p + (key + i) * L + j * W, p0, p1);
-                }
-                if constexpr (counted) {
-                    p0 = Simd::rounded(Simd::mul(p0, count_of(w, key + i)));
-                    p1 = Simd::rounded(Simd::mul(p1, count_of(w, key + i + 1)));
-                }
-                total[j] = Simd::add(total[j], Simd::add(p0, p1));
-            }
-    }
-
-    static void negate(const vec (&x)[3], vec (&minus)[3]) {
-        for (int j = 0; j < 3; ++j) minus[j] = Simd::sub(Simd::zero(), x[j]);
-    }
-
-    template <bool counted>
-    static void weigh_stored(const Weighing& w, int64_t key, const float* s, const vec (&minus)[3], vec (&total)[3]) {
-        for (; key < w.n_keys; key += R) {
-            vec tile[R][3];
-#pragma GCC unroll 8
-            for (int i = 0; i < R; ++i)
-#pragma GCC unroll 3
-                for (int j = 0; j < 3; ++j) tile[i][j] = Simd::load(s + (key + i) * L + j * W);
-            weigh_tile<counted>(w, key, tile, minus, total);
-        }
-    }
-
-    /// The weights of stored logits from a key on; their sum joins `total`.
-    static void weigh_from(const Weighing& w, int64_t key, const float* s, const vec (&minus)[3], vec (&total)[3]) {
-        if (w.cardinality != nullptr)
-            weigh_stored<true>(w, key, s, minus, total);
-        else
-            weigh_stored<false>(w, key, s, minus, total);
-    }
-
-    /// Whole tiles; returns the key after them.
-    template <bool counted>
-    static int64_t weigh_tiles(const State& state, const Weighing& w, Panel keys, const vec (&minus)[3],
-                               vec (&maximum)[3], vec (&total)[3]) {
-        int64_t key = 0;
-        for (; key + R <= w.n_keys; key += R) {
-            vec acc[R][3];
-            logit_tile<R>(state, w, keys, key, acc, maximum);
-            weigh_tile<counted>(w, key, acc, minus, total);
-        }
-        return key;
-    }
-
-    /// The panel's weights from the references given. False where a lane exceeds its own too far for that, or is NaN;
-    /// nothing but the weights has changed then.
-    static bool weigh_at_once(const State& state, const Weighing& w, Panel keys, const vec (&reference)[3],
-                              vec (&total)[3]) {
-        vec maximum[3];
-        for (int j = 0; j < 3; ++j) {
-            maximum[j] = Simd::set1(kMasked);
-            total[j] = Simd::zero();
-        }
-        vec minus[3];
-        negate(reference, minus);
-        const int64_t rest = w.cardinality ? weigh_tiles<true>(state, w, keys, minus, maximum, total)
-                                           : weigh_tiles<false>(state, w, keys, minus, maximum, total);
-        if (rest < w.n_keys) {
-            float* s = state.at(state.layout.logits);
-            store_logits_from(state, w, keys, rest, s, maximum);
-            weigh_from(w, rest, s, minus, total);
-        }
-        vec beyond = Simd::zero(), largest[3];
-        for (int j = 0; j < 3; ++j) {
-            const vec own = Simd::mul(maximum[j], w.c);
-            beyond = Simd::add(beyond, within_headroom(own, reference[j], Simd::zero(), Simd::set1(1.0f)));
-            largest[j] = Simd::max(reference[j], own);
-        }
-        if (Simd::sum(beyond) > 0) return false;
-        for (int j = 0; j < 3; ++j) Simd::store(state.largest(w.g) + j * W, largest[j]);
-        return true;
-    }
-
-    static vec within_headroom(vec own, vec reference, vec yes, vec no) {
-        return Simd::select_between(yes, own, Simd::set1(-INFINITY), Simd::add(reference, Simd::set1(kHeadroom)), no);
-    }
-
-    /// The panel's weights where lanes that exceed their reference too far take the panel's own maximum.
-    static void weigh_from_maximum(const State& state, const Weighing& w, Panel keys, vec (&reference)[3],
-                                   vec (&total)[3]) {
-        float* s = state.at(state.layout.logits);
-        vec maximum[3];
+    /// S for a panel, unscaled, and its maximum per lane.
+    static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s,
+                       vec (&maximum)[3]) {
+        const Visible seen = visible(state, g, panel);
+        const elem* q = state.q(g);
+        const int64_t steps = state.layout.steps;
         for (int j = 0; j < 3; ++j) maximum[j] = Simd::set1(kMasked);
-        store_logits_from(state, w, keys, 0, s, maximum);
+        int64_t key = 0;
+        for (; key + R <= n_keys; key += R) logit_tile<R>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+        for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+    }
+
+    /// P = exp2(S c - reference) and its sum per lane, each key counted as often as n says (nullptr: once); bf16
+    /// products get P in pairs of keys at p, f32 ones in place.
+    template <bool keep>
+    static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
+                      vec (&total)[3]) {
+        if (n != nullptr)
+            weigh_counted<keep, true>(s, n_keys, n, c, reference, p, total);
+        else
+            weigh_counted<keep, false>(s, n_keys, n, c, reference, p, total);
+    }
+
+    template <bool counted>
+    [[gnu::always_inline]] static inline vec add_counted(vec sum, vec p, const float* n, int64_t key) {
+        if constexpr (counted)
+            return Simd::fma(p, Simd::set1(n[key]), sum);
+        else
+            return Simd::add(sum, p);
+    }
+
+    template <bool keep, bool counted>
+    static void weigh_counted(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
+                              vec (&total)[3]) {
+        constexpr bool in_place = keep || !Products::wants_packed_bf16;
+        vec even[3], odd[3], minus[3];
         for (int j = 0; j < 3; ++j) {
-            const vec own = Simd::mul(maximum[j], w.c);
-            Simd::store(state.largest(w.g) + j * W, Simd::max(reference[j], own));
-            reference[j] = within_headroom(own, reference[j], reference[j], own);
-            total[j] = Simd::zero();
+            even[j] = odd[j] = Simd::zero();
+            minus[j] = Simd::sub(Simd::zero(), reference[j]);
         }
-        vec minus[3];
-        negate(reference, minus);
-        weigh_from(w, 0, s, minus, total);
+        int64_t key = 0;
+        for (; key + 2 <= n_keys; key += 2)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) {
+                float* s0 = s + key * L + j * W;
+                const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
+                const vec p1 = Simd::exp2(Simd::fma(Simd::load(s0 + L), c, minus[j]));
+                even[j] = add_counted<counted>(even[j], p0, n, key);
+                odd[j] = add_counted<counted>(odd[j], p1, n, key + 1);
+                if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, p1);
+                if constexpr (in_place) {
+                    Simd::store(s0, p0);
+                    Simd::store(s0 + L, p1);
+                }
+            }
+        for (int j = 0; j < 3; ++j) {
+            if (key < n_keys) {
+                float* s0 = s + key * L + j * W;
+                const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
+                even[j] = add_counted<counted>(even[j], p0, n, key);
+                if constexpr (Products::wants_packed_bf16)
+                    Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
+                if constexpr (in_place) Simd::store(s0, p0);
+            }
+            total[j] = Simd::add(even[j], odd[j]);
+        }
     }
 
     template <int Rows>
@@ -625,36 +532,35 @@ struct AttentionBlockBody {
         const AttentionBlock& block = state.block;
         const int64_t begin = state.key_begin(g), end = state.key_end(g);
         const bool kept = keeps_weights(block.key_end);
+        const vec c = Simd::set1(block.scale * 1.4426950408889634f);
         // Backwards: what was written last is still in the second-level cache.
         for (int64_t panel = (end - 1) / kPanel * kPanel; panel + kPanel > begin; panel -= kPanel) {
             const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
-            if (!kept) weigh_anew(state, g, panel, n_keys);
+            float* weights = weights_of(state, panel);
+            vec factor[3];
             for (int j = 0; j < 3; ++j) {
-                const Vector vector = state.vector(3 * g + j);
-                if (vector.count == 0) continue;
                 const vec final = Simd::load(state.m(g) + j * W);
                 const vec then =
                     kept ? Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W) : final;
+                factor[j] = Simd::mul(Simd::exp2(Simd::sub(then, final)), inverse_total(state, g, j));
+            }
+            if (!kept) {
+                vec unused[3], reference[3];
+                logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights, unused);
+                for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * W);
+                weigh<true>(weights, n_keys, nullptr, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)),
+                            unused);
+            }
+            for (int j = 0; j < 3; ++j) {
+                const Vector vector = state.vector(3 * g + j);
+                if (vector.count == 0) continue;
                 float lanes[W];
                 for (int i = 0; i < W; ++i) lanes[i] = i < vector.count ? 1.0f : 0.0f;
-                const vec factor = Simd::mul(Simd::exp2(Simd::sub(then, final)), inverse_total(state, g, j));
-                add_column_vector(weights_of(state, panel) + j * W, n_keys, Simd::mul(factor, Simd::load(lanes)),
+                factor[j] = Simd::mul(factor[j], Simd::load(lanes));
+                add_column_vector(weights + j * W, n_keys, factor[j],
                                   block.column_sums + vector.head * block.column_stride + panel);
             }
         }
-    }
-
-    static void weigh_anew(const State& state, int64_t g, int64_t panel, int64_t n_keys) {
-        Weighing weighing = weighing_of(state, g, panel, n_keys);
-        weighing.cardinality = nullptr;
-        vec unused[3], minus[3];
-        for (int j = 0; j < 3; ++j) {
-            unused[j] = Simd::zero();
-            minus[j] = Simd::sub(Simd::zero(), Simd::load(state.m(g) + j * W));
-        }
-        float* s = state.at(state.layout.logits);
-        store_logits_from(state, weighing, key_panel(state, panel, n_keys), 0, s, unused);
-        weigh_from(weighing, 0, s, minus, unused);
     }
 
     static void add_column_vector(const float* weights, int64_t n_keys, vec factor, float* sums) {
