@@ -14,7 +14,7 @@ namespace {
 /// Counts layers that were asked for.
 class CountingProgress final : public engine::Progress {
  public:
-    void begin(std::string_view, int64_t) override {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t done) override { n_begun = done; }
     void message(std::string_view) override {}
     bool cancelled() const override { return false; }
