@@ -233,20 +233,24 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
             kept->add_layer(layer.prompt, layer.dense);
             recording += watch.seconds();
         }
-        if (asked.empty()) return show(layer);
-        work_out(layer, asked, runs);
     };
     const auto decide = [&](PrefillLayer& layer) {
-        if (!asked.empty()) show(layer);
         timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
         if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
-        if (!transformer().device().is_processor() && !options_.isolated) asked = asked_of(layer);
     };
+    OnLayer on_layer = [&](PrefillLayer& layer) { look(layer), show(layer), decide(layer); };
+    OnLayer meanwhile;
     // Alone, a run's memory is to be that of a server, which holds one layer.
-    OnLayer on_layer = look, meanwhile = decide;
-    if (options_.isolated) {
-        on_layer = [&](PrefillLayer& layer) { look(layer), decide(layer); };
-        meanwhile = nullptr;
+    if (!transformer().device().is_processor() && !options_.isolated) {
+        on_layer = [&](PrefillLayer& layer) {
+            look(layer);
+            layer.layer == 0 ? show(layer) : work_out(layer, asked, runs);
+        };
+        meanwhile = [&](PrefillLayer& layer) {
+            if (layer.layer > 0) show(layer);
+            decide(layer);
+            asked = asked_of(layer);
+        };
     }
     auto result =
         request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_, meanwhile);
