@@ -147,12 +147,20 @@ struct Rule {
 
 /// Text at a place in data coordinates, centred on it, on the cells of a map: its colour is drawn as it is.
 struct TextLabel {
+    /// Colour of a part of a text.
+    struct Ink {
+        size_t end = 0;  ///< byte
+        Rgb color;
+    };
     double x = 0;
     double y = 0;
     std::string text;
     Rgb color;
     bool monospace = false;  ///< tokens and numbers
     Subject subject = {};
+    double width = 0;               ///< along x, into which it is squeezed; 0: as wide as it is
+    std::vector<Ink> inks = {};     ///< of its parts, from its beginning; none: `color`
+    bool is_right_to_left = false;  ///< read so, whatever its letters: a bracket in Hebrew text
 };
 
 /// A part of a plot.

@@ -19,9 +19,6 @@ struct TokenTexts : WholeText {
 /// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩
 TokenTexts token_texts(std::vector<std::string> tokens);
 
-/// What tokens first … last say, with the whole of characters that they have only bytes of.
-std::string_view whole_characters(const TokenTexts& texts, size_t first, size_t last);
-
 /// First and last token of each place, in order, whose text holds what is searched; upper and lower ASCII letters are
 /// alike. Places do not overlap.
 std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "engine/active_run.h"
+#include "engine/answer_record.h"
+#include "engine/answer_writer.h"
 #include "engine/answering.h"
 #include "engine/common/error.h"
 #include "engine/common/memory.h"
@@ -16,6 +18,7 @@
 #include "engine/device/tensor_memory.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/measures.h"
+#include "engine/result_writer.h"
 
 namespace kvscope::engine {
 namespace {
@@ -37,42 +40,31 @@ trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::opt
     return record;
 }
 
-/// Work beside a phase that goes on: only its being cancelled is passed on.
-class Unseen final : public Progress {
- public:
-    explicit Unseen(Progress& shown) : shown_(shown) {}
-    void begin(std::string_view, int64_t, std::string_view) override {}
-    void advance(int64_t) override {}
-    void message(std::string_view text) override { shown_.message(text); }
-    bool cancelled() const override { return shown_.cancelled(); }
-
- private:
-    Progress& shown_;
-};
-
-/// What the full cache answered to one question.
-struct FullAnswer {
-    Generation generation;
-    FullReference reference;
-    std::vector<float> attention;  ///< (L, H, N) as `answer_attention`
-    std::string error;             ///< why there is no reference; empty where there is one
-};
-
 }  // namespace
 
 struct Experiment::Impl {
+    const Experiment& owner;
     const Model& model;
     std::vector<RunPlan> plans;
     ExperimentOptions options;
-    trace::Writer* writer;  // nullptr: nothing is written, nothing known beforehand
     Progress& progress;
     Timings timings;
-    int n_failed = 0;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
-    ScorePool scores = {};
+    ScorePool scores;
     Compression compression{model, options, timings, progress};
     Answering answering{model, options, timings, progress};
+    ResultWriter results;
+    AnswerTools tools{model, options, owner, answering, results, progress};
+
+    Impl(const Experiment& the_owner, const Model& the_model, std::vector<RunPlan> the_plans,
+         ExperimentOptions the_options, trace::Writer* writer, Progress& the_progress)
+        : owner(the_owner),
+          model(the_model),
+          plans(std::move(the_plans)),
+          options(std::move(the_options)),
+          progress(the_progress),
+          results(owner, writer, plans.size(), timings) {}
 
     const Transformer& transformer() const { return model.transformer(); }
 
@@ -166,207 +158,6 @@ struct Experiment::Impl {
 
     // ---- answers -------------------------------------------------------------------------------------------------
 
-    /// A run that failed on the way to its answer keeps what it has got.
-    /// @param room for its scores
-    trace::RunRecord finished(const ActiveRun& run, const Generation& generation, ScoreRoom& room) {
-        trace::RunRecord record = run.whole_record(room);
-        record.output_ids = generation.ids;
-        record.output_text = model.answer_text(generation.ids);
-        for (const int64_t step : generation.switching.steps) {
-            record.switch_steps.push_back(static_cast<uint32_t>(step));
-            record.switch_is_full.push_back(generation.switching.is_full_at(step) ? 1 : 0);
-        }
-        if (!generation.error.empty()) set_failed(record, generation.error);
-        return record;
-    }
-
-    static void set_failed(trace::RunRecord& record, const std::string& error) {
-        record.status = trace::schema::run::status_failed;
-        record.message = error;
-    }
-
-    static void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
-        if (!comparison.error.empty()) {
-            set_failed(record, "compared with the full cache: " + comparison.error);
-            return;
-        }
-        record.step_kl = comparison.step_kl;
-        record.step_agreement = comparison.step_agreement;
-        record.output_error = comparison.output_error;
-        record.kl_attention_lost = comparison.attention_lost;
-    }
-
-    /// A run that has an answer, but none of the full cache's to compare it with.
-    static void set_not_compared(trace::RunRecord& record) {
-        record.message = "not compared with the full cache, whose run failed";
-    }
-
-    static OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
-        if (!owner.on_token) return nullptr;
-        return [runs, &owner](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
-    }
-
-    static AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
-        if (!owner.ask_switch) return nullptr;
-        return [runs, &owner](size_t i, bool is_full) { return owner.ask_switch(runs[i]->index(), is_full); };
-    }
-
-    // ---- writing -------------------------------------------------------------------------------------------------
-
-    void write(int prompt, int run, const trace::RunRecord& record, const Experiment& owner) {
-        const Stopwatch watch;
-        if (writer) writer->write_run(prompt, run, record);
-        timings.write_s += watch.seconds();
-        ++timings.n_runs;
-        if (record.status == "failed") ++n_failed;
-        if (owner.on_run) owner.on_run(prompt, run, record);
-    }
-
-    void write(int prompt, const trace::PromptRecord& record) {
-        if (!writer || writer->has_prompt(prompt)) return;
-        const Stopwatch watch;
-        writer->write_prompt(prompt, record);
-        timings.write_s += watch.seconds();
-    }
-
-    bool has_run(int prompt, int run) const { return writer && writer->has_run(prompt, run); }
-
-    /// Whether all answers of a run to a context's questions are there, from an earlier time.
-    bool is_known(std::span<const Prompt> prompts, int first, int run) const {
-        for (size_t q = 0; q < prompts.size(); ++q) {
-            if (!has_run(first + static_cast<int>(q), run)) return false;
-        }
-        return true;
-    }
-
-    bool is_finished(int prompt) const {
-        if (!writer || !writer->has_prompt(prompt)) return false;
-        for (size_t run = 0; run < plans.size(); ++run) {
-            if (!writer->has_run(prompt, static_cast<int>(run))) return false;
-        }
-        return true;
-    }
-
-    /// What became of a run's last question.
-    struct Answered {
-        bool failed = false;
-        std::string text;
-    };
-
-    /// The answers of all runs to one question: decoded as one batch, and each compared and written as soon as it and
-    /// the full run's, which it is compared with, have ended. Where the full run fails, the others are written without
-    /// a comparison.
-    struct AnswerWriter {
-        Impl& impl;
-        const Experiment& owner;
-        int prompt;
-        const std::vector<ActiveRun*>& runs;
-        std::vector<AnswerStart>& starts;
-        int64_t n_context;
-        std::vector<Answered>& answered;  ///< by plan
-        std::vector<Generation> generations = std::vector<Generation>(runs.size());
-        std::vector<size_t> waiting = {};
-        std::optional<FullReference> reference = {};
-        std::string no_reference = {};  ///< why there will be none; empty where there is one, or may come
-        std::vector<float> attention = {};
-
-        /// @param known the full run's answer, which is then not decoded again
-        void decode(FullAnswer* known) {
-            const bool has_full = !runs.empty() && runs[0]->is_full();
-            if (!has_full) no_reference = "it failed before its answer";
-            const size_t first = known && has_full ? 1 : 0;
-            if (first == 1) {
-                if (owner.on_token)
-                    for (const int32_t id : known->generation.ids) owner.on_token(runs[0]->index(), id);
-                if (owner.on_answered) owner.on_answered(runs[0]->index());
-                generations[0] = std::move(known->generation);
-                no_reference = known->error;
-                if (no_reference.empty()) reference = std::move(known->reference);
-                attention = std::move(known->attention);
-                waiting.push_back(0);
-                write_those_waiting(impl.progress);
-            }
-            impl.answering.decode(
-                std::span(starts).subspan(first), tokens_of(std::span(runs).subspan(first), owner),
-                [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
-                    for (const size_t i : ended) {
-                        generations[i + first] = all[i];
-                        waiting.push_back(i + first);
-                        if (owner.on_answered) owner.on_answered(runs[i + first]->index());
-                    }
-                    Unseen unseen(impl.progress);
-                    write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
-                },
-                switches_of(std::span(runs).subspan(first), owner));
-        }
-
-        void write_those_waiting(Progress& shown) {
-            ScoreRoom room;
-            std::vector<Comparison> comparisons(runs.size());
-            std::erase_if(waiting, [&](size_t i) {  // there is nothing to compare
-                if (i == 0 || generations[i].error.empty()) return false;
-                write(i, {}, room);
-                return true;
-            });
-            if (impl.options.compare) {
-                if (!reference && no_reference.empty()) read_reference(shown);
-                if (!reference && no_reference.empty()) return;
-                if (reference) compare(comparisons, shown);
-            }
-            for (const size_t i : waiting) write(i, comparisons[i], room);
-            waiting.clear();
-        }
-
-        /// Once the full run has ended.
-        void read_reference(Progress& shown) {
-            if (std::find(waiting.begin(), waiting.end(), size_t{0}) == waiting.end()) return;
-            no_reference = generations[0].error;
-            if (no_reference.empty())
-                no_reference = failure_of([&] {
-                    reference = impl.answering.reference(starts[0], generations[0], n_context,
-                                                         impl.options.record ? &attention : nullptr, shown);
-                });
-        }
-
-        void compare(std::vector<Comparison>& comparisons, Progress& shown) {
-            std::vector<AnswerStart*> compared;
-            std::vector<size_t> numbers;
-            for (const size_t i : waiting) {
-                if (runs[i]->is_full()) {
-                    comparisons[i] = comparison_of_full(impl.transformer(), *reference);
-                } else if (generations[i].error.empty()) {
-                    compared.push_back(&starts[i]);
-                    numbers.push_back(i);
-                }
-            }
-            auto found = impl.answering.compare(*reference, compared, shown);
-            if (impl.options.record) {
-                std::vector<const ActiveRun*> those;
-                for (const size_t i : numbers) those.push_back(runs[i]);
-                impl.answering.add_attention_lost(starts[0].cache, *reference, n_context, those, found, shown);
-            }
-            for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
-        }
-
-        void write(size_t i, const Comparison& comparison, ScoreRoom& room) {
-            auto record = impl.finished(*runs[i], generations[i], room);
-            if (impl.options.compare && record.status != trace::schema::run::status_failed) {
-                if (reference)
-                    add_comparison(record, comparison);
-                else if (runs[i]->is_full())
-                    set_failed(record, "reading its answer back: " + no_reference);
-                else
-                    set_not_compared(record);
-            }
-            const bool failed = record.status == trace::schema::run::status_failed;
-            if (impl.options.record && runs[i]->is_full() && !failed && !attention.empty())
-                record.answer_attention = mean_over_groups(attention, impl.transformer().shape(), n_context);
-            if (!impl.has_run(prompt, runs[i]->index())) impl.write(prompt, runs[i]->index(), record, owner);
-            answered[static_cast<size_t>(runs[i]->index())] = {failed, std::move(record.output_text)};
-            room.take_back(record);
-        }
-    };
-
     // ---- the two modes -------------------------------------------------------------------------------------------
 
     /// The q-th question of a context, whose own record is that of the first.
@@ -382,7 +173,7 @@ struct Experiment::Impl {
         return record;
     }
 
-    void run_shared(std::span<const Prompt> prompts, int first, const Experiment& owner) {
+    void run_shared(std::span<const Prompt> prompts, int first) {
         live.reset();
         conversations.clear();
         const auto shared_prompt = std::make_shared<const Prompt>(prompts[0]);  // outlives the runs in conversations
@@ -390,7 +181,7 @@ struct Experiment::Impl {
         for (auto& run : runs) {
             // Finished earlier: nothing to do but for the full run, which the others are compared with.
             if (run->is_full() || run->failed() || options.keep_caches) continue;
-            if (is_known(prompts, first, run->index())) run.reset();
+            if (results.has_answers(first, prompts.size(), run->index())) run.reset();
         }
         std::erase(runs, nullptr);
         prepare(runs);
@@ -405,7 +196,7 @@ struct Experiment::Impl {
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
             const bool is_last = q + 1 == prompts.size();
-            if (is_finished(index)) continue;
+            if (results.is_finished(index)) continue;
             if (q > 0 && owner.on_begun) owner.on_begun(index);
             std::vector<ActiveRun*> alive;
             for (const auto& run : runs) {
@@ -413,16 +204,16 @@ struct Experiment::Impl {
             }
             auto starts = answering.read_question(prompts[q], alive, is_last);
             const trace::PromptRecord record = question_record(prompts, q, first, context, starts);
-            write(index, record);
+            results.write(index, record);
             if (owner.on_prompt) owner.on_prompt(index, record);
             for (const auto& run : runs) {
                 if (run->failed()) {
-                    if (!has_run(index, run->index())) write(index, run->index(), run->record, owner);
+                    if (!results.has_run(index, run->index())) results.write(index, run->index(), run->record);
                 } else if (owner.on_kept) {
                     owner.on_kept(index, run->index(), run->whole_record());
                 }
             }
-            AnswerWriter writing{*this, owner, index, alive, starts, shared_prompt->n_visible(), answered};
+            AnswerWriter writing(tools, index, alive, starts, shared_prompt->n_visible(), answered);
             writing.decode(known.empty() ? nullptr : &known[q]);
             Answering::give_back(alive, starts);
         }
@@ -441,10 +232,11 @@ struct Experiment::Impl {
         }
     }
 
-    void run_isolated(std::span<const Prompt> prompts, int first, const Experiment& owner) {
+    void run_isolated(std::span<const Prompt> prompts, int first) {
         {
             Runs runs = plan_runs(prompts[0]);
-            std::erase_if(runs, [&](const auto& run) { return is_known(prompts, first, run->index()); });
+            std::erase_if(runs,
+                          [&](const auto& run) { return results.has_answers(first, prompts.size(), run->index()); });
             prepare(runs);
         }
         std::vector<std::optional<FullReference>> references(prompts.size());
@@ -455,14 +247,13 @@ struct Experiment::Impl {
             compression.compress(prompts[0], nobody, 0, &context, {});
         }
         for (size_t i = 0; i < plans.size(); ++i) {
-            if (i > 0 && is_known(prompts, first, static_cast<int>(i))) continue;
-            run_alone(prompts, first, i, context, references, full_cache, owner);
+            if (i > 0 && results.has_answers(first, prompts.size(), static_cast<int>(i))) continue;
+            run_alone(prompts, first, i, context, references, full_cache);
         }
     }
 
     void run_alone(std::span<const Prompt> prompts, int first, size_t plan, const trace::PromptRecord& context,
-                   std::vector<std::optional<FullReference>>& references, std::optional<RunCache>& full_cache,
-                   const Experiment& owner) {
+                   std::vector<std::optional<FullReference>>& references, std::optional<RunCache>& full_cache) {
         reset_peak();
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
@@ -478,8 +269,8 @@ struct Experiment::Impl {
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
             if (run.failed()) {
-                write(index, question_record(prompts, q, first, context, {}));
-                if (!has_run(index, run.index())) write(index, run.index(), run.record, owner);
+                results.write(index, question_record(prompts, q, first, context, {}));
+                if (!results.has_run(index, run.index())) results.write(index, run.index(), run.record);
                 continue;
             }
             ActiveRun* alive[] = {&run};
@@ -492,9 +283,9 @@ struct Experiment::Impl {
                 std::move(answering.decode(starts, tokens_of(alive, owner), nullptr, switches_of(alive, owner))[0]);
             const uint64_t peak = peak_resident_bytes();
             if (owner.on_answered) owner.on_answered(run.index());
-            if (q == 0 || run.is_full()) write(index, prompt_record());
+            if (q == 0 || run.is_full()) results.write(index, prompt_record());
             ScoreRoom room;
-            auto record = finished(run, generation, room);
+            auto record = record_of_answer(model, run, generation, room);
             if (q == 0) {
                 record.first_token_s = first_token;
                 // Of another device's memory nothing is known.
@@ -505,7 +296,7 @@ struct Experiment::Impl {
                 record.decode_tokens_per_s = static_cast<double>(generation.ids.size() - 1) / generation.seconds;
             if (options.compare && generation.error.empty())
                 compare_alone(run, starts[0], generation, prompts[0].n_visible(), full_cache, references[q], record);
-            if (!has_run(index, run.index())) write(index, run.index(), record, owner);
+            if (!results.has_run(index, run.index())) results.write(index, run.index(), record);
             Answering::give_back(alive, starts);
         }
         if (run.is_full() && options.record && options.compare && !run.failed()) full_cache = std::move(run.cache());
@@ -549,7 +340,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
                        Progress& progress)
-    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}}) {
+    : impl_(std::make_unique<Impl>(*this, model, std::move(plans), options, writer, progress)) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run is the full cache");
     if (const std::string problem = problem_of(options); !problem.empty()) throw UsageError(problem);
@@ -564,10 +355,10 @@ void Experiment::run(std::span<const Prompt> prompts) {
     std::optional<KeptTensorMemory> memory;
     if (!impl_->options.isolated) memory.emplace();
     const Stopwatch watch;
-    if (impl_->writer && !impl_->writer->has_model()) {
+    if (!impl_->results.has_model()) {
         trace::ModelRecord record;
         static_cast<trace::ModelAttributes&>(record) = impl_->model.attributes();
-        impl_->writer->write_model(record);
+        impl_->results.write(record);
     }
     size_t begin = 0;
     while (begin < prompts.size()) {
@@ -580,11 +371,11 @@ void Experiment::run(std::span<const Prompt> prompts) {
             ++end;
         const auto group = prompts.subspan(begin, end - begin);
         bool finished = true;
-        for (size_t i = begin; i < end; ++i) finished = finished && impl_->is_finished(static_cast<int>(i));
+        for (size_t i = begin; i < end; ++i) finished = finished && impl_->results.is_finished(static_cast<int>(i));
         if (!finished) {
             const int first = static_cast<int>(begin);
             if (on_begun) on_begun(first);
-            impl_->options.isolated ? impl_->run_isolated(group, first, *this) : impl_->run_shared(group, first, *this);
+            impl_->options.isolated ? impl_->run_isolated(group, first) : impl_->run_shared(group, first);
         }
         begin = end;
     }
@@ -597,6 +388,6 @@ std::vector<std::unique_ptr<Conversation>> Experiment::take_caches() { return st
 
 const Timings& Experiment::timings() const { return impl_->timings; }
 
-int Experiment::n_failed() const { return impl_->n_failed; }
+int Experiment::n_failed() const { return impl_->results.n_failed(); }
 
 }  // namespace kvscope::engine

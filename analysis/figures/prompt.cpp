@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +9,9 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/subject_table.h"
+#include "analysis/tables/broken_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/tables/token_text.h"
-#include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis::prompt_file {
 namespace {
@@ -31,88 +30,6 @@ constexpr Rgb kNotKept{150, 150, 150};
 struct Counts {
     std::vector<double> layers;
     std::vector<double> heads;
-};
-
-/// A token, or what of it stands in one line.
-struct Piece {
-    size_t token = 0;
-    size_t line = 0;
-    size_t cell = 0;
-    size_t n_cells = 0;
-    std::string text;
-};
-
-/// One character at a time: its bytes and its cells.
-std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
-    const auto [code, bytes] = utf8_character(text, at);
-    if (bytes == 0) return {1, 1};
-    return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
-}
-
-/// Breaks between tokens, before a word where one begins, and inside a token only where it is wider than a line.
-class BrokenText {
- public:
-    BrokenText(const std::vector<std::string>& tokens, size_t n_tokens, size_t width) : width_(width) {
-        for (size_t token = 0; token < n_tokens; ++token) add(token, tokens[token]);
-        n_lines_ = line_ + 1;
-    }
-    const std::vector<Piece>& pieces() const { return pieces_; }
-    size_t n_lines() const { return n_lines_; }
-
- private:
-    void add(size_t token, const std::string& text) {
-        if (!text.empty() && text.front() == ' ') word_ = pieces_.size();
-        Piece piece{token, line_, cell_, 0, ""};
-        for (size_t at = 0; at < text.size();) {
-            const auto [bytes, cells] = character_at(text, at);
-            if (text[at] == '\n') {
-                put(piece);
-                ++line_;
-                cell_ = 0;
-                word_ = pieces_.size();
-                piece = {token, line_, cell_, 0, ""};
-            } else {
-                if (piece.n_cells + cells > width_) {
-                    put(piece);
-                    piece = {token, line_, cell_, 0, ""};
-                }
-                piece.text += text.substr(at, bytes);
-                piece.n_cells += cells;
-            }
-            at += bytes;
-        }
-        put(piece);
-    }
-
-    void put(Piece piece) {
-        if (piece.text.empty()) return;
-        if (cell_ + piece.n_cells > width_ && cell_ > 0) {
-            ++line_;
-            cell_ = 0;
-            const bool is_word_in_line =
-                word_ < pieces_.size() && pieces_[word_].line + 1 == line_ && pieces_[word_].cell > 0;
-            for (size_t i = is_word_in_line ? word_ : pieces_.size(); i < pieces_.size(); ++i) {
-                pieces_[i].line = line_;
-                pieces_[i].cell = cell_;
-                cell_ += pieces_[i].n_cells;
-            }
-            if (cell_ + piece.n_cells > width_ && cell_ > 0) {
-                ++line_;
-                cell_ = 0;
-            }
-        }
-        piece.line = line_;
-        piece.cell = cell_;
-        cell_ += piece.n_cells;
-        pieces_.push_back(std::move(piece));
-    }
-
-    size_t width_;
-    std::vector<Piece> pieces_;
-    size_t line_ = 0;
-    size_t cell_ = 0;
-    size_t word_ = 0;  ///< first piece of the current word
-    size_t n_lines_ = 0;
 };
 
 /// Which runs are shown, and how their text goes onto pages.
@@ -153,7 +70,7 @@ Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
     const auto n = static_cast<double>(columns);
     const auto characters = static_cast<size_t>(std::max((width_mm - kMarginMm - 3 * n) / n / kCellMm, 8.0));
     Arrangement all{std::move(runs), n_tokens, columns, characters,
-                    BrokenText(tokens_with_whole_characters(reader.token_text(options.prompt)), n_tokens, characters)};
+                    BrokenText(reader.token_text(options.prompt), n_tokens, characters)};
     const size_t n_lines = all.text.n_lines();
     const double room_mm = height_mm - kBelowMm;
     const auto most_lines = static_cast<size_t>(std::max((room_mm - kTitleMm) / kLineMm, 1.0));
@@ -198,6 +115,35 @@ Rgb ink_of(const ColorScale& scale, double value) {
     return ink_on(color_at(scale.map, place_on(scale, value)));
 }
 
+/// Without a colour yet. @param line of the page
+TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t line) {
+    Subject subject = of;
+    subject.token = static_cast<int>(piece.token);
+    TextLabel label{
+        .x = static_cast<double>(piece.cell), .y = static_cast<double>(line) + 0.5, .text = "", .color = {}};
+    label.monospace = true;
+    label.is_right_to_left = piece.is_right_to_left;
+    label.subject = subject;
+    return label;
+}
+
+/// Letters that join across tokens are one label, each in the ink of its token. The label's x is its middle.
+void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
+    const bool is_first = label.text.empty();
+    const auto cells = static_cast<double>(piece.n_cells);
+    const double left = is_first ? label.x : std::min(label.x - label.width / 2, static_cast<double>(piece.cell));
+    label.width += cells;
+    label.x = left + label.width / 2;
+    if (is_first)
+        label.color = ink;
+    else if (label.inks.empty())
+        label.inks.push_back({label.text.size(), label.color});
+    const std::string_view text = piece.text;
+    const bool has_rest = !is_first && text.starts_with(continuation_mark);  // the character stands whole before it
+    label.text += has_rest ? text.substr(continuation_mark.size()) : text;
+    if (!is_first) label.inks.push_back({label.text.size(), ink});
+}
+
 /// Of the run's `part`-th page.
 Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<double>& values,
                const ColorScale& scale) {
@@ -221,16 +167,16 @@ Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, c
     std::vector<TextLabel> labels;
     size_t next_number = 0;
     size_t first_token = arrangement.n_tokens, last_token = 0;
-    for (const Piece& piece : arrangement.text.pieces()) {
+    const auto& pieces = arrangement.text.pieces();
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        const BrokenText::Piece& piece = pieces[i];
         if (piece.line < first_line || piece.line >= first_line + map.rows) continue;
         const size_t line = piece.line - first_line;
         const double value = values[piece.token];
         for (size_t cell = piece.cell; cell < std::min(piece.cell + piece.n_cells, width); ++cell)
             map.values[line * width + cell] = static_cast<float>(value);
-        const double middle = static_cast<double>(piece.cell) + static_cast<double>(piece.n_cells) / 2;
-        Subject subject = of;
-        subject.token = static_cast<int>(piece.token);
-        labels.push_back({middle, static_cast<double>(line) + 0.5, piece.text, ink_of(scale, value), true, subject});
+        if (i == 0 || !pieces[i - 1].joins_next) labels.push_back(begin_label(of, piece, line));
+        add_to_label(labels.back(), piece, ink_of(scale, value));
         first_token = std::min(first_token, piece.token);
         last_token = std::max(last_token, piece.token);
         if (piece.cell == 0 && line >= next_number) {
@@ -294,9 +240,13 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (shown.merges)
         figure.caption += fmt::format(" A token that went into an entry of n tokens counts as one n-th of it{}.",
                                       shown.by_heads ? "" : ", in a layer by the head that has the most of it");
-    const auto& pieces = arrangement.text.pieces();
-    if (std::any_of(pieces.begin(), pieces.end(),
-                    [](const Piece& piece) { return piece.text.find(continuation_mark) != std::string::npos; }))
+    const auto has_mark = [](const Shape& shape) {
+        const auto* label = std::get_if<TextLabel>(&shape);
+        return label && label->text.find(continuation_mark) != std::string::npos;
+    };
+    if (std::any_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
+            return std::any_of(panel.shapes.begin(), panel.shapes.end(), has_mark);
+        }))
         figure.caption += fmt::format(
             " A character that several tokens share stands in the first of them; {} is the "
             "part of another.",

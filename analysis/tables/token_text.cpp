@@ -75,6 +75,16 @@ WholeText whole_text(std::span<const std::string> tokens) {
     return out;
 }
 
+std::string_view whole_characters(const WholeText& texts, size_t first, size_t last) {
+    const std::string_view text = texts.text;
+    const size_t begin = texts.begins[first];
+    const size_t end = texts.begins[last + 1];
+    if (begin == end) return text.substr(begin, 0);
+    const size_t from = character_begin(text, begin);
+    const size_t last_character = character_begin(text, end - 1);
+    return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
+}
+
 std::vector<std::string> tokens_with_whole_characters(std::span<const std::string> tokens) {
     const WholeText whole = whole_text(tokens);
     std::vector<std::string> read;

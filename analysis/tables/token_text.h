@@ -21,6 +21,9 @@ WholeText whole_text(std::span<const std::string> tokens);
 /// Where the character begins that a byte belongs to; the byte itself where the text is no UTF-8 there.
 size_t character_begin(std::string_view text, size_t byte);
 
+/// What tokens first … last say, with the whole of characters that they have only bytes of.
+std::string_view whole_characters(const WholeText& texts, size_t first, size_t last);
+
 /// Stands in a token for the character that it has bytes of, and that began in a token before.
 inline constexpr std::string_view continuation_mark = "‿";
 

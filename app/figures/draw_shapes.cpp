@@ -7,6 +7,7 @@
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_raster.h"
 #include "app/figures/pen.h"
+#include "app/figures/text.h"
 #include "app/figures/theme.h"
 
 namespace kvscope::figures {
@@ -122,9 +123,8 @@ struct ShapePainter {
     }
 
     void operator()(const analysis::TextLabel& label) const {
-        const TextStyle style{theme::tick_text_pt, false, label.monospace, label.color};
-        draw_text(canvas.cr, label.text, style, x_of(label.x), y_of(label.y), HorizontalAlign::center,
-                  VerticalAlign::middle);
+        const double width = std::abs(x_of(label.x + label.width) - x_of(label.x));
+        draw_label(canvas.cr, label, theme::tick_text_pt, x_of(label.x), y_of(label.y), width);
     }
 };
 

@@ -4,7 +4,9 @@
 
 #include <memory>
 #include <numbers>
+#include <vector>
 
+#include "app/figures/pen.h"
 #include "app/figures/theme.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -58,6 +60,17 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
     return layout;
 }
 
+/// Of the bytes from … to.
+void set_ink(PangoLayout* layout, size_t from, size_t to, analysis::Rgb color) {
+    constexpr int full = 0x101;  // 255 of 8 bits is 65535 of 16
+    PangoAttribute* ink =
+        pango_attr_foreground_new(static_cast<guint16>(color.r * full), static_cast<guint16>(color.g * full),
+                                  static_cast<guint16>(color.b * full));
+    ink->start_index = static_cast<guint>(from);
+    ink->end_index = static_cast<guint>(to);
+    pango_attr_list_insert(pango_layout_get_attributes(layout), ink);
+}
+
 TextSize size_of(PangoLayout* layout) {
     PangoRectangle logical;
     pango_layout_get_extents(layout, nullptr, &logical);
@@ -89,8 +102,35 @@ void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, dou
     const double dx = horizontal == HorizontalAlign::left ? 0 : horizontal == HorizontalAlign::center ? 0.5 : 1;
     const double dy = vertical == VerticalAlign::top ? 0 : vertical == VerticalAlign::middle ? 0.5 : 1;
     cairo_translate(cr, -dx * size.width, -dy * size.height);
-    cairo_set_source_rgb(cr, style.color.r / 255.0, style.color.g / 255.0, style.color.b / 255.0);
+    set_color(cr, style.color);
     cairo_move_to(cr, 0, 0);
+    pango_cairo_show_layout(cr, layout.get());
+    cairo_restore(cr);
+}
+
+void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, double x, double y, double width) {
+    std::string text;
+    std::vector<size_t> ends;
+    size_t from = 0;
+    for (const auto& ink : label.inks) {
+        text += valid_text(label.text.substr(from, ink.end - from));
+        ends.push_back(text.size());
+        from = ink.end;
+    }
+    text += valid_text(label.text.substr(from));
+    if (text.empty()) return;
+    const Context context = make_context();
+    if (label.is_right_to_left) pango_context_set_base_dir(context.get(), PANGO_DIRECTION_RTL);
+    const Layout layout = make_layout(context.get(), text, {size_pt, false, label.monospace, label.color});
+    if (label.is_right_to_left) pango_layout_set_auto_dir(layout.get(), FALSE);
+    from = 0;
+    for (size_t i = 0; i < ends.size(); from = ends[i++]) set_ink(layout.get(), from, ends[i], label.inks[i].color);
+    const TextSize size = size_of(layout.get());
+    cairo_save(cr);
+    cairo_translate(cr, x, y);
+    if (width > 0 && size.width > width) cairo_scale(cr, width / size.width, 1);
+    set_color(cr, label.color);
+    cairo_move_to(cr, -size.width / 2, -size.height / 2);
     pango_cairo_show_layout(cr, layout.get());
     cairo_restore(cr);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/color_map.h"
+#include "analysis/figure.h"
 
 namespace kvscope::figures {
 
@@ -32,6 +33,10 @@ TextSize measure_text(const std::string& text, const TextStyle& style);
 /// Draws one line so that the named corner or middle is at (x, y), turned by `turn` quarter circles against the clock.
 void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
                HorizontalAlign horizontal, VerticalAlign vertical, int turn = 0);
+
+/// Draws a map's label with its middle at (x, y), each part in its ink. @param size_pt of the font
+/// @param width points into which it is squeezed where it is wider; 0: as wide as it is
+void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, double x, double y, double width);
 
 /// The text itself, or its beginning with "…" where it is wider than `width` points.
 std::string fit_text(const std::string& text, const TextStyle& style, double width);

@@ -434,6 +434,39 @@ TEST_CASE("prompt: a character that tokens share is whole in the first of them, 
     CHECK(std::get<std::string>(cell(table_of(reader, "prompt", {}), 1, "text")) == "⟨C3⟩");
 }
 
+TEST_CASE("prompt: letters that join across tokens are one label, each token's in its ink") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options trace_options;
+    trace_options.n_tokens = 12;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
+        writer.write_model(trace::sample::model(trace_options));
+        auto prompt = trace::sample::prompt(trace_options, 0);
+        prompt.token_text = {"say", " مر", "⟨D8⟩", "⟨AD⟩", "با", " to", " all", " of", " you", " who", " are", " here"};
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(trace_options, prompt));
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    const Figure figure = made(reader, "prompt", {});
+    std::vector<TextLabel> labels;
+    for (const Shape& shape : figure.panels.at(0).shapes)
+        if (const auto* label = std::get_if<TextLabel>(&shape)) labels.push_back(*label);
+    REQUIRE(labels.size() == 9);
+    const TextLabel& word = labels[1];
+    CHECK(word.text == " مرحبا");
+    CHECK(word.is_right_to_left);
+    CHECK(word.subject.token == 1);
+    std::vector<size_t> ends;
+    for (const auto& ink : word.inks) ends.push_back(ink.end);
+    CHECK(ends == std::vector<size_t>{5, 7, 7, 11});  // of the letter that two tokens share the first one has all
+    CHECK(word.width == 3 + 1 + 1 + 2);
+    CHECK(word.x == 3 + word.width / 2);
+    CHECK(labels[2].x == 3 + word.width + 1.5);
+    CHECK(labels[0].inks.empty());
+    CHECK(figure.caption.find("‿") == std::string::npos);
+}
+
 TEST_CASE("retention, difference and prompt of a run that merges show one n-th of an entry of n") {
     const SampleTrace sample;
     const trace::Reader& reader = sample.reader();

@@ -222,8 +222,13 @@ class FigureOfTraces {
             return;
         }
         analysis::check_figure(*definition_, parts_);
-        for (const auto& part : parts_)
-            if (analysis::why_no_figure(*definition_, *part.reader, part.options).empty()) say_what_is_shown(part);
+        for (const auto& part : parts_) {
+            const std::string lacks = analysis::why_no_figure(*definition_, *part.reader, part.options);
+            if (lacks.empty())
+                say_what_is_shown(part);
+            else
+                fmt::print(stderr, "kvscope: {} leaves out all of {}: {}\n", definition_->name, part.name, lacks);
+        }
     }
 
     void say_what_is_shown(const analysis::TracePart& part) const {

@@ -2,7 +2,6 @@
 
 #include <imgui_internal.h>
 #include <pango/pangocairo.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/tables/joined_letters.h"
 #include "analysis/tables/utf8.h"
 #include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/texture.h"
@@ -238,23 +238,6 @@ std::vector<float> measure_edges(const std::string& text, float pixels, bool mon
 
 }  // namespace
 
-bool joins_neighbours(uint32_t c) {
-    if (c < 0x300) return false;
-    const bool script = (c >= 0x590 && c <= 0x10ff && !(c >= 0x10a0 && c <= 0x10ff)) ||  // Hebrew … Myanmar
-                        (c >= 0x1100 && c <= 0x11ff) || (c >= 0x1700 && c <= 0x18af) ||  // Jamo, Khmer, Mongolian
-                        (c >= 0x1900 && c <= 0x1cff) || (c >= 0xa800 && c <= 0xabff) ||  // Limbu … Meetei Mayek
-                        (c >= 0xfb1d && c <= 0xfdff) || (c >= 0xfe70 && c <= 0xfefe) ||  // presentation forms
-                        (c >= 0x10800 && c <= 0x11fff);
-    const bool emoji = (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0xfe00 && c <= 0xfe0f);
-    if (script || emoji || c == 0x200c || c == 0x200d) return true;
-    return is_mark(c);
-}
-
-bool is_mark(uint32_t c) {
-    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
-}
-
 std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end) {
     const auto [low, high] = std::minmax_element(edges.begin() + static_cast<ptrdiff_t>(begin),
                                                  edges.begin() + static_cast<ptrdiff_t>(end) + 1);
@@ -268,7 +251,7 @@ bool needs_shaping(std::string_view text, ImFont* font) {
     for (size_t at = 0; at < text.size();) {
         const auto [c, bytes] = analysis::utf8_character(text, at);
         if (bytes == 0) return false;
-        if (c >= 0x80 && (joins_neighbours(c) || !font_has(font, c))) return true;
+        if (c >= 0x80 && (analysis::joins_neighbours(c) || !font_has(font, c))) return true;
         at += bytes;
     }
     return false;

@@ -15,13 +15,6 @@ namespace kvscope::gui {
 /// @param font nullptr: the current one
 bool needs_shaping(std::string_view text, ImFont* font = nullptr);
 
-/// Whether a character joins, reorders or stacks with its neighbours, or is an emoji: two of them side by side must be
-/// set together.
-bool joins_neighbours(uint32_t character);
-
-/// Whether a character stands on the one before it: accents, vowel signs.
-bool is_mark(uint32_t character);
-
 /// Left and right of bytes begin … end of a text, of which these are the byte_edges().
 std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end);
 

@@ -8,6 +8,7 @@
 #include "analysis/strokes.h"
 #include "analysis/ticks.h"
 #include "app/gui/drawing/run_marks.h"
+#include "app/gui/drawing/shaped_text.h"
 
 namespace kvscope::gui {
 namespace {
@@ -201,10 +202,9 @@ struct ShapePainter {
     }
 
     void operator()(const analysis::TextLabel& label) const {
-        const ImVec2 size = ImGui::CalcTextSize(label.text.c_str());
         const ImVec2 at = place(label.x, label.y);
-        list->AddText({at.x - size.x / 2, at.y - size.y / 2}, packed(label_color(label.color, theme)),
-                      label.text.c_str());
+        draw_text(list, {at.x - text_width(label.text) / 2, at.y - ImGui::GetTextLineHeight() / 2},
+                  packed(label_color(label.color, theme)), label.text);
     }
 };
 

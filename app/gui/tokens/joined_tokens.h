@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/tables/joined_letters.h"
 #include "app/gui/session/prompt_text.h"
 
 namespace kvscope::gui {
@@ -20,11 +21,8 @@ struct JoinedTokens {
     std::vector<uint32_t> ends;  ///< byte of `text` where each token ends
 };
 
-/// Whether a token and the next one must be set together.
-bool joins_next(const PromptText& prompt, uint32_t token);
-
-/// Whether a token has letters of a kind that is never drawn one by one.
-bool is_set_as_one(const PromptText& prompt, uint32_t token);
+using analysis::is_set_as_one;
+using analysis::joins_next;
 
 /// Tokens first … last, which stand side by side, as one text; where they stand is for the caller to fill in.
 JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "analysis/tables/reading_order.h"
 #include "analysis/tables/utf8.h"
-#include "app/gui/session/reading_levels.h"
 
 namespace kvscope::gui {
 namespace {
@@ -41,7 +41,7 @@ class Breaker {
         for (uint32_t token = 0; token < prompt_.tokens.size(); ++token) add(token);
         if (out_.begins.back() != out_.placed.size() || out_.begins.size() == 1)
             out_.begins.push_back(out_.placed.size());
-        levels_ = reading_levels(prompt_);
+        levels_ = analysis::reading_levels(prompt_);
         for (size_t i = 0; i < out_.size(); ++i) {
             join(out_.begins[i], out_.begins[i + 1]);
             put_in_order(i);
@@ -87,7 +87,7 @@ class Breaker {
         std::vector<uint8_t> levels;
         for (size_t i = first; i < out_.begins[line + 1]; ++i) levels.push_back(level(i));
         uint32_t cell = 0;
-        for (const size_t i : visual_order(levels)) {
+        for (const size_t i : analysis::visual_order(levels)) {
             PlacedToken& piece = out_.placed[first + i];
             piece.is_turned = levels[i] % 2 == 1;
             piece.cell = cell;

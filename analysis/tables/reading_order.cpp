@@ -1,4 +1,4 @@
-#include "app/gui/session/reading_levels.h"
+#include "analysis/tables/reading_order.h"
 
 #include <fribidi.h>
 
@@ -8,7 +8,7 @@
 
 #include "analysis/tables/utf8.h"
 
-namespace kvscope::gui {
+namespace kvscope::analysis {
 namespace {
 
 struct Paragraph {
@@ -43,12 +43,12 @@ void find_levels(const Paragraph& paragraph, size_t end, std::vector<uint8_t>& o
 
 }  // namespace
 
-std::vector<uint8_t> reading_levels(const PromptText& prompt) {
-    const std::string_view text = prompt.text;
+std::vector<uint8_t> reading_levels(const WholeText& whole) {
+    const std::string_view text = whole.text;
     std::vector<uint8_t> of_byte;
     Paragraph paragraph;
     for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = analysis::utf8_character(text, at);
+        const auto [code, bytes] = utf8_character(text, at);
         const FriBidiChar character = bytes > 0 ? code : 0xfffd;
         paragraph.characters.push_back(character);
         paragraph.begins.push_back(at);
@@ -61,9 +61,9 @@ std::vector<uint8_t> reading_levels(const PromptText& prompt) {
     }
     if (of_byte.empty()) return {};
     std::vector<uint8_t> levels;
-    for (size_t token = 0; token < prompt.tokens.size(); ++token) {
-        size_t byte = prompt.begins[token];
-        const size_t end = prompt.begins[token + 1];
+    for (size_t token = 0; token + 1 < whole.begins.size(); ++token) {
+        size_t byte = whole.begins[token];
+        const size_t end = whole.begins[token + 1];
         while (byte + 1 < end && (text[byte] == ' ' || text[byte] == '\t')) ++byte;
         levels.push_back(byte < end ? of_byte[byte] : uint8_t{0});
     }
@@ -86,4 +86,4 @@ std::vector<size_t> visual_order(const std::vector<uint8_t>& levels) {
     return order;
 }
 
-}  // namespace kvscope::gui
+}  // namespace kvscope::analysis

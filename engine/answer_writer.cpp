@@ -1,0 +1,137 @@
+#include "engine/answer_writer.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "engine/answer_record.h"
+#include "engine/device/guarded.h"
+#include "engine/inference/answer_attention.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// Work beside a phase that goes on: only its being cancelled is passed on.
+class Unseen final : public Progress {
+ public:
+    explicit Unseen(Progress& shown) : shown_(shown) {}
+    void begin(std::string_view, int64_t, std::string_view) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view text) override { shown_.message(text); }
+    bool cancelled() const override { return shown_.cancelled(); }
+
+ private:
+    Progress& shown_;
+};
+
+}  // namespace
+
+OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
+    if (!owner.on_token) return nullptr;
+    return [runs, &owner](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
+}
+
+AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
+    if (!owner.ask_switch) return nullptr;
+    return [runs, &owner](size_t i, bool is_full) { return owner.ask_switch(runs[i]->index(), is_full); };
+}
+
+void AnswerWriter::decode(FullAnswer* known) {
+    const bool has_full = !runs_.empty() && runs_[0]->is_full();
+    if (!has_full) no_reference_ = "it failed before its answer";
+    const size_t first = known && has_full ? 1 : 0;
+    if (first == 1) adopt(*known);
+    tools_.answering.decode(
+        std::span(starts_).subspan(first), tokens_of(std::span(runs_).subspan(first), tools_.owner),
+        [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
+            for (const size_t i : ended) {
+                generations_[i + first] = all[i];
+                waiting_.push_back(i + first);
+                if (tools_.owner.on_answered) tools_.owner.on_answered(runs_[i + first]->index());
+            }
+            Unseen unseen(tools_.progress);
+            write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : tools_.progress);
+        },
+        switches_of(std::span(runs_).subspan(first), tools_.owner));
+}
+
+void AnswerWriter::adopt(FullAnswer& known) {
+    const int run = runs_[0]->index();
+    if (tools_.owner.on_token)
+        for (const int32_t id : known.generation.ids) tools_.owner.on_token(run, id);
+    if (tools_.owner.on_answered) tools_.owner.on_answered(run);
+    generations_[0] = std::move(known.generation);
+    no_reference_ = known.error;
+    if (no_reference_.empty()) reference_ = std::move(known.reference);
+    attention_ = std::move(known.attention);
+    waiting_.push_back(0);
+    write_those_waiting(tools_.progress);
+}
+
+void AnswerWriter::write_those_waiting(Progress& shown) {
+    ScoreRoom room;
+    std::vector<Comparison> comparisons(runs_.size());
+    std::erase_if(waiting_, [&](size_t i) {  // there is nothing to compare
+        if (i == 0 || generations_[i].error.empty()) return false;
+        write(i, {}, room);
+        return true;
+    });
+    if (tools_.options.compare) {
+        if (!reference_ && no_reference_.empty()) read_reference(shown);
+        if (!reference_ && no_reference_.empty()) return;
+        if (reference_) compare(comparisons, shown);
+    }
+    for (const size_t i : waiting_) write(i, comparisons[i], room);
+    waiting_.clear();
+}
+
+void AnswerWriter::read_reference(Progress& shown) {
+    if (std::find(waiting_.begin(), waiting_.end(), size_t{0}) == waiting_.end()) return;
+    no_reference_ = generations_[0].error;
+    if (no_reference_.empty())
+        no_reference_ = failure_of([&] {
+            reference_ = tools_.answering.reference(starts_[0], generations_[0], n_context_,
+                                                    tools_.options.record ? &attention_ : nullptr, shown);
+        });
+}
+
+void AnswerWriter::compare(std::vector<Comparison>& comparisons, Progress& shown) {
+    std::vector<AnswerStart*> compared;
+    std::vector<size_t> numbers;
+    for (const size_t i : waiting_) {
+        if (runs_[i]->is_full()) {
+            comparisons[i] = comparison_of_full(transformer(), *reference_);
+        } else if (generations_[i].error.empty()) {
+            compared.push_back(&starts_[i]);
+            numbers.push_back(i);
+        }
+    }
+    auto found = tools_.answering.compare(*reference_, compared, shown);
+    if (tools_.options.record) {
+        std::vector<const ActiveRun*> those;
+        for (const size_t i : numbers) those.push_back(runs_[i]);
+        tools_.answering.add_attention_lost(starts_[0].cache, *reference_, n_context_, those, found, shown);
+    }
+    for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
+}
+
+void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreRoom& room) {
+    auto record = record_of_answer(tools_.model, *runs_[i], generations_[i], room);
+    if (tools_.options.compare && record.status != trace::schema::run::status_failed) {
+        if (reference_)
+            add_comparison(record, comparison);
+        else if (runs_[i]->is_full())
+            set_failed(record, "reading its answer back: " + no_reference_);
+        else
+            set_not_compared(record);
+    }
+    const bool failed = record.status == trace::schema::run::status_failed;
+    if (tools_.options.record && runs_[i]->is_full() && !failed && !attention_.empty())
+        record.answer_attention = mean_over_groups(attention_, transformer().shape(), n_context_);
+    const int run = runs_[i]->index();
+    if (!tools_.results.has_run(prompt_, run)) tools_.results.write(prompt_, run, record);
+    answered_[static_cast<size_t>(run)] = {failed, std::move(record.output_text)};
+    room.take_back(record);
+}
+
+}  // namespace kvscope::engine

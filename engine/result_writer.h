@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/experiment.h"
+#include "engine/inference/prompt.h"
+#include "trace/records.h"
+#include "trace/writer.h"
+
+namespace kvscope::engine {
+
+/// Takes each prompt and each run of an experiment as soon as it is finished: into the trace, where there is one, and
+/// to whoever listens. Knows what the trace held before.
+class ResultWriter {
+ public:
+    /// @param owner whose `on_run` is told @param writer nullptr: nothing is written, nothing known beforehand
+    ResultWriter(const Experiment& owner, trace::Writer* writer, size_t n_plans, Timings& timings)
+        : owner_(owner), writer_(writer), n_plans_(static_cast<int>(n_plans)), timings_(timings) {}
+
+    void write(const trace::ModelRecord& record);
+    /// One that is there stays as it is.
+    void write(int prompt, const trace::PromptRecord& record);
+    void write(int prompt, int run, const trace::RunRecord& record);
+
+    bool has_model() const { return !writer_ || writer_->has_model(); }
+    bool has_run(int prompt, int run) const { return writer_ && writer_->has_run(prompt, run); }
+    /// Whether all answers of a run to a context's questions are there, from an earlier time.
+    /// @param first the first question's prompt
+    bool has_answers(int first, size_t n_questions, int run) const;
+    bool is_finished(int prompt) const;
+    int n_failed() const { return n_failed_; }
+
+ private:
+    const Experiment& owner_;
+    trace::Writer* writer_;
+    int n_plans_;
+    Timings& timings_;
+    int n_failed_ = 0;
+};
+
+}  // namespace kvscope::engine
