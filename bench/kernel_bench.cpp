@@ -325,15 +325,16 @@ void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks
 }
 
 /// The same with weights as a file holds them: what they take from memory, and products beside the processor's peak.
+template <class T>
 void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t in, int64_t out, int copies,
                   const Peaks& peaks, double products) {
-    const auto x = random_values<bf16>(static_cast<size_t>(rows * in), 1);
+    const auto x = random_values<T>(static_cast<size_t>(rows * in), 1);
     const size_t bytes = row_bytes(format, in) * static_cast<size_t>(out);
     const std::vector<std::vector<uint8_t>> weights(static_cast<size_t>(copies), std::vector<uint8_t>(bytes, 0x21));
-    std::vector<bf16> y(static_cast<size_t>(rows * out));
+    std::vector<T> y(static_cast<size_t>(rows * out));
     const double seconds = shortest([&] {
         for (const auto& weight : weights)
-            linear({.dtype = DType::bf16,
+            linear({.dtype = dtype_of<T>,
                     .n_rows = rows,
                     .in = in,
                     .out = out,
@@ -341,10 +342,10 @@ void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t i
                     .weight = weight.data(),
                     .format = format,
                     .y = y.data(),
-                    .y_dtype = DType::bf16});
+                    .y_dtype = dtype_of<T>});
     });
-    const std::string title = std::string("linear ") + name + " " + std::to_string(rows) + " rows, " +
-                              std::to_string(in) + " to " + std::to_string(out);
+    const std::string title = std::string("linear ") + name_of(dtype_of<T>) + " " + name + " " + std::to_string(rows) +
+                              " rows, " + std::to_string(in) + " to " + std::to_string(out);
     const double once = seconds / copies;
     if (rows <= 2)
         print_row(title, once, static_cast<double>(bytes), "GB/s", peaks.bandwidth);
@@ -352,6 +353,7 @@ void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t i
         print_row(title, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
 }
 
+template <class T>
 void bench_stored_products(const Peaks& peaks, double products) {
     const std::pair<const char*, WeightFormat> formats[] = {{"q4_0", WeightFormat::q4_0}, {"q4_1", WeightFormat::q4_1},
                                                             {"q5_0", WeightFormat::q5_0}, {"q5_1", WeightFormat::q5_1},
@@ -359,10 +361,10 @@ void bench_stored_products(const Peaks& peaks, double products) {
                                                             {"q3_k", WeightFormat::q3_k}, {"q4_k", WeightFormat::q4_k},
                                                             {"q5_k", WeightFormat::q5_k}, {"q6_k", WeightFormat::q6_k}};
     for (const auto& [name, format] : formats)
-        for (const int64_t rows : {1, 13}) bench_stored(name, format, rows, 768, 3072, 60, peaks, products);
-    bench_stored("q8_0", WeightFormat::q8_0, 1, 576, 49152, 1, peaks, products);
+        for (const int64_t rows : {1, 13}) bench_stored<T>(name, format, rows, 768, 3072, 60, peaks, products);
+    bench_stored<T>("q8_0", WeightFormat::q8_0, 1, 576, 49152, 1, peaks, products);
     for (const int64_t rows : {1, 2, 4, 13, 24})
-        bench_stored("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
+        bench_stored<T>("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
 }
 
 /// A product of the default model's decode step, as its file of Q4_1 holds the weights.
@@ -379,11 +381,11 @@ struct StepProduct {
 };
 
 /// All products of one step, in their order, so that weights come from memory.
-double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std::vector<bf16>& x,
-                     std::vector<bf16>& y) {
+template <class T>
+double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std::vector<T>& x, std::vector<T>& y) {
     const auto multiply = [&](StepProduct& product, int layer) {
         const double begin = now();
-        linear({.dtype = DType::bf16,
+        linear({.dtype = dtype_of<T>,
                 .n_rows = rows,
                 .in = product.in,
                 .out = product.out,
@@ -391,7 +393,7 @@ double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std
                 .weight = product.weights[static_cast<size_t>(layer)].data(),
                 .format = product.format,
                 .y = y.data(),
-                .y_dtype = DType::bf16});
+                .y_dtype = dtype_of<T>});
         product.seconds += now() - begin;
     };
     for (StepProduct& product : products) product.seconds = 0;
@@ -404,6 +406,7 @@ double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std
 }
 
 /// What the products of a decode step take, beside the least time that memory and processor need for them.
+template <class T>
 void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
     std::vector<StepProduct> products = {{"qkv", WeightFormat::q4_1, 576, 960, 30},
                                          {"output", WeightFormat::q4_1, 576, 576, 30},
@@ -414,8 +417,8 @@ void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
         product.weights.assign(
             static_cast<size_t>(product.n),
             std::vector<uint8_t>(row_bytes(product.format, product.in) * static_cast<size_t>(product.out), 0x21));
-    const auto x = random_values<bf16>(static_cast<size_t>(rows * 1536), 1);
-    std::vector<bf16> y(static_cast<size_t>(rows * 49152));
+    const auto x = random_values<T>(static_cast<size_t>(rows * 1536), 1);
+    std::vector<T> y(static_cast<size_t>(rows * 49152));
     std::vector<StepProduct> best;
     double shortest_step = 1e30, spent = 0;
     for (int i = 0; i < 3 || spent < 0.7; ++i) {
@@ -430,12 +433,14 @@ void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
         const double needed = std::max(product.bytes() / peaks.bandwidth, product.operations(rows) / products_peak);
         least += needed;
         std::printf(
-            "decode step, %2d rows, %-11s %8.3f ms   %6.1f GB/s   %7.1f GFLOP/s   %5.1f %% of what is possible\n",
-            static_cast<int>(rows), product.name, product.seconds * 1e3, product.bytes() / product.seconds / 1e9,
-            product.operations(rows) / product.seconds / 1e9, 100 * needed / product.seconds);
+            "decode step %s, %2d rows, %-11s %8.3f ms   %6.1f GB/s   %7.1f GFLOP/s   %5.1f %% of what is possible\n",
+            std::string(name_of(dtype_of<T>)).c_str(), static_cast<int>(rows), product.name, product.seconds * 1e3,
+            product.bytes() / product.seconds / 1e9, product.operations(rows) / product.seconds / 1e9,
+            100 * needed / product.seconds);
     }
-    std::printf("decode step, %2d rows, all         %8.3f ms %49.1f %% of what is possible\n", static_cast<int>(rows),
-                shortest_step * 1e3, 100 * least / shortest_step);
+    std::printf("decode step %s, %2d rows, all         %8.3f ms %49.1f %% of what is possible\n",
+                std::string(name_of(dtype_of<T>)).c_str(), static_cast<int>(rows), shortest_step * 1e3,
+                100 * least / shortest_step);
 }
 
 template <class T>
@@ -516,9 +521,14 @@ int run(const std::vector<std::string>& parts) {
         bench_window<bf16>(model, 4096, 32, peaks.f32);
         bench_window<float>(model, 4096, 32, peaks.f32);
     }
-    if (wanted("stored")) bench_stored_products(peaks, bf16_peak);
-    if (wanted("step"))
-        for (const int64_t rows : {1, 13, 49}) bench_step(rows, peaks, bf16_peak);
+    if (wanted("stored")) {
+        bench_stored_products<bf16>(peaks, bf16_peak);
+        bench_stored_products<float>(peaks, peaks.f32);
+    }
+    if (wanted("step")) {
+        for (const int64_t rows : {1, 13, 49}) bench_step<bf16>(rows, peaks, bf16_peak);
+        for (const int64_t rows : {1, 13, 49}) bench_step<float>(rows, peaks, peaks.f32);
+    }
     if (wanted("linear")) {
         bench_linears<bf16>(peaks, bf16_peak);
         bench_linears<float>(peaks, peaks.f32);

@@ -19,7 +19,7 @@ struct LinearDirect {
     using T = typename Factors::T;
     using elem = typename Factors::elem;
     /// Whether stored weights become operands without a copy.
-    static constexpr bool kReadsStored = Factors::kPart == 32 && Blocks::kHasPairs;
+    static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
     static constexpr int64_t kPieceBytes = 16384;  ///< of x, and one step of 256 elements more
 
     static size_t decoded_bytes(int64_t in) {

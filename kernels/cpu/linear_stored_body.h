@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Hardly any rows times weights in a stored format, at levels with pairs of bf16: they become operands in registers.
+/// Hardly any rows times weights in a stored format, which become operands in registers: pairs of bf16, or f32.
 template <class Simd, class Factors>
 struct LinearStored {
     using Tile = LinearTile<Simd, Factors>;
@@ -17,8 +17,10 @@ struct LinearStored {
     using Blocks = WeightBlocksBody<Simd>;
     using vec = typename Simd::vec;
     using elem = typename Factors::elem;
-    static constexpr int kStep = Factors::kStep;
-    static_assert(kStep == 32 && Factors::kParts == 1 && Blocks::kHasPairs);
+    static constexpr int kGroup = Blocks::kGroup;
+    /// Whether a group is one operand.
+    static constexpr bool kIsPairs = Factors::kPart == kGroup;
+    static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
     /// Elements [begin, begin + count) of the weights: a block of `in`; their sums are added to those before.
     /// @return false for a format without blocks, or more rows than pay
@@ -35,16 +37,40 @@ struct LinearStored {
     /// parts cannot yet be read as a vector.
     template <class Format, int R>
     struct Piece {
-        int64_t output = 0, begin = 0, count = 0;
         typename Blocks::template Stretch<Format, R> stretch;
 
-        void read(const LinearTask& task) {
+        void read(const LinearTask& task, int64_t output, int64_t begin, int64_t count) {
             const uint8_t* rows[R];
             Tile::rows_from(static_cast<const uint8_t*>(task.weight), static_cast<int64_t>(task.row_bytes), output,
                             task.n_outputs, rows);
             stretch.read(rows, begin, count);
         }
     };
+
+    /// R: of f32 as many as leave registers for a group's integers and what they share.
+    template <int M>
+    static constexpr int outputs_beside() {
+        if constexpr (kIsPairs) return Tile::template outputs_beside<M>();
+        return M == 1 ? 6 : M == 2 ? 4 : M == 3 ? 3 : 2;
+    }
+
+    template <int M, int R, class Groups>
+    [[gnu::always_inline]] static inline void accumulate(const elem* x, const Groups& groups, vec (&sums)[M * R]) {
+        if constexpr (kIsPairs) {
+            typename Factors::operand weights[R];
+            Blocks::numbers_of(groups, weights);
+            Tile::template accumulate<M, R>(x, weights, sums);
+        } else {
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r)
+                Blocks::over_vectors(groups[r], [&](int i, vec weights) {
+#pragma GCC unroll 4
+                    for (int m = 0; m < M; ++m)
+                        sums[m * R + r] = Factors::mac(sums[m * R + r],
+                                                       Factors::load_packed(x + (i * M + m) * Factors::kPart), weights);
+                });
+        }
+    }
 
     template <class Format>
     static void multiply_format(const LinearTask& task, int64_t begin, int64_t count) {
@@ -57,22 +83,20 @@ struct LinearStored {
 
     template <class Format, int M>
     static void multiply_rows(const LinearTask& task, const elem* x, int64_t begin, int64_t count) {
-        constexpr int R = Tile::template outputs_beside<M>();
+        constexpr int R = outputs_beside<M>();
         // What the next piece's blocks share is read all through them: that is a piece ahead as well.
         const size_t ahead = Tile::template bytes_ahead<R>(task.row_bytes) + R * task.row_bytes;
         float* result = Tile::result_of(task, task.first_tile);
-        Piece<Format, R> pieces[2] = {{0, begin, count, {}}, {0, begin, count, {}}};
-        pieces[0].read(task);
+        Piece<Format, R> pieces[2];
+        pieces[0].read(task, 0, begin, count);
         for (int64_t o = 0; o < task.n_outputs; o += R) {
-            Piece<Format, R>& next = pieces[(o / R + 1) % 2];
-            next.output = o + R;
-            if (next.output < task.n_outputs) next.read(task);
+            if (o + R < task.n_outputs) pieces[(o / R + 1) % 2].read(task, o + R, begin, count);
             vec sums[M * R];
             Tile::clear(sums);
             const elem* at = x;
-            pieces[o / R % 2].stretch.over_groups(ahead, [&](int64_t, auto& weights) {
-                Tile::template accumulate<M, R>(at, weights, sums);
-                at += M * kStep;
+            pieces[o / R % 2].stretch.over_groups(ahead, [&](int64_t, const auto& groups) {
+                accumulate<M, R>(at, groups, sums);
+                at += M * kGroup;
             });
             Tile::template leave<M, R>(sums, begin == 0, result + o * Tile::apart(M));
         }

@@ -45,9 +45,14 @@ struct SimdAvx2 {
     }
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
-        const __m128i all = reinterpret_cast<__m128i>(x);
-        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(first == 0 ? all : _mm_unpackhi_epi64(all, all)));
+        const __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(x));
+        const int last_byte = first << 24;  // of a lane's number, whose other bytes become 0
+        const __m256i from = _mm256_add_epi32(_mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080,
+                                                                0x04808080, 0x05808080, 0x06808080, 0x07808080),
+                                              _mm256_set1_epi32(last_byte));
+        return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(both, from));
     }
+    static constexpr float byte_factor = 0x1p-24f;
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {
         for (int i = 0; i < 16; i += W)

@@ -103,6 +103,9 @@ struct WeightBlocksBody {
         static constexpr WeightBlock kBlock = block_of(F::format);
         static constexpr int64_t kMost = (kTogether + kBlock.n) / (F::scales_sixteens ? 16 : 32);
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< at the beginning of a block of 32
+        static constexpr float b = Simd::byte_factor, o = F::has_offset ? 1 : b;
+        alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
+        /// Times byte_factor, as the numbers of bytes are what they are without it.
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
@@ -117,14 +120,19 @@ struct WeightBlocksBody {
 #pragma GCC unroll 4
                     for (int r = 0; r < R; ++r) copy_halves(rows[r] + byte, halves[r] + i * kHalves);
                 for (int r = 0; r < R; ++r)
-                    for (int64_t i = 0; i < n * kHalves; i += 16)
-                        Simd::from_sixteen_halves(halves[r] + i, scales[r].factors + i);
+                    for (int64_t i = 0; i < n * kHalves; i += 16) read_sixteen(halves[r] + i, scales[r].factors + i);
             } else {
                 constexpr int64_t of_block = kBlock.n / (F::scales_sixteens ? 16 : 32);
                 for (int64_t i = 0; i < n * of_block; i += of_block, byte += kBlock.bytes)
                     for (int r = 0; r < R; ++r)
                         F::scales(rows[r] + byte, scales[r].factors + i, scales[r].offsets + (F::has_offset ? i : 0));
             }
+        }
+        static void read_sixteen(const uint16_t* halves, float* out) {
+            Simd::from_sixteen_halves(halves, out);
+            if constexpr (Simd::byte_factor != 1)
+                for (int i = 0; i < 16; i += Simd::W)
+                    Simd::store(out + i, Simd::mul(Simd::load(out + i), Simd::load(kByteFactors + i)));
         }
         static void copy_halves(const uint8_t* from, uint16_t* to) {
             std::conditional_t<kHalves == 1, uint16_t, uint32_t> bits;
@@ -168,8 +176,8 @@ struct WeightBlocksBody {
             Scales<F>::read(rows, begin, count, scales);
         }
 
-        /// Calls `call` with 0, 32 ... below count, and the numbers of the R times 32 weights there. Those `ahead`
-        /// bytes on are called in.
+        /// Calls `call` with 0, 32 ... below count, and the R groups of 32 weights there. Those `ahead` bytes on are
+        /// called in.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups(size_t ahead, const Call& call) const {
             int64_t group = begin % kBlock.n / kGroup;
@@ -182,9 +190,7 @@ struct WeightBlocksBody {
                     groups[r] = {rows[r] + byte, part, &scales[r], group};
                     __builtin_prefetch(rows[r] + byte + ahead + (kBlock.n > kGroup ? part * 64 : 0));
                 }
-                typename Simd::pairs pairs[R];
-                numbers_of(groups, pairs);
-                call(i, pairs);
+                call(i, groups);
                 if (kBlock.n == kGroup || ++part == kBlock.n / kGroup) {
                     part = 0;
                     byte += kBlock.bytes;
@@ -193,7 +199,16 @@ struct WeightBlocksBody {
         }
     };
 
-    /// The numbers of R groups.
+    /// Calls `call` with 0, 1 ... and W of a group's numbers each.
+    template <class F, class Call>
+    [[gnu::always_inline]] static inline void over_vectors(const Group<F>& group, const Call& call) {
+        bytes q[2];
+        F::read(group.block, group.part, q);
+#pragma GCC unroll 8
+        for (int i = 0; i < kGroup / Simd::W; ++i) call(i, scaled(q, i * Simd::W, group));
+    }
+
+    /// The numbers of R groups, at levels with pairs.
     template <class F, int R, class Pairs>
     [[gnu::always_inline]] static inline void numbers_of(const Group<F> (&groups)[R], Pairs (&pairs)[R]) {
         if constexpr (F::n_numbers == 16) {
@@ -219,6 +234,8 @@ struct WeightBlocksBody {
         std::memcpy(&bits, p, sizeof bits);
         return Simd::from_half(bits);
     }
+    /// As Scales::factors hold them.
+    static float factor_at(const uint8_t* p) { return half_at(p) * Simd::byte_factor; }
     static bytes load(const uint8_t* p) {
         bytes x;
         std::memcpy(&x, p, sizeof x);
@@ -236,7 +253,8 @@ struct WeightBlocksBody {
     /// 16 signed bytes times a number.
     static void multiplied(bytes x, float by, float* out) {
 #pragma GCC unroll 4
-        for (int i = 0; i < 16; i += Simd::W) Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by)));
+        for (int i = 0; i < 16; i += Simd::W)
+            Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by * Simd::byte_factor)));
     }
 
     // ---- the formats -----------------------------------------------------------------------------------------------
@@ -320,7 +338,7 @@ struct WeightBlocksBody {
     };
     struct q2_k : Format<WeightFormat::q2_k, true, true> {
         static void scales(const uint8_t* p, float* factors, float* offsets) {
-            multiplied(load(p) & 15, half_at(p + 80), factors);
+            multiplied(load(p) & 15, factor_at(p + 80), factors);
             multiplied(bits_of(load(p), 4, 15), -half_at(p + 82), offsets);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
@@ -336,7 +354,7 @@ struct WeightBlocksBody {
             const fours low = {a & 0x0f0f0f0f, b & 0x0f0f0f0f, a >> 4 & 0x0f0f0f0f, b >> 4 & 0x0f0f0f0f};
             const fours upper = {high & 0x03030303, high >> 2 & 0x03030303, high >> 4 & 0x03030303,
                                  high >> 6 & 0x03030303};
-            multiplied((bytes)(low | upper << 4) - 32, half_at(p + 108), factors);
+            multiplied((bytes)(low | upper << 4) - 32, factor_at(p + 108), factors);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
@@ -355,7 +373,7 @@ struct WeightBlocksBody {
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied((bytes)numbers, half_at(p), factors);  // the next block's overwrite the minima among them
+            multiplied((bytes)numbers, factor_at(p), factors);  // the next block's overwrite the minima among them
             multiplied((bytes)numbers, -half_at(p + 2), minima);
             std::memcpy(offsets, minima + 8, 8 * sizeof(float));
         }
@@ -383,7 +401,7 @@ struct WeightBlocksBody {
     };
     struct q6_k : Format<WeightFormat::q6_k, false, true> {
         static void scales(const uint8_t* p, float* factors, float*) {
-            multiplied(load(p + 192), half_at(p + 208), factors);
+            multiplied(load(p + 192), factor_at(p + 208), factors);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             const int within = part % 4;
@@ -465,7 +483,9 @@ struct WeightBlocksBody {
                           int64_t stride) {
         Stretch<F, 4> stretch;
         stretch.read(rows, begin, count);
-        stretch.over_groups(ahead, [&](int64_t i, auto& pairs) {
+        stretch.over_groups(ahead, [&](int64_t i, const auto& groups) {
+            typename Simd::pairs pairs[4];
+            numbers_of(groups, pairs);
 #pragma GCC unroll 4
             for (int r = 0; r < 4; ++r) Simd::store_pairs(out + r * stride + i, pairs[r]);
         });
