@@ -151,6 +151,7 @@ struct TextLabel {
     struct Ink {
         size_t end = 0;  ///< byte
         Rgb color;
+        double x = 0;  ///< in data coordinates, its middle
     };
     double x = 0;
     double y = 0;

@@ -164,6 +164,13 @@ BootstrapMean bootstrap_mean(std::span<const double> values) {
     std::sort(means.begin(), means.end());
     result.low = means[static_cast<size_t>(0.025 * n_resamples)];
     result.high = means[static_cast<size_t>(0.975 * n_resamples)];
+    // Samples that are all alike say nothing of the spread: all draws are the same.
+    const double least_of_all = std::pow(0.025, 1 / n);
+    const auto all_are = [&](double score) {
+        return std::all_of(values.begin(), values.end(), [&](double value) { return value == score; });
+    };
+    if (all_are(0)) result.high = 1 - least_of_all;
+    if (all_are(1)) result.low = least_of_all;
     return result;
 }
 

@@ -10,7 +10,9 @@
 
 namespace kvscope::analysis {
 
-/// A mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, always the same draws).
+/// A mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, always the same draws). Where all
+/// samples are 0, or all are 1, resamples have no spread: then it is the exact interval of Clopper and Pearson, which
+/// bounds the mean of scores from 0 to 1 as well.
 struct BootstrapMean {
     double mean = 0, low = 0, high = 0;
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -120,6 +121,15 @@ void set_limits(Figure& figure) {
     }
 }
 
+/// Of the cell at a place in data coordinates; nothing outside the map.
+std::optional<double> value_at(const HeatMap& map, double x, double y) {
+    const double row = (y - map.y_begin) / (map.y_end - map.y_begin);
+    const double column = (x - map.x_begin) / (map.x_end - map.x_begin);
+    if (!(row >= 0 && row < 1 && column >= 0 && column < 1)) return {};
+    return map.values[static_cast<size_t>(row * static_cast<double>(map.rows)) * map.columns +
+                      static_cast<size_t>(column * static_cast<double>(map.columns))];
+}
+
 /// Text that stands on a map was set for the colours and the numbers of A alone: the prompt's words stay, numbers
 /// become the difference.
 void set_texts(Figure& figure) {
@@ -132,14 +142,16 @@ void set_texts(Figure& figure) {
         for (Shape& shape : panel.shapes) {
             auto* label = std::get_if<TextLabel>(&shape);
             if (!label) continue;
-            const double row = (label->y - map->y_begin) / (map->y_end - map->y_begin);
-            const double column = (label->x - map->x_begin) / (map->x_end - map->x_begin);
-            if (!(row >= 0 && row < 1 && column >= 0 && column < 1)) continue;
-            const float value = map->values[static_cast<size_t>(row * static_cast<double>(map->rows)) * map->columns +
-                                            static_cast<size_t>(column * static_cast<double>(map->columns))];
-            const double shown = std::isfinite(value) ? static_cast<double>(value) : 0;
-            label->color = ink_on(color_at(scale.map, place_on(scale, shown)));
-            if (label->subject.token < 0) label->text = std::isfinite(value) ? fmt::format("{:+.3g}", shown) : "";
+            const auto value = value_at(*map, label->x, label->y);
+            if (!value) continue;
+            const double shown = std::isfinite(*value) ? *value : 0;
+            const auto ink_of = [&](double number) { return ink_on(color_at(scale.map, place_on(scale, number))); };
+            label->color = ink_of(shown);
+            for (TextLabel::Ink& ink : label->inks) {
+                const double of_part = value_at(*map, ink.x, label->y).value_or(shown);
+                ink.color = ink_of(std::isfinite(of_part) ? of_part : 0);
+            }
+            if (label->subject.token < 0) label->text = std::isfinite(*value) ? fmt::format("{:+.3g}", shown) : "";
         }
     }
 }

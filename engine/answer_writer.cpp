@@ -126,7 +126,7 @@ void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreRoom& room
             set_not_compared(record);
     }
     const bool failed = record.status == trace::schema::run::status_failed;
-    if (tools_.options.record && runs_[i]->is_full() && !failed && !attention_.empty())
+    if (tools_.options.record && tools_.options.compare && runs_[i]->is_full() && !failed && !attention_.empty())
         record.answer_attention = mean_over_groups(attention_, transformer().shape(), n_context_);
     const int run = runs_[i]->index();
     if (!tools_.results.has_run(prompt_, run)) tools_.results.write(prompt_, run, record);

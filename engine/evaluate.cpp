@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/files/sha256.h"
 #include "engine/files/stop_check.h"
@@ -50,6 +51,7 @@ trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task) {
     require_lengths(task.lengths, task.prompt.n_new, model.transformer().config().context_length);
     std::vector<TaskSample> samples;
+    std::set<std::string> names;
     const auto n_places = static_cast<int>(task.lengths.size() * task.depths.size());
     for (int first = 0; first < task.n_seeds; first += samples_of_a_round) {
         int place = 0;
@@ -63,6 +65,9 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
                         make_needle(model.tokenizer(), {NeedleKind::retrieval, length, depth, seed, task.haystack});
                     PromptOptions options = task.prompt;
                     options.name = fmt::format("niah-{}-{:g}-{}", length, depth, i);
+                    if (!names.insert(options.name).second)
+                        throw UsageError(fmt::format(
+                            "the length {} with the depth {:g} is asked for twice; name each once", length, depth));
                     samples.push_back({options.name, number,
                                        prepare_prompt(model, needle.context, needle.question, options), needle.answer,
                                        length, depth});

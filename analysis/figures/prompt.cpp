@@ -132,16 +132,17 @@ void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
     const bool is_first = label.text.empty();
     const auto cells = static_cast<double>(piece.n_cells);
     const double left = is_first ? label.x : std::min(label.x - label.width / 2, static_cast<double>(piece.cell));
+    const double first_middle = label.x;
     label.width += cells;
     label.x = left + label.width / 2;
     if (is_first)
         label.color = ink;
     else if (label.inks.empty())
-        label.inks.push_back({label.text.size(), label.color});
+        label.inks.push_back({label.text.size(), label.color, first_middle});
     const std::string_view text = piece.text;
     const bool has_rest = !is_first && text.starts_with(continuation_mark);  // the character stands whole before it
     label.text += has_rest ? text.substr(continuation_mark.size()) : text;
-    if (!is_first) label.inks.push_back({label.text.size(), ink});
+    if (!is_first) label.inks.push_back({label.text.size(), ink, static_cast<double>(piece.cell) + cells / 2});
 }
 
 /// Of the run's `part`-th page.
@@ -179,12 +180,13 @@ Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, c
         add_to_label(labels.back(), piece, ink_of(scale, value));
         first_token = std::min(first_token, piece.token);
         last_token = std::max(last_token, piece.token);
-        if (piece.cell == 0 && line >= next_number) {
+        if (piece.begins_line && line >= next_number) {
             panel.y.ticks.push_back({static_cast<double>(line) + 0.5, format_count(static_cast<int64_t>(piece.token))});
             next_number = line + 5;
         }
     }
-    if (arrangement.pages_a_run > 1) {
+    if (panel.y.ticks.empty()) panel.y.ticks.push_back({0, ""});  // a page of line breaks alone
+    if (arrangement.pages_a_run > 1 && first_token < arrangement.n_tokens) {
         if (part + 1 == arrangement.pages_a_run)
             last_token = arrangement.n_tokens - 1;  // which may have nothing to show
         panel.note = fmt::format("tokens {} to {}", format_count(static_cast<int64_t>(first_token)),

@@ -1,8 +1,10 @@
 #include "analysis/tables/broken_text.h"
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "analysis/tables/joined_letters.h"
@@ -27,11 +29,28 @@ bool shares_lone_character(const WholeText& whole, size_t token) {
     return !joins_neighbours(utf8_character(whole.text, begin).code) || character_at(whole.text, begin).second > 1;
 }
 
+/// With blanks for tabs, and names for what else has no cell of its own to be seen in.
+std::string with_cells(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == '\t')
+            out += "    ";
+        else if (c == '\r')
+            out += "␍";
+        else if ((code < 32 && c != '\n') || code == 127)
+            out += fmt::format("⟨{:02X}⟩", code);
+        else
+            out += c;
+    }
+    return out;
+}
+
 }  // namespace
 
 BrokenText::BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width) : width_(width) {
     const std::vector<std::string> read = tokens_with_whole_characters(tokens);
-    for (size_t token = 0; token < n_tokens; ++token) add(token, read[token]);
+    for (size_t token = 0; token < n_tokens; ++token) add(token, with_cells(read[token]));
     put_in_order(whole_text(tokens));
 }
 
@@ -86,19 +105,18 @@ void BrokenText::put(Piece piece) {
 }
 
 void BrokenText::put_in_order(const WholeText& whole) {
-    const std::vector<uint8_t> of_tokens = reading_levels(whole);
+    const ReadingLevels of_tokens = reading_levels(whole);
     for (size_t first = 0, end = 0; first < pieces_.size(); first = end) {
         end = first;
         std::vector<uint8_t> levels;
         size_t cells = 0;
         for (; end < pieces_.size() && pieces_[end].line == pieces_[first].line; ++end) {
-            levels.push_back(of_tokens.empty() ? uint8_t{0} : of_tokens[pieces_[end].token]);
+            levels.push_back(of_tokens.of(pieces_[end].token));
             cells += pieces_[end].n_cells;
         }
+        pieces_[first].begins_line = true;
         join(whole, first, end, levels);
-        if (of_tokens.empty()) continue;
-        const bool is_turned = *std::min_element(levels.begin(), levels.end()) % 2 == 1;
-        size_t cell = is_turned ? width_ - std::min(cells, width_) : 0;
+        size_t cell = of_tokens.is_turned(pieces_[first].token) ? width_ - std::min(cells, width_) : 0;
         for (const size_t i : visual_order(levels)) {
             Piece& piece = pieces_[first + i];
             piece.is_right_to_left = levels[i] % 2 == 1;

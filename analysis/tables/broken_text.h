@@ -21,7 +21,8 @@ class BrokenText {
         std::string text;               ///< a character that tokens share is whole in the first of them
         bool is_whole = true;           ///< the whole of its token
         bool is_right_to_left = false;  ///< is read so
-        bool joins_next = false;        ///< its letters join the next piece's: both are to be set together
+        bool begins_line = false;
+        bool joins_next = false;  ///< its letters join the next piece's: both are to be set together
     };
 
     /// Breaks between tokens, before a word where one begins, and inside a token only where it is wider than a line. A

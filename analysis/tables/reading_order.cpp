@@ -23,8 +23,13 @@ struct Paragraph {
     }
 };
 
+/// Of each byte its own level and its paragraph's.
+struct ByteLevels {
+    uint8_t own = 0, paragraph = 0;
+};
+
 /// Into the levels of its bytes, which are 0 so far. @param end byte after it
-void find_levels(const Paragraph& paragraph, size_t end, std::vector<uint8_t>& of_byte) {
+void find_levels(const Paragraph& paragraph, size_t end, std::vector<ByteLevels>& of_byte) {
     if (!paragraph.is_turned) return;
     const auto n = static_cast<FriBidiStrIndex>(paragraph.characters.size());
     std::vector<FriBidiCharType> types(paragraph.characters.size());
@@ -37,15 +42,16 @@ void find_levels(const Paragraph& paragraph, size_t end, std::vector<uint8_t>& o
     for (size_t i = 0; i < levels.size(); ++i) {
         const size_t next = i + 1 < levels.size() ? paragraph.begins[i + 1] : end;
         for (size_t byte = paragraph.begins[i]; byte < next; ++byte)
-            of_byte[byte] = static_cast<uint8_t>(std::max<FriBidiLevel>(levels[i], 0));
+            of_byte[byte] = {static_cast<uint8_t>(std::max<FriBidiLevel>(levels[i], 0)),
+                             static_cast<uint8_t>(FRIBIDI_IS_RTL(direction) ? 1 : 0)};
     }
 }
 
 }  // namespace
 
-std::vector<uint8_t> reading_levels(const WholeText& whole) {
+ReadingLevels reading_levels(const WholeText& whole) {
     const std::string_view text = whole.text;
-    std::vector<uint8_t> of_byte;
+    std::vector<ByteLevels> of_byte;
     Paragraph paragraph;
     for (size_t at = 0; at < text.size();) {
         const auto [code, bytes] = utf8_character(text, at);
@@ -60,12 +66,13 @@ std::vector<uint8_t> reading_levels(const WholeText& whole) {
         paragraph.clear();
     }
     if (of_byte.empty()) return {};
-    std::vector<uint8_t> levels;
+    ReadingLevels levels;
     for (size_t token = 0; token + 1 < whole.begins.size(); ++token) {
         size_t byte = whole.begins[token];
         const size_t end = whole.begins[token + 1];
         while (byte + 1 < end && (text[byte] == ' ' || text[byte] == '\t')) ++byte;
-        levels.push_back(byte < end ? of_byte[byte] : uint8_t{0});
+        levels.tokens.push_back(byte < end ? of_byte[byte].own : uint8_t{0});
+        levels.paragraphs.push_back(whole.begins[token] < end ? of_byte[whole.begins[token]].paragraph : uint8_t{0});
     }
     return levels;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 
 #include "analysis/tables/column_layout.h"
 #include "analysis/tables/terminal_text.h"
+#include "analysis/tables/utf8.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::analysis {
@@ -228,34 +230,68 @@ std::string markdown(const Table& table) {
     return out;
 }
 
+/// What LaTeX does not set as it is written, in any engine with its default fonts.
+std::string_view in_latex(std::string_view character) {
+    static const std::map<std::string_view, std::string_view> all = {
+        {"&", "\\&"},
+        {"%", "\\%"},
+        {"$", "\\$"},
+        {"#", "\\#"},
+        {"_", "\\_"},
+        {"{", "\\{"},
+        {"}", "\\}"},
+        {"\\", "\\textbackslash{}"},
+        {"~", "\\textasciitilde{}"},
+        {"^", "\\textasciicircum{}"},
+        {"|", "\\textbar{}"},
+        {"<", "\\textless{}"},
+        {">", "\\textgreater{}"},
+        {"−", "$-$"},
+        {"±", "$\\pm$"},
+        {"×", "$\\times$"},
+        {"÷", "$\\div$"},
+        {"·", "$\\cdot$"},
+        {"‖", "$\\|$"},
+        {"≤", "$\\le$"},
+        {"≥", "$\\ge$"},
+        {"→", "$\\rightarrow$"},
+        {"←", "$\\leftarrow$"},
+        {"↵", "$\\hookleftarrow$"},
+        {"⟨", "$\\langle$"},
+        {"⟩", "$\\rangle$"},
+        {"‿", "$\\smile$"},
+        {"Δ", "$\\Delta$"},
+        {"Σ", "$\\Sigma$"},
+        {"λ", "$\\lambda$"},
+        {"α", "$\\alpha$"},
+        {"β", "$\\beta$"},
+        {"°", "$^\\circ$"},
+        {"²", "$^2$"},
+        {"⁹", "$^9$"},
+    };
+    const auto found = all.find(character);
+    return found == all.end() ? character : found->second;
+}
+
 std::string latex_escaped(std::string_view raw) {
+    const std::string text = terminal_text(raw, Lines::one);
     std::string out;
-    for (const char c : terminal_text(raw, Lines::one)) {
-        switch (c) {
-            case '&':
-            case '%':
-            case '$':
-            case '#':
-            case '_':
-            case '{':
-            case '}':
-                out += '\\';
-                out += c;
-                break;
-            case '\\':
-                out += "\\textbackslash{}";
-                break;
-            case '~':
-                out += "\\textasciitilde{}";
-                break;
-            case '^':
-                out += "\\textasciicircum{}";
-                break;
-            default:
-                out += c;
-        }
+    for (size_t at = 0; at < text.size();) {
+        const size_t bytes = std::max<size_t>(utf8_character(text, at).bytes, 1);
+        out += in_latex(std::string_view(text).substr(at, bytes));
+        at += bytes;
     }
     return out;
+}
+
+/// Whether it has a letter that pdfLaTeX's default fonts lack: beyond Latin with accents, dashes, quotes and dots.
+bool has_other_script(std::string_view text) {
+    for (size_t at = 0; at < text.size();) {
+        const auto [code, bytes] = utf8_character(text, at);
+        if (code >= 0x180 && !(code >= 0x2010 && code <= 0x2026)) return true;
+        at += std::max<size_t>(bytes, 1);
+    }
+    return false;
 }
 
 std::string latex_cell(const Cell& cell, const Column& column) {
@@ -273,7 +309,7 @@ std::string latex_cell(const Cell& cell, const Column& column) {
 
 std::string latex(const Table& table) {
     const auto best = best_cells(table);
-    std::string out = "% needs \\usepackage{booktabs}\n\\begin{tabular}{";
+    std::string out = "\\begin{tabular}{";
     for (const Column& column : table.columns) out += is_number(column) ? 'r' : 'l';
     out += "}\n\\toprule\n";
     for (size_t c = 0; c < table.columns.size(); ++c) {
@@ -294,7 +330,10 @@ std::string latex(const Table& table) {
         }
         out += " \\\\\n";
     }
-    return out + "\\bottomrule\n\\end{tabular}\n";
+    const bool needs_fonts = has_other_script(out);
+    return std::string("% needs \\usepackage{booktabs}") +
+           (needs_fonts ? ", and XeLaTeX or LuaLaTeX with a font that has the letters" : "") + "\n" + out +
+           "\\bottomrule\n\\end{tabular}\n";
 }
 
 /// Without the columns in which no row has anything.

@@ -58,6 +58,25 @@ TEST_CASE("broken text: a paragraph that is read from right to left stands at th
     CHECK(pieces[3].is_right_to_left);
 }
 
+TEST_CASE("broken text: a line stands where its paragraph does, whatever script it holds") {
+    const BrokenText hebrew = broken({"שלום", " עולם", " one", " two", " three"}, 14);
+    REQUIRE(hebrew.n_lines() == 2);
+    CHECK(from_left(hebrew, 1) == Strings{" two", " three"});
+    CHECK(hebrew.pieces()[3].cell == 14 - 10);
+    const BrokenText english = broken({"The", " keeper", " שלום", " עולם", " שלום", " end"}, 14);
+    REQUIRE(english.n_lines() == 3);
+    CHECK(english.pieces()[3].cell == 0);
+    CHECK(english.pieces()[2].begins_line);
+    CHECK_FALSE(english.pieces()[3].begins_line);
+}
+
+TEST_CASE("broken text: tabs and controls have cells") {
+    const BrokenText text = broken({"if:", "\n", "\t", "\treturn", "\r\n", "\x1b["});
+    CHECK(from_left(text, 1) == Strings{"    ", "    return", "␍"});
+    CHECK(text.pieces()[1].n_cells == 4);
+    CHECK(from_left(text, 2) == Strings{"⟨1B⟩["});
+}
+
 TEST_CASE("broken text: letters that join across tokens are set together, within a line") {
     CHECK(together(broken({"a", " مر", "ح", "با", " b"})) == Strings{"a", " مرحبا", " b"});
     CHECK(together(broken({"नम", "स्", "ते"})) == Strings{"नमस्ते"});

@@ -467,6 +467,28 @@ TEST_CASE("prompt: letters that join across tokens are one label, each token's i
     CHECK(figure.caption.find("‿") == std::string::npos);
 }
 
+TEST_CASE("prompt: a line is numbered by its first token, from whichever side it is read") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options trace_options;
+    trace_options.n_tokens = 60;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
+        writer.write_model(trace::sample::model(trace_options));
+        auto prompt = trace::sample::prompt(trace_options, 0);
+        for (auto& token : prompt.token_text) token = " שלום";
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(trace_options, prompt));
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    FigureOptions options;
+    options.width_mm = 57;  // 28 cells: five words a line
+    const Figure figure = made(reader, "prompt", options);
+    std::vector<std::string> numbers;
+    for (const auto& tick : figure.panels.at(0).y.ticks) numbers.push_back(tick.label);
+    CHECK(numbers == std::vector<std::string>{"0", "25", "50"});
+}
+
 TEST_CASE("retention, difference and prompt of a run that merges show one n-th of an entry of n") {
     const SampleTrace sample;
     const trace::Reader& reader = sample.reader();

@@ -189,3 +189,36 @@ TEST_CASE("numbers that stand on a map are those of the difference") {
     b.options.title = true;
     CHECK(layer_of<TextLabel>(make_difference(cells, a, b), 0, 1).text == "+60");
 }
+
+TEST_CASE("letters that join across tokens have the ink of the difference, each token's part its own") {
+    FigureDefinition words;
+    words.name = "words";
+    words.make = [](const trace::Reader&, const FigureOptions& options) {
+        HeatMap map;
+        map.rows = 1;
+        map.columns = 2;
+        map.values = options.title ? std::vector<float>{30, 0} : std::vector<float>{0, 0};
+        map.x_begin = map.y_begin = 0;
+        map.x_end = 2;
+        map.y_end = 1;
+        Figure figure;
+        figure.panels.resize(1);
+        figure.color_scales.resize(1);
+        figure.panels[0].shapes.emplace_back(map);
+        TextLabel label{1, 0.5, "مر", {}};
+        label.subject.token = 0;
+        label.inks = {{2, {1, 2, 3}, 0.5}, {4, {1, 2, 3}, 1.5}};
+        figure.panels[0].shapes.emplace_back(label);
+        return figure;
+    };
+    const SampleTrace sample;
+    const TracePart a{&sample.reader(), {}, "a"};
+    TracePart b = a;
+    b.options.title = true;
+    const Figure figure = make_difference(words, a, b);
+    const auto& label = layer_of<TextLabel>(figure, 0, 1);
+    REQUIRE(label.inks.size() == 2);
+    const ColorScale& scale = figure.color_scales[0];
+    CHECK(label.inks[0].color == ink_on(color_at(scale.map, place_on(scale, -30))));
+    CHECK(label.inks[1].color == ink_on(color_at(scale.map, place_on(scale, 0))));
+}

@@ -100,6 +100,19 @@ TEST_CASE("LaTeX escapes what TeX would read, and uses booktabs") {
     CHECK(tex.find("\\bottomrule\n\\end{tabular}\n") != std::string::npos);
 }
 
+TEST_CASE("LaTeX gets commands for what its default fonts lack, and says where they do not suffice") {
+    Table table;
+    table.columns = {{"a", "A − B", ""}, {"b", "Δ", ""}};
+    table.rows = {{{std::string("<|im_start|>↵"), std::string("·Paris → é")}}};
+    const std::string tex = format_table(table, TableFormat::latex);
+    CHECK(tex.starts_with("% needs \\usepackage{booktabs}\n"));
+    CHECK(tex.find("A $-$ B & $\\Delta$ ") != std::string::npos);
+    CHECK(tex.find("\\textless{}\\textbar{}im\\_start\\textbar{}\\textgreater{}$\\hookleftarrow$ & $\\cdot$Paris "
+                   "$\\rightarrow$ é") != std::string::npos);
+    table.rows = {{{std::string("日本"), std::string("")}}};
+    CHECK(format_table(table, TableFormat::latex).starts_with("% needs \\usepackage{booktabs}, and XeLaTeX"));
+}
+
 TEST_CASE("the best is judged by what is shown, ties and single candidates included") {
     Table table;
     table.columns = {{"x", "", "", ColumnType::real, 1, Best::highest}};

@@ -48,7 +48,12 @@ TEST_CASE("a bootstrap interval holds the mean and narrows with the sample", "[t
     CHECK(a.high == Approx(0.25 + 0.19).margin(0.05));
     CHECK(b.low == Approx(0.25 - 0.038).margin(0.006));
     CHECK(b.high == Approx(0.25 + 0.038).margin(0.006));
-    CHECK(bootstrap_mean(std::vector<double>(60, 1.0)).low == 1.0);
+    const auto all_right = bootstrap_mean(std::vector<double>(60, 1.0));
+    CHECK(all_right.high == 1.0);
+    CHECK(all_right.low == Approx(0.9404).margin(1e-4));  // Clopper and Pearson: 0.025^(1/60)
+    const auto all_wrong = bootstrap_mean(std::vector<double>(40, 0.0));
+    CHECK(all_wrong.low == 0.0);
+    CHECK(all_wrong.high == Approx(0.0881).margin(1e-4));
     CHECK_THROWS_AS(bootstrap_mean({}), std::invalid_argument);
 }
 
@@ -65,7 +70,7 @@ TEST_CASE("scores are gathered by setting and budget, the full cache over all le
     REQUIRE(wide.rows.size() == 3);
     REQUIRE(wide.columns.size() == 3);
     CHECK(wide.columns[2].title == "128");
-    CHECK(std::get<std::string>(wide.rows[1].cells[2]) == "100.0 [100.0, 100.0]");
+    CHECK(std::get<std::string>(wide.rows[1].cells[2]) == "100.0 [94.0, 100.0]");
     CHECK(std::holds_alternative<std::monostate>(wide.rows[2].cells[2]));
     CHECK(std::get<std::string>(wide.rows[0].cells[1]).starts_with("95.0 ["));
     CHECK(wide.rows[0].cells[2] == wide.rows[0].cells[1]);
@@ -91,7 +96,7 @@ TEST_CASE("budgets ascend, in whatever order they were asked for: entries, then 
     std::vector<std::string> titles;
     for (const Column& column : wide.columns) titles.push_back(column.title);
     CHECK(titles == std::vector<std::string>{"Policy", "64", "128", "1000", "40 %", "50 %", "70 %"});
-    CHECK(std::get<std::string>(wide.rows[3].cells[5]) == "0.0 [0.0, 0.0]");
+    CHECK(std::get<std::string>(wide.rows[3].cells[5]) == "0.0 [0.0, 84.2]");
     CHECK(std::holds_alternative<std::monostate>(wide.rows[3].cells[4]));
     const auto full_alone = std::span(rows).first(1);
     CHECK(task_scores_by_budget(full_alone).columns.back().title == "all");

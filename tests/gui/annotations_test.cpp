@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/session_state.h"
@@ -467,6 +468,29 @@ TEST_CASE("what a later kvscope put into workspace and layout survives, and its 
     driven.app().restore_layout(layout);
     driven.settle();
     CHECK(driven.app().layout_state()["views"].back() == view);
+}
+
+TEST_CASE("A and B alone, once switched off, is off when the trace is opened again") {
+    const SampleTrace sample;
+    const auto is_alone_after = [&](std::optional<bool> alone) {
+        Tasks tasks([] {});
+        Session session(tasks);
+        Document& document = session.open(sample.path);
+        restore_view(session, document, load_view(document.path()));
+        const auto runs = document.runs(0);
+        if (!session.pair.is_complete()) {
+            session.pair.a = RunKey{document.id(), 0, runs[1]};
+            session.pair.b = RunKey{document.id(), 0, runs[2]};
+        }
+        if (alone) session.pair.alone = *alone;
+        const bool is_alone = session.pair.alone;
+        save_annotations(document, view_state(session, document));
+        return is_alone;
+    };
+    is_alone_after(true);
+    CHECK(is_alone_after({}));
+    is_alone_after(false);
+    CHECK_FALSE(is_alone_after({}));
 }
 
 }  // namespace kvscope::gui::testing

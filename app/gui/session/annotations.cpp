@@ -213,7 +213,7 @@ json merged_pins(const json& base, const json& ours, const json& theirs) {
 json merged_view(const json& base, const json& ours, const json& theirs) {
     if (ours == base) return theirs;
     json view = ours.is_null() ? json::object() : ours;
-    view.update(unknown_in(theirs, {"prompt", "hidden", "mark", "a", "b", "selection"}));
+    view.update(unknown_in(theirs, {"prompt", "hidden", "mark", "a", "b", "pair_alone", "selection"}));
     if (view.contains("selection") && theirs.is_object() && theirs.contains("selection"))
         view["selection"].update(
             unknown_in(theirs["selection"], {"run", "layer", "kv_head", "query_head", "tokens", "step"}));

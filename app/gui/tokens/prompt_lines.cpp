@@ -50,7 +50,7 @@ class Breaker {
     }
 
  private:
-    uint8_t level(size_t place) const { return levels_.empty() ? uint8_t{0} : levels_[out_.placed[place].token]; }
+    uint8_t level(size_t place) const { return levels_.of(out_.placed[place].token); }
 
     void join(size_t first, size_t end) {
         const auto is_whole = [&](const PlacedToken& piece) {
@@ -93,7 +93,7 @@ class Breaker {
             piece.cell = cell;
             cell += piece.n_cells;
         }
-        if (!levels.empty() && *std::min_element(levels.begin(), levels.end()) % 2 == 1) out_.turned.push_back(line);
+        if (!levels.empty() && levels_.is_turned(out_.placed[first].token)) out_.turned.push_back(line);
     }
 
     /// Cells of the characters that begin in a token, where it shares bytes of one with a neighbour.
@@ -170,7 +170,7 @@ class Breaker {
     size_t at_ = 0;    ///< cell where the next token begins
     size_t word_ = 0;  ///< first token of the current word
     bool ends_word_ = false;
-    std::vector<uint8_t> levels_;
+    analysis::ReadingLevels levels_;
 };
 
 }  // namespace

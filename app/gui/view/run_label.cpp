@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -20,7 +21,29 @@ std::vector<size_t> character_starts(const std::string& text) {
     return starts;
 }
 
+/// The text with as much of its beginning and end as `fits`, two characters at least; empty where that does not do.
+template <class Fits>
+std::string without_middle(const std::string& text, const Fits& fits) {
+    const std::vector<size_t> starts = character_starts(text);
+    for (size_t kept = starts.size() - 1; kept >= 2; --kept) {
+        const size_t head = (kept + 1) / 2;
+        const std::string tail = text.substr(starts[starts.size() - 1 - (kept - head)]);
+        std::string shortened = kept + 1 == starts.size() ? text : text.substr(0, starts[head]) + "…" + tail;
+        if (fits(shortened)) return shortened;
+    }
+    return "";
+}
+
 }  // namespace
+
+std::string run_that_fits(const std::string& label, float width) {
+    if (fits(label, width)) return label;
+    const size_t budget = std::min(label.rfind(" @ "), label.size());
+    const std::string end = label.substr(budget);
+    const std::string shortened =
+        without_middle(label.substr(0, budget), [&](const std::string& policy) { return fits(policy + end, width); });
+    return shortened.empty() ? label : shortened + end;
+}
 
 std::string label_that_fits(const RunLook& look, float width) {
     if (look.trace.empty() || fits(look.label, width)) return look.label;
@@ -31,14 +54,9 @@ std::string label_that_fits(const RunLook& look, float width) {
     if (fits(with_run(stem), width)) return with_run(stem);
     if (!folder.empty() && fits(with_run(folder + "/…"), width)) return with_run(folder + "/…");
     const std::string& telling = folder.empty() ? stem : folder;
-    const std::vector<size_t> starts = character_starts(telling);
-    for (size_t kept = starts.size() - 1; kept >= 2; --kept) {
-        const size_t head = (kept + 1) / 2;
-        const std::string tail = telling.substr(starts[starts.size() - 1 - (kept - head)]);
-        const std::string shortened =
-            with_run(kept + 1 == starts.size() ? telling : telling.substr(0, starts[head]) + "…" + tail);
-        if (fits(shortened, width)) return shortened;
-    }
+    const std::string shortened =
+        without_middle(telling, [&](const std::string& trace) { return fits(with_run(trace), width); });
+    if (!shortened.empty()) return with_run(shortened);
     return look.run;
 }
 

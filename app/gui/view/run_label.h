@@ -11,6 +11,10 @@ namespace kvscope::gui {
 /// in the middle; where that does not do, the run alone. The whole label belongs into a tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
+/// A run's own label without the middle of what stands before its budget, "aperturek…ng=max @ 64", where it is wider
+/// than `width` pixels of the current font.
+std::string run_that_fits(const std::string& label, float width);
+
 /// For a tooltip: the whole label, and below it the trace's own where a person has given the run another.
 std::string label_in_full(const RunLook& look);
 

@@ -54,8 +54,10 @@ class CostView : public View {
         std::vector<RunsTable::Row> rows;
         std::string error;
         std::shared_ptr<const trace::Reader> model;  // the first that has one and rows
+        bool has_runs = false;
         for (const auto& document : session.documents()) {
             if (document->prompt >= document->reader()->n_prompts() || !document->reader()->has_model()) continue;
+            has_runs = true;
             const auto answer = ask_table(session, *document);
             if (!answer.error.empty()) error = answer.error;
             if (!answer.value) continue;
@@ -69,6 +71,8 @@ class CostView : public View {
         if (rows.empty()) {
             if (!error.empty())
                 draw_error(context, error);
+            else if (!has_runs)
+                draw_nothing(context, why_no_prompt(*session.documents().front()));
             else
                 draw_nothing(context, tables.empty() ? "adding up what the runs cost …"
                                                      : "No run has ended yet: rows appear as they do.");

@@ -30,7 +30,8 @@ class ReportView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         const Document* focus = session.focus();
-        if (!focus || focus->prompt >= focus->reader()->n_prompts()) {
+        const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
+        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) {
             draw_nothing(context, "Open a trace or run the demo to make figures of it.");
             return;
         }

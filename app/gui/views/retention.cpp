@@ -67,6 +67,8 @@ class RetentionView : public View {
         if (runs.empty()) {
             draw_nothing(context, session.documents().empty()
                                       ? "Open a trace or run the demo to see which tokens survive."
+                                  : session.focus() && session.focus()->reader()->n_prompts() == 0
+                                      ? why_no_prompt(*session.focus())
                                       : "No run is shown: tick one in Runs, or press 0 for all of them.");
             return;
         }

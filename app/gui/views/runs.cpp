@@ -14,6 +14,7 @@
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/actions.h"
+#include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -187,8 +188,10 @@ class RunsView : public View {
         const float buttons =
             ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // as letter() draws them
         const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
-        if (ImGui::Selectable(label.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap,
-                              {ImGui::GetContentRegionAvail().x - buttons, 0}))
+        const float room = ImGui::GetContentRegionAvail().x - buttons;
+        const std::string fitting = run_that_fits(label, room);
+        if (ImGui::Selectable((fitting + "##run").c_str(), key == session.cursor().run,
+                              ImGuiSelectableFlags_AllowOverlap, {room, 0}))
             session.selection.select_run(key);
         ImGui::EndDisabled();
         draw_menu(context, key);
@@ -199,7 +202,8 @@ class RunsView : public View {
             if (failed)
                 ImGui::SetTooltip("failed: %s", run.message.c_str());
             else
-                ImGui::SetTooltip("%s%s", look.recorded.empty() ? "" : (look.recorded + "\n").c_str(),
+                ImGui::SetTooltip("%s%s%s", fitting == label ? "" : (label + "\n").c_str(),
+                                  look.recorded.empty() ? "" : (look.recorded + "\n").c_str(),
                                   share_text(session, key).c_str());
         }
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {

@@ -207,13 +207,75 @@ class WhatIfView : public View {
         }
     }
 
+    /// A line of the table of what was recorded and what is kept now.
+    struct SummaryLine {
+        std::string name, tip, recorded, now, change;
+    };
+
+    std::vector<SummaryLine> summary_lines(const KeptSummary& before, const std::optional<KeptSummary>& after) const {
+        std::vector<SummaryLine> lines;
+        const auto add = [&](const char* name, const char* tip, const auto& text, const auto& change) {
+            lines.push_back({name, tip, text(before), what_if_.error().empty() ? text(after ? *after : before) : "–",
+                             after ? change(before, *after) : ""});
+        };
+        add(
+            "entries", "kept in the cache, over all layers and KV heads",
+            [](const KeptSummary& of) { return analysis::format_count(of.n_entries); },
+            [](const KeptSummary& x, const KeptSummary& y) {
+                return sign_of(static_cast<double>(y.n_entries - x.n_entries)) +
+                       analysis::format_count(std::abs(y.n_entries - x.n_entries));
+            });
+        add(
+            "coverage", measure_definition("coverage"),
+            [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.coverage); },
+            [](const KeptSummary& x, const KeptSummary& y) { return points_text(x.coverage, y.coverage); });
+        if (!std::isnan(before.attention_kept)) {
+            add(
+                "attention", measure_definition("attention_kept"),
+                [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.attention_kept); },
+                [](const KeptSummary& x, const KeptSummary& y) {
+                    return points_text(x.attention_kept, y.attention_kept);
+                });
+        }
+        add(
+            "cache", "bytes that the kept keys and values need",
+            [](const KeptSummary& of) { return analysis::format_bytes(static_cast<double>(of.bytes)); },
+            [](const KeptSummary& x, const KeptSummary& y) {
+                const double more = static_cast<double>(y.bytes) - static_cast<double>(x.bytes);
+                return sign_of(more) + analysis::format_bytes(std::abs(more));
+            });
+        return lines;
+    }
+
+    /// Pixels of the table with all its columns.
+    static float summary_width(const Context& context, const std::vector<SummaryLine>& lines, float padding) {
+        float columns[4] = {};
+        const auto widen = [](float& column, const std::string& text) {
+            column = std::max(column, ImGui::CalcTextSize(text.c_str()).x);
+        };
+        for (const SummaryLine& line : lines) widen(columns[0], line.name);
+        widen(columns[1], "recorded");
+        widen(columns[2], "now");
+        widen(columns[3], "change");
+        ImGui::PushFont(context.fonts.mono, 0);
+        for (const SummaryLine& line : lines) {
+            widen(columns[1], line.recorded);
+            widen(columns[2], line.now);
+            widen(columns[3], line.change);
+        }
+        ImGui::PopFont();
+        return columns[0] + columns[1] + columns[2] + columns[3] + 2 * 4 * padding;
+    }
+
     void draw_summary(const Context& context) const {
         const auto& before = what_if_.recorded_summary();
         if (!before) return;
         const auto after = what_if_.changed_summary();
+        const std::vector<SummaryLine> lines = summary_lines(*before, after);
+        const float padding = ImGui::GetFontSize() / 4;
         // In a narrow place what was recorded is left to the tooltips.
-        const bool is_wide = ImGui::GetContentRegionAvail().x > 15 * ImGui::GetFontSize();
-        ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {ImGui::GetFontSize() / 4, 1});
+        const bool is_wide = ImGui::GetContentRegionAvail().x > summary_width(context, lines, padding);
+        ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {padding, 1});
         if (!ImGui::BeginTable("summary", is_wide ? 4 : 3, ImGuiTableFlags_SizingFixedFit)) {
             ImGui::PopStyleVar();
             return;
@@ -228,47 +290,21 @@ class WhatIfView : public View {
             ImGui::TableNextColumn();
             ImGui::TextDisabled("%s", head);
         }
-        const auto line = [&](const char* name, const char* tip, const auto& text, const auto& change) {
+        for (const SummaryLine& line : lines) {
             ImGui::TableNextColumn();
-            ImGui::TextUnformatted(name);
-            ImGui::SetItemTooltip("%s\nrecorded: %s", tip, text(*before).c_str());
+            ImGui::TextUnformatted(line.name.c_str());
+            ImGui::SetItemTooltip("%s\nrecorded: %s", line.tip.c_str(), line.recorded.c_str());
             ImGui::PushFont(context.fonts.mono, 0);
             if (is_wide) {
                 ImGui::TableNextColumn();
-                ImGui::TextUnformatted(text(*before).c_str());
+                ImGui::TextUnformatted(line.recorded.c_str());
             }
             ImGui::TableNextColumn();
-            ImGui::TextUnformatted(what_if_.error().empty() ? text(after ? *after : *before).c_str() : "–");
+            ImGui::TextUnformatted(line.now.c_str());
             ImGui::TableNextColumn();
-            ImGui::TextUnformatted(after ? change(*before, *after).c_str() : "");
+            ImGui::TextUnformatted(line.change.c_str());
             ImGui::PopFont();
-        };
-        line(
-            "entries", "kept in the cache, over all layers and KV heads",
-            [](const KeptSummary& of) { return analysis::format_count(of.n_entries); },
-            [](const KeptSummary& x, const KeptSummary& y) {
-                return sign_of(static_cast<double>(y.n_entries - x.n_entries)) +
-                       analysis::format_count(std::abs(y.n_entries - x.n_entries));
-            });
-        line(
-            "coverage", measure_definition("coverage"),
-            [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.coverage); },
-            [](const KeptSummary& x, const KeptSummary& y) { return points_text(x.coverage, y.coverage); });
-        if (!std::isnan(before->attention_kept)) {
-            line(
-                "attention", measure_definition("attention_kept"),
-                [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.attention_kept); },
-                [](const KeptSummary& x, const KeptSummary& y) {
-                    return points_text(x.attention_kept, y.attention_kept);
-                });
         }
-        line(
-            "cache", "bytes that the kept keys and values need",
-            [](const KeptSummary& of) { return analysis::format_bytes(static_cast<double>(of.bytes)); },
-            [](const KeptSummary& x, const KeptSummary& y) {
-                const double more = static_cast<double>(y.bytes) - static_cast<double>(x.bytes);
-                return sign_of(more) + analysis::format_bytes(std::abs(more));
-            });
         ImGui::EndTable();
         ImGui::PopStyleVar();
     }
