@@ -84,8 +84,8 @@ Sides read_sides(const FigureDefinition& definition, const TracePart& a, const T
         const Panel& of_a = sides.a.panels[p];
         const Panel& of_b = sides.b.panels[p];
         if (of_a.shapes.size() != of_b.shapes.size()) {
-            disagree(
-                fmt::format("{} has {} curves in A and {} in B", of_a.title, of_a.shapes.size(), of_b.shapes.size()));
+            disagree(fmt::format("{} has {} curves in A and {} in B", of_a.title.empty() ? "the panel" : of_a.title,
+                                 of_a.shapes.size(), of_b.shapes.size()));
         }
         if (is_map(of_a) && labels_of(of_a.x) != labels_of(of_b.x)) {
             disagree(fmt::format("the {} axis of {} has not the same labels in the same order in A and B",

@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include <cstdint>
+
 #include "kernels/bf16.h"
 
 namespace kvscope::kernels {
@@ -43,14 +45,22 @@ struct SimdAvx2 {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
+    /// 16 bytes in both halves, each of which has some of from_bytes' numbers.
+    static constexpr int byte_copies = 2;
+    static __m256i load_bytes(const void* p) {
+        return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+    }
+    static __m256i bytes_of(uint64_t a, uint64_t b) {
+        const auto low = static_cast<long long>(a), high = static_cast<long long>(b);
+        return _mm256_set_epi64x(high, low, high, low);
+    }
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
-        const __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(x));
-        const int last_byte = first << 24;  // of a lane's number, whose other bytes become 0
-        const __m256i from = _mm256_add_epi32(_mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080,
-                                                                0x04808080, 0x05808080, 0x06808080, 0x07808080),
-                                              _mm256_set1_epi32(last_byte));
-        return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(both, from));
+        // Each becomes its number's upper byte: so its sign is the number's.
+        const __m256i upper = _mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080, 0x04808080, 0x05808080,
+                                                0x06808080, 0x07808080);
+        const __m256i from = _mm256_add_epi32(upper, _mm256_set1_epi32(first << 24));
+        return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(x), from));
     }
     static constexpr float byte_factor = 0x1p-24f;
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }

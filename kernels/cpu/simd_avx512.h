@@ -45,6 +45,7 @@ struct SimdAvx512 {
     static vec from_bytes(Bytes x, int) {
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(reinterpret_cast<__m128i>(x)));
     }
+    static constexpr int byte_copies = 1;
     static constexpr float byte_factor = 1;
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {

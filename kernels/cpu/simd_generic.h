@@ -34,13 +34,15 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// W of 16 signed bytes, from the one numbered `first` on, divided by byte_factor, which is a power of two.
+    /// W of 16 signed bytes (byte_copies times those), from the one numbered `first` on, divided by byte_factor, which
+    /// is a power of two.
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
         vec values;
         for (int i = 0; i < W; ++i) values[i] = static_cast<float>(static_cast<int8_t>(x[first + i]));
         return values;
     }
+    static constexpr int byte_copies = 1;
     static constexpr float byte_factor = 1;
     static float from_half(uint16_t bits) { return to_float(half{bits}); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {

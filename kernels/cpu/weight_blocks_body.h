@@ -226,8 +226,10 @@ struct WeightBlocksBody {
     }
 
  private:
-    typedef uint8_t bytes __attribute__((vector_size(16)));
-    typedef uint16_t words __attribute__((vector_size(16)));
+    /// 16 bytes, as often as the level's from_bytes wants them.
+    typedef uint8_t bytes __attribute__((vector_size(16 * Simd::byte_copies)));
+    typedef uint16_t words __attribute__((vector_size(16 * Simd::byte_copies)));
+    static_assert(sizeof(bytes) == 16 * Simd::byte_copies && sizeof(words) == sizeof(bytes));
 
     static float half_at(const uint8_t* p) {
         uint16_t bits;
@@ -236,10 +238,25 @@ struct WeightBlocksBody {
     }
     /// As Scales::factors hold them.
     static float factor_at(const uint8_t* p) { return half_at(p) * Simd::byte_factor; }
-    static bytes load(const uint8_t* p) {
-        bytes x;
-        std::memcpy(&x, p, sizeof x);
-        return x;
+    /// Of 16 bytes at p.
+    [[gnu::always_inline]] static inline bytes load(const void* p) {
+        if constexpr (Simd::byte_copies == 1) {
+            bytes x;
+            std::memcpy(&x, p, sizeof x);
+            return x;
+        } else {
+            return reinterpret_cast<bytes>(Simd::load_bytes(p));
+        }
+    }
+    /// The bytes of two numbers.
+    [[gnu::always_inline]] static inline bytes of_two(uint64_t a, uint64_t b) {
+        if constexpr (Simd::byte_copies == 1) {
+            typedef uint64_t longs __attribute__((vector_size(16)));
+            const longs both = {a, b};
+            return load(&both);
+        } else {
+            return reinterpret_cast<bytes>(Simd::bytes_of(a, b));
+        }
     }
     static uint32_t four_at(const uint8_t* p) {
         uint32_t x;
@@ -269,15 +286,15 @@ struct WeightBlocksBody {
     }
     /// The same with a fifth bit from each of the 32 at `high`.
     [[gnu::always_inline]] static inline void fives(const uint8_t* p, const uint8_t* high, bytes (&q)[2]) {
-        typedef uint64_t longs __attribute__((vector_size(16)));
-        constexpr bytes each = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+        alignas(16) static constexpr uint8_t kEach[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+        const bytes each = load(kEach);
         constexpr uint64_t everywhere = 0x0101010101010101;
         nibbles(p, q);
         const uint32_t all = four_at(high);
         for (int half = 0; half < 2; ++half) {
             const uint32_t bits = all >> (16 * half);
-            const longs spread = {(bits & 255) * everywhere, (bits >> 8 & 255) * everywhere};
-            q[half] |= (bytes)(((bytes)spread & each) == each) & 16;
+            const bytes spread = of_two((bits & 255) * everywhere, (bits >> 8 & 255) * everywhere);
+            q[half] |= (bytes)((spread & each) == each) & 16;
         }
     }
     /// Numbers 0 ... less this one.
@@ -354,7 +371,8 @@ struct WeightBlocksBody {
             const fours low = {a & 0x0f0f0f0f, b & 0x0f0f0f0f, a >> 4 & 0x0f0f0f0f, b >> 4 & 0x0f0f0f0f};
             const fours upper = {high & 0x03030303, high >> 2 & 0x03030303, high >> 4 & 0x03030303,
                                  high >> 6 & 0x03030303};
-            multiplied((bytes)(low | upper << 4) - 32, factor_at(p + 108), factors);
+            const fours scales = low | upper << 4;
+            multiplied(load(&scales) - 32, factor_at(p + 108), factors);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
             for (int half = 0; half < 2; ++half)
@@ -373,8 +391,8 @@ struct WeightBlocksBody {
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied((bytes)numbers, factor_at(p), factors);  // the next block's overwrite the minima among them
-            multiplied((bytes)numbers, -half_at(p + 2), minima);
+            multiplied(load(&numbers), factor_at(p), factors);  // the next block's overwrite the minima among them
+            multiplied(load(&numbers), -half_at(p + 2), minima);
             std::memcpy(offsets, minima + 8, 8 * sizeof(float));
         }
     };
