@@ -100,6 +100,11 @@ TEST_CASE("one click ticks all policies that can run, or none, and the palette d
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));
+    // What can run goes by the number of tokens, among other things.
+    const auto is_counted = [&] {
+        return form.driven.shown_text().find("tokens of a context of") != std::string::npos;
+    };
+    REQUIRE(form.driven.draw_until(is_counted, patience));
     form.driven.settle();
     const auto n_ticked = [&] {
         const nlohmann::json policies = form.state()["policies"];

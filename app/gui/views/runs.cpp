@@ -190,8 +190,8 @@ class RunsView : public View {
         const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
         const float room = ImGui::GetContentRegionAvail().x - buttons;
         const std::string fitting = run_that_fits(label, room);
-        if (ImGui::Selectable((fitting + "##run").c_str(), key == session.cursor().run,
-                              ImGuiSelectableFlags_AllowOverlap, {room, 0}))
+        const std::string shown = fitting == label ? label : fitting + "##" + label;
+        if (ImGui::Selectable(shown.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap, {room, 0}))
             session.selection.select_run(key);
         ImGui::EndDisabled();
         draw_menu(context, key);
