@@ -49,9 +49,10 @@ std::string with_cells(std::string_view text) {
 }  // namespace
 
 BrokenText::BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width) : width_(width) {
-    const std::vector<std::string> read = tokens_with_whole_characters(tokens);
+    const WholeText whole = whole_text(tokens);
+    const std::vector<std::string> read = tokens_with_whole_characters(whole);
     for (size_t token = 0; token < n_tokens; ++token) add(token, with_cells(read[token]));
-    put_in_order(whole_text(tokens));
+    put_in_order(whole);
 }
 
 void BrokenText::add(size_t token, const std::string& text) {

@@ -85,10 +85,9 @@ std::string_view whole_characters(const WholeText& texts, size_t first, size_t l
     return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
 }
 
-std::vector<std::string> tokens_with_whole_characters(std::span<const std::string> tokens) {
-    const WholeText whole = whole_text(tokens);
+std::vector<std::string> tokens_with_whole_characters(const WholeText& whole) {
     std::vector<std::string> read;
-    for (size_t token = 0; token < tokens.size(); ++token) {
+    for (size_t token = 0; token + 1 < whole.begins.size(); ++token) {
         size_t at = whole.begins[token];
         const size_t end = whole.begins[token + 1];
         std::string& out = read.emplace_back();

@@ -28,7 +28,7 @@ std::string_view whole_characters(const WholeText& texts, size_t first, size_t l
 inline constexpr std::string_view continuation_mark = "‿";
 
 /// Each token as it is read: a character that several tokens share is whole in the first of them, and the others have
-/// the continuation mark in its place. @param tokens as whole_text() takes them
-std::vector<std::string> tokens_with_whole_characters(std::span<const std::string> tokens);
+/// the continuation mark in its place.
+std::vector<std::string> tokens_with_whole_characters(const WholeText& whole);
 
 }  // namespace kvscope::analysis

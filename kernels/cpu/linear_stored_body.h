@@ -36,16 +36,15 @@ struct LinearStored {
     /// Weights of R outputs, and what their blocks share. That is read a piece early: what was just written in small
     /// parts cannot yet be read as a vector.
     template <class Format, int R>
-    struct Piece {
-        typename Blocks::template Stretch<Format, R> stretch;
+    using Piece = typename Blocks::template Stretch<Format, R>;
 
-        void read(const LinearTask& task, int64_t output, int64_t begin, int64_t count) {
-            const uint8_t* rows[R];
-            Tile::rows_from(static_cast<const uint8_t*>(task.weight), static_cast<int64_t>(task.row_bytes), output,
-                            task.n_outputs, rows);
-            stretch.read(rows, begin, count);
-        }
-    };
+    template <class Format, int R>
+    static void read(const LinearTask& task, int64_t output, int64_t begin, int64_t count, Piece<Format, R>& piece) {
+        const uint8_t* rows[R];
+        Tile::rows_from(static_cast<const uint8_t*>(task.weight), static_cast<int64_t>(task.row_bytes), output,
+                        task.n_outputs, rows);
+        piece.read(rows, begin, count);
+    }
 
     /// R: of f32 as many as leave registers for a group's integers and what they share.
     template <int M>
@@ -88,13 +87,13 @@ struct LinearStored {
         const size_t ahead = Tile::template bytes_ahead<R>(task.row_bytes) + R * task.row_bytes;
         float* result = Tile::result_of(task, task.first_tile);
         Piece<Format, R> pieces[2];
-        pieces[0].read(task, 0, begin, count);
+        read<Format, R>(task, 0, begin, count, pieces[0]);
         for (int64_t o = 0; o < task.n_outputs; o += R) {
-            if (o + R < task.n_outputs) pieces[(o / R + 1) % 2].read(task, o + R, begin, count);
+            if (o + R < task.n_outputs) read<Format, R>(task, o + R, begin, count, pieces[(o / R + 1) % 2]);
             vec sums[M * R];
             Tile::clear(sums);
             const elem* at = x;
-            pieces[o / R % 2].stretch.over_groups(ahead, [&](int64_t, const auto& groups) {
+            pieces[o / R % 2].over_groups(ahead, [&](int64_t, const auto& groups) {
                 accumulate<M, R>(at, groups, sums);
                 at += M * kGroup;
             });

@@ -409,21 +409,32 @@ TEST_CASE("prompt: every token on a ground that says how many layers, or heads, 
     CHECK_THROWS_WITH(made(reader, "prompt", options), Contains("layers, heads"));
 }
 
-TEST_CASE("prompt: a character that tokens share is whole in the first of them, in every script") {
-    const trace::sample::TemporaryFolder folder;
-    trace::sample::Options trace_options;
-    trace_options.n_tokens = 12;
-    {
-        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
-        writer.write_model(trace::sample::model(trace_options));
-        auto prompt = trace::sample::prompt(trace_options, 0);
-        prompt.token_text = {"f",    "⟨C3⟩", "⟨BC⟩r", " ⟨E6⟩⟨97⟩", "⟨A5⟩",  "本",
-                             "⟨F0⟩", "⟨9F⟩", "⟨98⟩",  "⟨80⟩",      "x⟨E2⟩", "y"};
+/// A trace of the full cache alone, whose prompt has these tokens.
+struct SaidTrace {
+    trace::sample::TemporaryFolder folder;
+    trace::Reader reader;
+
+    explicit SaidTrace(std::vector<std::string> tokens) : reader(written(folder / "t.h5", std::move(tokens))) {}
+
+ private:
+    static std::filesystem::path written(const std::filesystem::path& path, std::vector<std::string> tokens) {
+        trace::sample::Options options;
+        options.n_tokens = static_cast<int>(tokens.size());
+        auto prompt = trace::sample::prompt(options, 0);
+        prompt.token_text = std::move(tokens);
+        trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
+        writer.write_model(trace::sample::model(options));
         writer.write_prompt(0, prompt);
-        writer.write_run(0, 0, trace::sample::full_run(trace_options, prompt));
+        writer.write_run(0, 0, trace::sample::full_run(options, prompt));
         writer.finish();
+        return path;
     }
-    const trace::Reader reader(folder / "t.h5");
+};
+
+TEST_CASE("prompt: a character that tokens share is whole in the first of them, in every script") {
+    const SaidTrace said(
+        {"f", "⟨C3⟩", "⟨BC⟩r", " ⟨E6⟩⟨97⟩", "⟨A5⟩", "本", "⟨F0⟩", "⟨9F⟩", "⟨98⟩", "⟨80⟩", "x⟨E2⟩", "y"});
+    const trace::Reader& reader = said.reader;
     const Figure figure = made(reader, "prompt", {});
     std::vector<std::string> texts;
     for (const Shape& shape : figure.panels.at(0).shapes)
@@ -435,19 +446,8 @@ TEST_CASE("prompt: a character that tokens share is whole in the first of them, 
 }
 
 TEST_CASE("prompt: letters that join across tokens are one label, each token's in its ink") {
-    const trace::sample::TemporaryFolder folder;
-    trace::sample::Options trace_options;
-    trace_options.n_tokens = 12;
-    {
-        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
-        writer.write_model(trace::sample::model(trace_options));
-        auto prompt = trace::sample::prompt(trace_options, 0);
-        prompt.token_text = {"say", " مر", "⟨D8⟩", "⟨AD⟩", "با", " to", " all", " of", " you", " who", " are", " here"};
-        writer.write_prompt(0, prompt);
-        writer.write_run(0, 0, trace::sample::full_run(trace_options, prompt));
-        writer.finish();
-    }
-    const trace::Reader reader(folder / "t.h5");
+    const SaidTrace said({"say", " مر", "⟨D8⟩", "⟨AD⟩", "با", " to", " all", " of", " you", " who", " are", " here"});
+    const trace::Reader& reader = said.reader;
     const Figure figure = made(reader, "prompt", {});
     std::vector<TextLabel> labels;
     for (const Shape& shape : figure.panels.at(0).shapes)
@@ -468,19 +468,8 @@ TEST_CASE("prompt: letters that join across tokens are one label, each token's i
 }
 
 TEST_CASE("prompt: a line is numbered by its first token, from whichever side it is read") {
-    const trace::sample::TemporaryFolder folder;
-    trace::sample::Options trace_options;
-    trace_options.n_tokens = 60;
-    {
-        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
-        writer.write_model(trace::sample::model(trace_options));
-        auto prompt = trace::sample::prompt(trace_options, 0);
-        for (auto& token : prompt.token_text) token = " שלום";
-        writer.write_prompt(0, prompt);
-        writer.write_run(0, 0, trace::sample::full_run(trace_options, prompt));
-        writer.finish();
-    }
-    const trace::Reader reader(folder / "t.h5");
+    const SaidTrace said(std::vector<std::string>(60, " שלום"));
+    const trace::Reader& reader = said.reader;
     FigureOptions options;
     options.width_mm = 57;  // 28 cells: five words a line
     const Figure figure = made(reader, "prompt", options);
