@@ -10,36 +10,34 @@ constexpr const char* kName = "attention_decode";
 using Block = DeviceBlock<kDecodeThreads>;
 
 template <class T, int Q>
-__global__ __launch_bounds__(kDecodeThreads) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
-                                                                int64_t n_passes) {
+__global__ __launch_bounds__(kDecodeThreads, 1) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
+                                                                   int64_t n_passes) {
     extern __shared__ uint4 memory[];
+    __shared__ DecodeChain* chain;
     Block block;
     const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x, gridDim.x)];
+    if (threadIdx.x == 0) chain = arrays.chains + arrays.parts[pass.part].chain;
     DecodePiece<Block, T, Q>(arrays, pass, blockIdx.x).attend(block, *reinterpret_cast<DecodeShared<T, Q>*>(memory));
+    join_if_last<T>(block, arrays, chain);
 }
 
 /// Blocks that a multiprocessor shall have registers for.
-template <int D>
-constexpr int kMatrixBlocks = D <= 64    ? 4
-                              : D <= 128 ? 3
-                                         : 1;
+template <int D, int Q>
+constexpr int kMatrixBlocks = D > 128           ? 1
+                              : D > 64 && Q > 4 ? 3
+                                                : 4;
 
 template <int D, int Q>
-__global__ __launch_bounds__(kDecodeThreads, kMatrixBlocks<D>) void multiply_pieces(DecodeArrays arrays,
-                                                                                    const DecodePass* passes,
-                                                                                    int64_t n_passes) {
+__global__ __launch_bounds__(kDecodeThreads, kMatrixBlocks<D, Q>) void multiply_pieces(DecodeArrays arrays,
+                                                                                       const DecodePass* passes,
+                                                                                       int64_t n_passes) {
     __shared__ DecodeMatrixShared<D> shared;
+    __shared__ DecodeChain* chain;
     Block block;
     const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x, gridDim.x)];
+    if (threadIdx.x == 0) chain = arrays.chains + arrays.parts[pass.part].chain;
     DecodeMatrixPiece<Block, D, Q>(arrays, pass, blockIdx.x).attend(block, shared);
-}
-
-template <class T>
-__global__ __launch_bounds__(kDecodeThreads) void combine_pieces(DecodeArrays arrays, const DecodeChain* chains,
-                                                                 int64_t n_chains) {
-    Block block;
-    const DecodeChain& chain = chains[item_of_block(chains, n_chains, blockIdx.x, gridDim.x)];
-    combine_decode<T>(block, arrays, chain, static_cast<int>(blockIdx.x - chain.first_block));
+    join_if_last<bf16>(block, arrays, chain);
 }
 
 __global__ __launch_bounds__(kDecodeThreads) void scale_weights(DecodeArrays arrays, const DecodePass* passes,
@@ -84,9 +82,10 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
     if (plan.chains.empty()) return true;
     for (const DecodePlan::Passes& all : plan.of_kinds)
         if (all.n_blocks > kMostBlocks) return call.refuse(kName, "too many entries");
-    Workspace workspace(call.workspace);
+    Staging staging = call.staging();
+    Workspace workspace(call.workspace, staging.place());
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
-    if (!call.upload(kName, workspace)) return false;
+    if (!call.upload(kName, workspace, staging)) return false;
     const cudaStream_t stream = call.queue();
     if (!launch_pieces<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, call) ||
         !launch_pieces<T, 2>(plan.of_kinds[1], placed.passes[1], placed.arrays, call) ||
@@ -100,8 +99,6 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
         launch_matrices<128>(plan, placed, call);
     else
         launch_matrices<256>(plan, placed, call);
-    combine_pieces<T><<<grid(plan.n_chain_blocks), kDecodeThreads, 0, stream>>>(
-        placed.arrays, placed.chains, static_cast<int64_t>(plan.chains.size()));
     for (size_t i = 0; plan.wants_attention && i < plan.of_kinds.size(); ++i) {
         const DecodePlan::Passes& all = plan.of_kinds[i];
         if (all.n_blocks == 0) continue;

@@ -43,9 +43,10 @@ bool attend(std::span<const PrefillAttention> problems, const Call& call) {
     if (plan.items.empty()) return true;
     if (plan.n_blocks > kMostBlocks || plan.n_column_blocks > kMostBlocks)
         return call.refuse(kName, "too many queries");
-    Workspace workspace(call.workspace);
+    Staging staging = call.staging();
+    Workspace workspace(call.workspace, staging.place());
     const PrefillPlan::Placed placed = plan.place(workspace);
-    if (!call.upload(kName, workspace)) return false;
+    if (!call.upload(kName, workspace, staging)) return false;
     constexpr int kThreads = PrefillShape<T, D>::kThreads;
     const auto attend_kernel = attend_tiles<T, D>;
     const auto columns_kernel = add_columns<T, D>;

@@ -99,6 +99,19 @@ class DeviceBlock {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
+    /// Whether this is the last of n blocks that ask for the same `arrived`, 0 at first: it sees what the others wrote.
+    KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
+        __shared__ int before;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            before = atomicAdd(arrived, 1);
+            __threadfence();
+        }
+        __syncthreads();
+        return before == n - 1;
+    }
+
     /// Four 8 x 8 matrices of 16-bit numbers out of shared memory. address(t) is row t % 8 of matrix t % 32 / 8; a
     /// thread gets of each the two numbers at row lane / 4, columns 2 (lane % 4) and the next; transposed: of the
     /// transposed.
@@ -188,6 +201,8 @@ class HostBlock {
             for (int lane = 0; lane < 32; ++lane) any[warp + lane] = holds;
         }
     }
+
+    bool is_last(int* arrived, int n) { return ++*arrived == n; }
 
     template <bool transposed, class Registers, class Address>
     void load_matrices(const Registers& to, const Address& address) {

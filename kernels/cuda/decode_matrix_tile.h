@@ -13,14 +13,17 @@
 /// columns: the second four bring the smaller numbers of the sums.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kDecodeColumns = 8;  ///< of a product
+inline constexpr int kDecodeColumns = 8;               ///< of a product
+inline constexpr int64_t kDecodeMostStride = 1 << 22;  ///< so that an int holds where a piece's entries are
 
 /// What the warps leave for one another.
 template <int D>
 struct DecodeMatrixShared {
     static constexpr int kWarps = kDecodeThreads / 32;
     float largest[kWarps][kDecodeColumns], total[kWarps][kDecodeColumns];
-    float values[kWarps][kDecodeColumns][D];
+    float values[kWarps][kDecodeColumns][D];  ///< before, each thread's scores, and then its weights
+    int64_t state;                            ///< what is asked for late, and would take registers until then
+    int begin, first_query, n_queries;
 };
 
 /// One piece of a row whose keys and values are aligned, and up to Q of its queries.
@@ -33,36 +36,32 @@ struct DecodeMatrixPiece : PieceOfRow {
     static constexpr bool kTwice = Q <= 4;                    ///< whether queries stand twice among the columns
     using Shared = DecodeMatrixShared<D>;
     using Held = Numbers<Four, D / 16>;  ///< of a batch: keys of two entries, or values of four
-    using Scores = Numbers<Numbers<float, 4>, 2 * kBatches>;
+    using Scores = Numbers<Numbers<float, 2>, 2 * kBatches>;
     using Sums = Numbers<Numbers<float, 4>, D / 16>;
-    using Words = Numbers<uint32_t, 2 * kBatches>;  ///< weights of two entries each
 
     // Kept, since what a thread stores could be what it is told, as far as a compiler knows.
     const bf16 *keys, *values;  ///< of the piece's first entry
-    int64_t key_stride, value_stride;
-    int key_dim, head_dim;
+    int key_stride, value_stride, key_dim;
 
-    Own<Block, Numbers<Four, kOfKey>> queries;
     Own<Block, Scores> scores;
-    Own<Block, Words> upper, lower;  ///< weights as two numbers; the latter unused where queries stand twice
     Own<Block, Sums> sums;
 
     KVSCOPE_DEVICE DecodeMatrixPiece(const DecodeArrays& all, const DecodePass& pass, int64_t block)
         : PieceOfRow(all, pass, block, Q),
           keys(static_cast<const bf16*>(part.row.k) + begin * part.row.k_stride),
           values(static_cast<const bf16*>(part.row.v) + begin * part.row.v_stride),
-          key_stride(part.row.k_stride),
-          value_stride(part.row.v_stride),
-          key_dim(part.row.key_dim),
-          head_dim(all.head_dim) {}
+          key_stride(static_cast<int>(part.row.k_stride)),
+          value_stride(static_cast<int>(part.row.v_stride)),
+          key_dim(part.row.key_dim) {}
 
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) {
         Own<Block, Numbers<Held, 2>> held;
-        block.registers([&](int t) {
+        block.threads([&](int t) {
+            if (t == 0) {
+                shared.state = state;
+                shared.begin = begin, shared.first_query = first_query, shared.n_queries = n_queries;
+            }
             fetch(t, 0, held[t][0]);
-            read_queries(t);
-            scores[t] = {};
-            sums[t] = {};
         });
         KVSCOPE_UNROLL
         for (int batch = 0; batch < 2 * kBatches; ++batch) {
@@ -70,11 +69,13 @@ struct DecodeMatrixPiece : PieceOfRow {
             const auto loads = [&](int t) -> const Held& { return held[t][batch % 2]; };
             if (batch % kBatches * kBatch < n_of_warp()) {
                 if (batch < kBatches)
-                    multiply_keys(block, batch, loads);
+                    multiply_keys(block, batch, loads, shared);
                 else
-                    add_values(block, batch - kBatches, loads);
+                    add_values(block, batch - kBatches, loads, shared);
             }
-            if (batch == kBatches - 1) weigh(block, shared);
+            if (batch != kBatches - 1) continue;
+            weigh(block, shared);
+            block.registers([&](int t) { sums[t] = {}; });
         }
         write_values(block, shared);
     }
@@ -119,36 +120,49 @@ struct DecodeMatrixPiece : PieceOfRow {
             const bf16* value = values + entry * value_stride + column_of(t) * 8;
             KVSCOPE_UNROLL
             for (int i = 0; i < kOfValue; ++i)
-                to[e * kOfValue + i] = words_at(value + i * 64, i * 64 + column_of(t) * 8 < head_dim);
+                to[e * kOfValue + i] = words_at(value + i * 64, i * 64 + column_of(t) * 8 < arrays.head_dim);
         }
     }
 
     KVSCOPE_DEVICE static Four words_at(const bf16* p, bool exist) { return exist ? load_once(p) : Four{}; }
 
-    KVSCOPE_DEVICE void read_queries(int t) {
+    /// Read again for each batch, which the cache answers: there are no registers for them.
+    KVSCOPE_DEVICE Four query_words(int t, int i, const Shared& shared) const {
         const DecodeRow& row = part.row;
-        const bf16* q = static_cast<const bf16*>(row.q) + (first_query + query_of(t)) * row.q_stride + t % 4 * 8;
-        KVSCOPE_UNROLL
-        for (int i = 0; i < kOfKey; ++i)
-            queries[t][i] = words_at(q + i * 32, query_of(t) < n_queries && i * 32 + t % 4 * 8 < key_dim);
+        const int channel = i * 32 + t % 4 * 8;
+        if (query_of(t) >= shared.n_queries || channel >= key_dim) return {};
+        const int query = shared.first_query + query_of(t);
+        return load_aligned(static_cast<const bf16*>(row.q) + query * row.q_stride + channel).words;
     }
 
     /// Which channels stand in which place of a product is the same for queries and keys: a thread's eight neighbours.
     template <class Loads>
-    KVSCOPE_DEVICE void multiply_keys(Block& block, int batch, const Loads& loads) {
+    KVSCOPE_DEVICE void multiply_keys(Block& block, int batch, const Loads& loads, Shared& shared) {
+        Own<Block, Numbers<Numbers<float, 4>, 2>> products;  // the lower rows are none of a query
+        Own<Block, Four> query;
+        block.registers([&](int t) { products[t] = {}; });
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kOfKey; ++i) {
+            if (i % 2 == 0) block.anew([&](int t) { query[t] = query_words(t, i / 2, shared); });
             Own<Block, Four> a;
-            block.registers([&](int t) {
-                const Four& words = queries[t][i / 2];
-                a[t] = {{words[i % 2 * 2], 0, words[i % 2 * 2 + 1], 0}};
-            });
+            block.registers([&](int t) { a[t] = {{query[t][i % 2 * 2], 0, query[t][i % 2 * 2 + 1], 0}}; });
             KVSCOPE_UNROLL
             for (int half = 0; half < 2; ++half)
-                block.multiply([&](int t) -> Numbers<float, 4>& { return scores[t][2 * batch + half]; },
+                block.multiply([&](int t) -> Numbers<float, 4>& { return products[t][half]; },
                                [&](int t) -> const Four& { return a[t]; },
                                [&](int t) { return loads(t)[half * kOfKey + i / 2].at + i % 2 * 2; });
         }
+        block.registers([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < 4; ++i) place_of(t, 4 * batch + i, shared) = products[t][i / 2][i % 2];
+        });
+    }
+
+    /// Of a thread's scores, and then of its weights, as bits: two entries in a word, first those of the larger
+    /// numbers, and behind them those of the smaller ones. Registers are for what is on its way.
+    KVSCOPE_DEVICE static float& place_of(int t, int i, Shared& shared) {
+        static_assert(sizeof shared.values >= sizeof(float) * 4 * kBatches * Block::kThreads);
+        return (&shared.values[0][0][0])[i * Block::kThreads + t];
     }
 
     /// f(the score, the entry's number in the piece) of all of a thread's that are there.
@@ -170,6 +184,8 @@ struct DecodeMatrixPiece : PieceOfRow {
         Own<Block, float> reduced;
         block.registers([&](int t) {
             reduced[t] = kLowest;
+            KVSCOPE_UNROLL
+            for (int i = 0; i < 4 * kBatches; ++i) scores[t][i / 2][i % 2] = place_of(t, i, shared);
             each_score(t, [&](float& score, int, bool exists) {
                 score = exists ? score * scale : kMasked;
                 reduced[t] = quick_most(reduced[t], score);
@@ -177,19 +193,20 @@ struct DecodeMatrixPiece : PieceOfRow {
         });
         join_columns(block, reduced, Most{}, shared.largest);
         block.registers([&](int t) {
-            reduced[t] = weigh_scores(t, join_warps(shared.largest, column_of(t), Most{}));
-            pack_weights(t);
+            reduced[t] = weigh_scores(t, shared, join_warps(shared.largest, column_of(t), Most{}));
+            pack_weights(t, shared);
         });
         join_columns(block, reduced, Add{}, shared.total);
     }
 
     /// Returns the sum of a thread's weights.
-    KVSCOPE_DEVICE float weigh_scores(int t, float largest) {
+    KVSCOPE_DEVICE float weigh_scores(int t, const Shared& shared, float largest) {
         const DecodeRow& row = part.row;
-        const bool is_query = column_of(t) < n_queries;  // and no second one
-        const float* n = row.cardinality ? row.cardinality + begin : nullptr;
+        const bool is_query = column_of(t) < shared.n_queries;  // and no second one
+        const int from = shared.begin;
+        const float* n = row.cardinality ? row.cardinality + from : nullptr;
         float* attention = row.attention && is_query
-                               ? row.attention + (first_query + query_of(t)) * row.attention_stride + begin
+                               ? row.attention + (shared.first_query + query_of(t)) * row.attention_stride + from
                                : nullptr;
         float total = 0;
         each_score(t, [&](float& score, int entry, bool exists) {
@@ -202,15 +219,15 @@ struct DecodeMatrixPiece : PieceOfRow {
         return total;
     }
 
-    KVSCOPE_DEVICE void pack_weights(int t) {
+    KVSCOPE_DEVICE void pack_weights(int t, Shared& shared) {
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kBatches; ++i) {
             const float first = scores[t][i][0], second = scores[t][i][1];
             const uint32_t rounded = pair_of(first, second);
             const uint32_t rest =
                 pair_of(first - bits_to_float(rounded << 16), second - bits_to_float(rounded & 0xffff0000u));
-            upper[t][i] = kTwice && column_of(t) >= 4 ? rest : rounded;
-            if (!kTwice) lower[t][i] = rest;
+            place_of(t, i, shared) = bits_to_float(kTwice && column_of(t) >= 4 ? rest : rounded);
+            if (!kTwice) place_of(t, 2 * kBatches + i, shared) = bits_to_float(rest);
         }
     }
 
@@ -236,7 +253,13 @@ struct DecodeMatrixPiece : PieceOfRow {
 
     /// Word i of a load has the channels 2 i and 2 i + 1 of an entry: rows lane / 4 and lane / 4 + 8 of product i.
     template <class Loads>
-    KVSCOPE_DEVICE void add_values(Block& block, int batch, const Loads& loads) {
+    KVSCOPE_DEVICE void add_values(Block& block, int batch, const Loads& loads, Shared& shared) {
+        Own<Block, Numbers<uint32_t, kTwice ? 2 : 4>> weights;
+        block.registers([&](int t) {
+            KVSCOPE_UNROLL
+            for (int i = 0; i < (kTwice ? 2 : 4); ++i)
+                weights[t][i] = float_to_bits(place_of(t, i / 2 * 2 * kBatches + 2 * batch + i % 2, shared));
+        });
         KVSCOPE_UNROLL
         for (int i = 0; i < 4 * kOfValue; ++i) {
             Own<Block, Four> a;
@@ -249,17 +272,16 @@ struct DecodeMatrixPiece : PieceOfRow {
                     a[t][2 * half + 1] = first >> 16 | (second & 0xffff0000u);
                 }
             });
-            const auto add = [&](Own<Block, Words>& weights) {
+            KVSCOPE_UNROLL
+            for (int number = 0; number < (kTwice ? 1 : 2); ++number)
                 block.multiply([&](int t) -> Numbers<float, 4>& { return sums[t][i]; },
                                [&](int t) -> const Four& { return a[t]; },
-                               [&](int t) { return weights[t].at + 2 * batch; });
-            };
-            add(upper);
-            if constexpr (!kTwice) add(lower);
+                               [&](int t) { return weights[t].at + 2 * number; });
         }
     }
 
     KVSCOPE_DEVICE void write_values(Block& block, Shared& shared) {
+        block.threads([](int) {});  // for the weights in the same place
         block.threads([&](int t) {
             KVSCOPE_UNROLL
             for (int i = 0; i < 4 * kOfValue; ++i) {
@@ -270,19 +292,21 @@ struct DecodeMatrixPiece : PieceOfRow {
             }
         });
         block.registers([&](int t) {
-            for (int query = 0; query < n_queries; ++query)
-                for (int c = t; c < head_dim; c += Block::kThreads) {
+            const int n = shared.n_queries;
+            const int64_t first = shared.state;
+            for (int query = 0; query < n; ++query)
+                for (int c = t; c < arrays.head_dim; c += Block::kThreads) {
                     float sum = 0;
                     KVSCOPE_UNROLL
                     for (int warp = 0; warp < Shared::kWarps; ++warp) {
                         sum += shared.values[warp][query][c];
                         if (kTwice) sum += shared.values[warp][query + 4][c];
                     }
-                    arrays.values[(state + query) * head_dim + c] = sum;
+                    arrays.values[(first + query) * arrays.head_dim + c] = sum;
                 }
-            if (t >= n_queries) return;
-            arrays.largest[state + t] = join_warps(shared.largest, t, Most{});
-            arrays.total[state + t] = join_warps(shared.total, t, Add{});
+            if (t >= n) return;
+            arrays.largest[first + t] = join_warps(shared.largest, t, Most{});
+            arrays.total[first + t] = join_warps(shared.total, t, Add{});
         });
     }
 };

@@ -27,7 +27,7 @@ struct DecodePlan {
     std::vector<DecodePart> parts;
     std::array<Passes, kQueries.size()> of_kinds;
     std::vector<DecodeChain> chains;
-    int64_t n_chain_blocks = 0, n_states = 0;
+    int64_t n_states = 0;
     bool wants_attention = false;
 
     /// @param refused takes why the rows cannot be worked on; empty where they can
@@ -45,7 +45,6 @@ struct DecodePlan {
     struct Placed {
         DecodeArrays arrays;
         std::array<const DecodePass*, kQueries.size()> passes;
-        const DecodeChain* chains;
     };
 
     Placed place(Workspace& workspace, int head_dim, float scale) const {
@@ -54,7 +53,7 @@ struct DecodePlan {
         placed.arrays.parts = workspace.place(std::span<const DecodePart>(parts));
         for (size_t i = 0; i < of_kinds.size(); ++i)
             placed.passes[i] = workspace.place(std::span<const DecodePass>(of_kinds[i].passes));
-        placed.chains = workspace.place(std::span<const DecodeChain>(chains));
+        placed.arrays.chains = workspace.place(std::span<const DecodeChain>(chains));
         placed.arrays.head_dim = head_dim;
         placed.arrays.scale = scale;
         placed.arrays.largest = workspace.place<float>(n);
@@ -72,6 +71,7 @@ struct DecodePlan {
             return "the size of a head is not within 1 ... " + std::to_string(kDecodeMostDim);
         if (!row.q || !row.k || !row.v || (!row.continues && !row.out)) return "an array of a row is null";
         if (row.n_queries < 1 || row.n_entries < 1) return "a row has no queries or no entries";
+        if (row.n_entries > kDecodeMostEntries) return "a row has too many entries";
         if (row.continues && (i == 0 || rows[i - 1].n_queries != row.n_queries))
             return "a row goes on from none, or from one with another number of queries";
         return {};
@@ -79,14 +79,19 @@ struct DecodePlan {
 
     template <class T>
     void add(const DecodeRow& row, int head_dim) {
-        DecodePart part{row, pieces_of(row.n_entries, kDecodePiece), n_states, false, false};
+        if (!row.continues) chains.push_back({n_states, 0, row.n_queries, row.out, row.out_stride, 0, 0});
+        DecodeChain& chain = chains.back();
+        DecodePart part{row,      pieces_of(row.n_entries, kDecodePiece),
+                        n_states, static_cast<int64_t>(chains.size()) - 1,
+                        false,    false};
         if (part.row.key_dim == 0) part.row.key_dim = head_dim;
         if (part.row.attention_stride == 0) part.row.attention_stride = row.n_entries;
         part.aligned_keys = is_aligned<T>(row.k, row.k_stride, part.row.key_dim);
         part.aligned_values = is_aligned<T>(row.v, row.v_stride, head_dim);
         wants_attention = wants_attention || row.attention;
         const bool has_matrices = sizeof(T) == 2 && part.aligned_keys && part.aligned_values &&
-                                  part.row.key_dim <= matrix_width(head_dim) &&
+                                  part.row.key_dim <= matrix_width(head_dim) && row.k_stride <= kDecodeMostStride &&
+                                  row.v_stride <= kDecodeMostStride &&
                                   is_aligned<T>(row.q, row.q_stride, part.row.key_dim);
         for (int first = 0; first < row.n_queries; first += kDecodeMostQueries) {
             size_t kind = has_matrices ? kFirstMatrixKind : 0;
@@ -94,12 +99,9 @@ struct DecodePlan {
             Passes& all = of_kinds[kind];
             all.passes.push_back({static_cast<int64_t>(parts.size()), first, all.n_blocks});
             all.n_blocks += part.n_pieces;
+            chain.n_blocks += static_cast<int>(part.n_pieces);
         }
-        if (!row.continues) {
-            chains.push_back({n_states, 0, row.n_queries, row.out, row.out_stride, n_chain_blocks});
-            n_chain_blocks += row.n_queries;
-        }
-        chains.back().n_pieces += part.n_pieces;
+        chain.n_pieces += part.n_pieces;
         n_states += part.n_pieces * row.n_queries;
         parts.push_back(part);
     }

@@ -8,8 +8,9 @@
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;
-inline constexpr int kDecodePiece = 256;             ///< entries at most
-inline constexpr int kDecodeMostDim = 256;           ///< channels of keys and of values
+inline constexpr int kDecodePiece = 256;    ///< entries at most
+inline constexpr int kDecodeMostDim = 256;  ///< channels of keys and of values
+inline constexpr int64_t kDecodeMostEntries = 0x7fffffff;
 inline constexpr int kDecodeMostQueries = 8;         ///< that a block works on at once
 inline constexpr int kDecodeStagedBytes = 32 << 10;  ///< of values that are on their way while keys are multiplied
 
@@ -18,6 +19,7 @@ struct DecodePart {
     DecodeRow row;
     int64_t n_pieces;
     int64_t state;  ///< the first of its (n_pieces, n_queries) states
+    int64_t chain;
     bool aligned_keys, aligned_values;
 };
 
@@ -28,20 +30,22 @@ struct DecodePass {
     int64_t first_block;
 };
 
-/// A row and those that continue it: a block for each query.
+/// A row and those that continue it. The last of the blocks that work on it joins what they left.
 struct DecodeChain {
     int64_t state, n_pieces;
     int n_queries;
     void* out;
     int64_t out_stride;
-    int64_t first_block;
+    int n_blocks;
+    int arrived;  ///< of the blocks
 };
 
 struct DecodeArrays {
     const DecodePart* parts;
+    DecodeChain* chains;
     int head_dim;
     float scale;
-    float* largest;  ///< (states); behind combine_decode the factor of the piece's weights
+    float* largest;  ///< (states); behind join_pieces the factor of the piece's weights
     float* total;    ///< (states)
     float* values;   ///< (states, d)
 };
@@ -50,14 +54,14 @@ struct DecodeArrays {
 struct PieceOfRow {
     const DecodeArrays& arrays;
     const DecodePart& part;
-    int first_query, n_queries, count;
-    int64_t begin, state;
+    int first_query, n_queries, count, begin;
+    int64_t state;
 
     KVSCOPE_DEVICE PieceOfRow(const DecodeArrays& all, const DecodePass& pass, int64_t block, int most_queries)
         : arrays(all), part(all.parts[pass.part]), first_query(pass.first_query) {
         const int64_t piece = block - pass.first_block;
         const Range range = piece_of(part.row.n_entries, part.n_pieces, piece);
-        begin = range.begin;
+        begin = static_cast<int>(range.begin);
         count = static_cast<int>(range.end - range.begin);
         n_queries = least(most_queries, part.row.n_queries - first_query);
         state = part.state + piece * part.row.n_queries + first_query;
@@ -107,7 +111,7 @@ struct DecodePiece : PieceOfRow {
 
     KVSCOPE_DEVICE void stage_values(Block& block, Shared& shared) const {
         const int d = arrays.head_dim, loads = d / kPer, n = n_staged();
-        const T* v = static_cast<const T*>(part.row.v) + begin * part.row.v_stride;
+        const T* v = static_cast<const T*>(part.row.v) + int64_t{begin} * part.row.v_stride;
         block.registers([&](int t) {
             for (int i = t; i < n * loads; i += Block::kThreads) {
                 const int entry = i / loads, c = i % loads * kPer;
@@ -294,52 +298,63 @@ struct DecodePiece : PieceOfRow {
     }
 };
 
-/// Joins the pieces of one query of a chain. Leaves each piece's factor in place of its largest logit. Each warp finds
-/// out for itself what the pieces weigh, so that no thread waits for another before the end.
+/// Joins the pieces of a chain, of each query by a warp. Leaves each piece's factor in place of its largest logit.
 template <class T, class Block>
-KVSCOPE_DEVICE void combine_decode(Block& block, const DecodeArrays& arrays, const DecodeChain& chain, int query) {
-    constexpr int kColumns = kDecodeMostDim / Block::kThreads;
-    const int64_t n = chain.n_pieces, apart = chain.n_queries, first = chain.state + query;
+KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const DecodeChain& chain) {
+    constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // the latter of a thread
+    const int64_t n = chain.n_pieces, apart = chain.n_queries;
     const int head_dim = arrays.head_dim;
-    Own<Block, float> whole, total;
-    block.registers([&](int t) {
-        whole[t] = kLowest;
-        for (int64_t s = t % 32; s < n; s += 32) whole[t] = most(whole[t], arrays.largest[first + s * apart]);
-    });
-    KVSCOPE_UNROLL
-    for (int step = 16; step > 0; step /= 2) block.join_lanes(whole, step, Most{});
-    const auto factor_of = [&](int t, int64_t s) { return power_of_two(arrays.largest[first + s * apart] - whole[t]); };
-    block.registers([&](int t) {
-        total[t] = 0;
-        for (int64_t s = t % 32; s < n; s += 32) total[t] += arrays.total[first + s * apart] * factor_of(t, s);
-    });
-    KVSCOPE_UNROLL
-    for (int step = 16; step > 0; step /= 2) block.join_lanes(total, step, Add{});
-    block.threads([&](int t) {
-        const float inverse = 1.0f / total[t];
-        Numbers<float, kColumns> sums;
+    for (int first = 0; first < chain.n_queries; first += kWarps) {
+        Own<Block, float> whole, total;
+        const auto query_of = [&](int t) { return least(first + t / 32, chain.n_queries - 1); };  // a repeated last one
+        const auto state_of = [&](int t, int64_t piece) { return chain.state + piece * apart + query_of(t); };
+        const auto factor_of = [&](int t, int64_t piece) {
+            return power_of_two(arrays.largest[state_of(t, piece)] - whole[t]);
+        };
+        block.registers([&](int t) {
+            whole[t] = kLowest;
+            for (int64_t s = t % 32; s < n; s += 32) whole[t] = most(whole[t], arrays.largest[state_of(t, s)]);
+        });
         KVSCOPE_UNROLL
-        for (int i = 0; i < kColumns; ++i) sums[i] = 0;
-        const float* values = arrays.values + first * head_dim + t;
-        KVSCOPE_UNROLL_BY(4)
-        for (int64_t s = 0; s < n; ++s) {
-            const float factor = factor_of(t, s) * inverse;
+        for (int step = 16; step > 0; step /= 2) block.join_lanes(whole, step, Most{});
+        block.registers([&](int t) {
+            total[t] = 0;
+            for (int64_t s = t % 32; s < n; s += 32) total[t] += arrays.total[state_of(t, s)] * factor_of(t, s);
+        });
+        KVSCOPE_UNROLL
+        for (int step = 16; step > 0; step /= 2) block.join_lanes(total, step, Add{});
+        block.threads([&](int t) {
+            const float inverse = 1.0f / total[t];
+            Numbers<float, kChannels> sums;
             KVSCOPE_UNROLL
-            for (int i = 0; i < kColumns; ++i)
-                if (i * Block::kThreads + t < head_dim)
-                    sums[i] = multiply_add(values[s * apart * head_dim + i * Block::kThreads], factor, sums[i]);
-        }
-        T* out = static_cast<T*>(chain.out) + query * chain.out_stride;
-        KVSCOPE_UNROLL
-        for (int i = 0; i < kColumns; ++i) {
-            const int c = i * Block::kThreads + t;
-            if (c < head_dim) out[c] = from_float<T>(sums[i]);
-        }
-    });
-    block.registers([&](int t) {
-        for (int64_t s = t; s < n; s += Block::kThreads)
-            arrays.largest[first + s * apart] = factor_of(t, s) * (1.0f / total[t]);
-    });
+            for (int i = 0; i < kChannels; ++i) sums[i] = 0;
+            KVSCOPE_UNROLL_BY(4)
+            for (int64_t s = 0; s < n; ++s) {
+                const float factor = factor_of(t, s) * inverse;
+                const float* values = arrays.values + state_of(t, s) * head_dim + t % 32;
+                KVSCOPE_UNROLL
+                for (int i = 0; i < kChannels; ++i)
+                    if (i * 32 + t % 32 < head_dim) sums[i] = multiply_add(values[i * 32], factor, sums[i]);
+            }
+            if (first + t / 32 >= chain.n_queries) return;
+            T* out = static_cast<T*>(chain.out) + query_of(t) * chain.out_stride;
+            KVSCOPE_UNROLL
+            for (int i = 0; i < kChannels; ++i)
+                if (i * 32 + t % 32 < head_dim) out[i * 32 + t % 32] = from_float<T>(sums[i]);
+        });
+        block.registers([&](int t) {
+            if (first + t / 32 >= chain.n_queries) return;
+            for (int64_t s = t % 32; s < n; s += 32)
+                arrays.largest[state_of(t, s)] = factor_of(t, s) * (1.0f / total[t]);
+        });
+        block.threads([](int) {});
+    }
+}
+
+/// What a block does once it has left its piece: the chain's last one joins them.
+template <class T, class Block>
+KVSCOPE_DEVICE void join_if_last(Block& block, const DecodeArrays& arrays, DecodeChain* chain) {
+    if (block.is_last(&chain->arrived, chain->n_blocks)) join_pieces<T>(block, arrays, *chain);
 }
 
 /// The weights that a piece left, times what they are of the whole.

@@ -147,10 +147,11 @@ bool run(const RowErrors& p, const Call& call) {
 
 bool run(std::span<const RowCopy> copies, const Call& call) {
     constexpr const char* kName = "copy_rows";
-    Workspace workspace(call.workspace);
+    Staging staging = call.staging();
+    Workspace workspace(call.workspace, staging.place());
     const CopyPlan plan(copies, workspace);
     if (plan.out.parts.empty()) return true;
-    if (!call.upload(kName, workspace)) return false;
+    if (!call.upload(kName, workspace, staging)) return false;
     const auto stage = [&](const CopyPlan::Stage& of, const RowCopyPart* parts) {
         return launch(kName, of.n_blocks, call, [&](unsigned blocks) {
             copy_parts<<<blocks, kElementThreads, 0, call.queue()>>>(parts, static_cast<int64_t>(of.parts.size()));

@@ -29,14 +29,15 @@ struct Call {
         return false;
     }
 
-    /// Whether the workspace is enough; copies what the host wrote into it.
-    bool upload(const char* kernel, const Workspace& layout) const {
+    Staging staging() const { return {workspace_bytes, queue()}; }
+
+    /// Whether the workspace is enough; copies what the host wrote to where the layout has it.
+    bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
         if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
             return refuse(kernel, "the workspace is not aligned to 256 bytes");
         if (layout.host().empty()) return true;
-        return upload_staged(kernel, layout.host_place(), layout.host().data(), layout.host().size(), queue(), error,
-                             error_size);
+        return staging.send(kernel, layout.host_place(), layout.host().data(), layout.host().size(), error, error_size);
     }
 
     /// Lets a kernel take a Shared of dynamic shared memory, above what every kernel may.

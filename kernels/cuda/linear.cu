@@ -6,6 +6,7 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
+constexpr int64_t kMostElements = int64_t{1} << 30;
 constexpr const char* kLinear = "linear";
 constexpr const char* kExpand = "expand_weights";
 constexpr const char* kLookup = "look_up_rows";
@@ -29,6 +30,9 @@ const char* reason_against(const Linear& p, WeightFormat format) {
         return "x, its stride or the weight is not aligned to 16 bytes";
     if (pieces_of(p.n_rows, 8) > 65535 || (p.dtype == DType::bf16 && pieces_of(p.out, 16) > 65535))
         return "too many rows or outputs";
+    // What the bf16 kernel counts in 32 bits.
+    if (p.dtype == DType::bf16 && (p.in > kMostElements || p.n_rows * (p.x_stride ? p.x_stride : p.in) > kMostElements))
+        return "the rows of x have too many elements";
     return nullptr;
 }
 
@@ -75,9 +79,10 @@ bool run_expand(const char* name, WeightFormat format, DType dtype, const Expand
 bool run_lookup(const abi::RowLookup& p, const Call& call) {
     for (int64_t i = 0; i < p.n_rows; ++i)
         if (p.rows[i] < 0 || p.rows[i] >= p.n_table_rows) return call.refuse(kLookup, "the table has no such row");
-    Workspace workspace(call.workspace);
+    Staging staging = call.staging();
+    Workspace workspace(call.workspace, staging.place());
     const int32_t* rows = workspace.place(std::span<const int32_t>(p.rows, static_cast<size_t>(p.n_rows)));
-    if (!call.upload(kLookup, workspace)) return false;
+    if (!call.upload(kLookup, workspace, staging)) return false;
     return run_expand(
         kLookup, p.format, DType::f32,
         {p.n_rows, p.width, static_cast<const uint8_t*>(p.table), row_bytes(p.format, p.width), rows, p.out}, call);

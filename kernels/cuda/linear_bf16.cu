@@ -5,8 +5,18 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-template <WeightFormat format, int M, int R>
-__global__ __launch_bounds__(kMatrixThreads, 2) void multiply_matrices(LinearProblem p) {
+/// For sm_100 some kernels need more registers than two blocks of a multiprocessor leave.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr bool kNeedsMore = true;
+#else
+constexpr bool kNeedsMore = false;
+#endif
+
+/// @tparam B blocks that a multiprocessor shall have registers for
+template <WeightFormat format, int M, int R, int B>
+__global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && loads_parts(format)
+                                                 ? 1
+                                                 : B) void multiply_matrices(LinearProblem p) {
     using Tile = LinearMatrixTile<DeviceBlock<kMatrixThreads>, format, M, R>;
     __shared__ typename Tile::Shared shared;
     DeviceBlock<kMatrixThreads> block;
@@ -14,11 +24,11 @@ __global__ __launch_bounds__(kMatrixThreads, 2) void multiply_matrices(LinearPro
 }
 
 /// Blocks of the same outputs beside one another: what one has read of the weights the next finds in the cache.
-template <WeightFormat format, int M, int R>
+template <WeightFormat format, int M, int R, int B = 2>
 void launch(const LinearProblem& p, cudaStream_t stream) {
     const dim3 blocks(static_cast<unsigned>(pieces_of(p.n_rows, 8 * M)),
                       static_cast<unsigned>(pieces_of(p.out, 16 * R)));
-    multiply_matrices<format, M, R><<<blocks, kMatrixThreads, 0, stream>>>(p);
+    multiply_matrices<format, M, R, B><<<blocks, kMatrixThreads, 0, stream>>>(p);
 }
 
 }  // namespace
@@ -27,14 +37,14 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
     with_format(format, [&]<WeightFormat f>() {
         if (p.n_rows <= 8) return launch<f, 1, 1>(p, stream);
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
-        // What is held of stored weights leaves registers for fewer sums.
-        if constexpr (loads_parts(f)) {
-            constexpr bool is_short = block_of(f).bytes <= 22;
-            launch<f, 4, is_short ? 2 : 1>(p, stream);
-        } else {
-            if (p.n_rows <= 32) return launch<f, 4, 2>(p, stream);
-            launch<f, 8, 2>(p, stream);
-        }
+        // What is held of weights leaves registers for fewer sums.
+        constexpr bool is_large = f == WeightFormat::f32;
+        constexpr int R = !is_large && (is_number(f) || (loads_parts(f) && block_of(f).bytes <= 22)) ? 2 : 1;
+        if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);
+        if constexpr (loads_parts(f))
+            launch<f, 7, R, 1>(p, stream);
+        else if constexpr (!is_large)
+            launch<f, 7, 2>(p, stream);
     });
 }
 

@@ -3,18 +3,21 @@
 #include "kernels/cuda/linear_tile.h"
 
 /// Products in bf16 as blocks work on them, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). The block's
-/// warps share the elements: each goes through every eighth group of 64 of them, and their sums are added up pair by
-/// pair. Which elements stand in which place of a piece is the same for outputs and rows alike, so a thread may take
-/// eight neighbours at a time: of 32 elements one of four eights, or, where weights are stored in blocks, one of
-/// four times 32, which it loads as a whole. Whatever M and R are, the order of a sum is the same.
+/// warps share the elements: each goes through every eighth group of them, and their sums are added up pair by pair.
+/// Which elements stand in which place of a piece is the same for outputs and rows alike, so a thread may take eight
+/// neighbours at a time: of 32 elements one of four eights, or, where weights are stored in blocks, one of four times
+/// 32, which it loads as a whole. Whatever M and R are, the order of a sum is the same.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kMatrixWarps = 8, kMatrixThreads = 32 * kMatrixWarps;
 
-/// What the warps leave for one another.
+inline constexpr int kMatrixJoined = 8;  ///< pieces of all warps that are joined at once
+
+/// What the warps leave for one another: each sums of some pieces.
 template <int M, int R>
 struct LinearMatrixShared {
-    Numbers<float, 4> sums[kMatrixThreads / 2][M * R];
+    static constexpr int kPieces = M * R < kMatrixJoined ? M * R : kMatrixJoined;
+    alignas(16) Numbers<float, 4> sums[kPieces][kMatrixWarps][32];
 };
 
 /// @tparam M eights of rows of x  @tparam R sixteens of outputs
@@ -34,67 +37,69 @@ struct LinearMatrixTile {
     KVSCOPE_DEVICE void multiply(Block& block, Shared& shared) const {
         Own<Block, Sums> sums;
         block.registers([&](int t) { sums[t] = {}; });
+        const int in = static_cast<int>(p.in);
+        int at = 0;
         KVSCOPE_UNROLL_BY(1)
-        for (int64_t at = 0; at < p.in; at += kGroup * kMatrixWarps) add(block, at, sums);
-        for (int warps = kMatrixWarps / 2; warps > 0; warps /= 2) join_warps(block, warps, sums, shared);
-        block.registers([&](int t) {
-            if (t < 32) write(t, sums[t]);
-        });
+        for (; at + kGroup * kMatrixWarps <= in; at += kGroup * kMatrixWarps) add<true>(block, at, sums);
+        if (at < in) add<false>(block, at, sums);
+        KVSCOPE_UNROLL
+        for (int first = 0; first < M * R; first += Shared::kPieces) join_and_write(block, first, sums, shared);
     }
 
     /// The first of a lane's eight in a part.
-    KVSCOPE_DEVICE static int64_t element_of(int t, int64_t first, int part) {
+    KVSCOPE_DEVICE static int element_of(int t, int first, int part) {
         return first + t / 32 * kGroup + (kHasBlocks ? t % 4 * 32 + part * 8 : part * 32 + t % 4 * 8);
     }
 
     /// Which 32 of its block a lane has.
-    KVSCOPE_DEVICE static int part_of(int t, int64_t first) {
-        return kHasBlocks ? static_cast<int>(element_of(t, first, 0) % block_of(format).n / 32) : 0;
+    KVSCOPE_DEVICE static int part_of(int t, int first) {
+        return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_of(format).n) / 32 : 0;
     }
 
     /// Part after part: what a part needs is on its way at once, and leaves registers for the sums.
-    KVSCOPE_DEVICE void add(Block& block, int64_t first, Own<Block, Sums>& sums) const {
+    /// @tparam is_whole  all warps' groups are there: what is loaded under no condition is loaded earlier
+    template <bool is_whole>
+    KVSCOPE_DEVICE void add(Block& block, int first, Own<Block, Sums>& sums) const {
         Own<Block, Numbers<Source, 2 * R>> sources;
         if constexpr (kHasBlocks)
             block.anew([&](int t) {
                 KVSCOPE_UNROLL
-                for (int r = 0; r < 2 * R; ++r) sources[t][r] = block_at(t, r, element_of(t, first, 0));
+                for (int r = 0; r < 2 * R; ++r) sources[t][r] = block_at<is_whole>(t, r, element_of(t, first, 0));
             });
         KVSCOPE_UNROLL_BY(M > 4 && !kHasBlocks ? 1 : kParts)
         for (int part = 0; part < kParts; ++part) {
-            Own<Block, Numbers<Four, 2 * R>> weights;  // of the outputs lane / 4 and lane / 4 + 8
-            Own<Block, Numbers<Four, M>> x;
+            Own<Block, Numbers<Numbers<Four, 2>, R>> weights;  // as a product takes them, of 16 elements each
             block.anew([&](int t) {
-                const int64_t at = element_of(t, first, part);
                 KVSCOPE_UNROLL
                 for (int r = 0; r < 2 * R; ++r) {
+                    Four eight;
                     if constexpr (kHasBlocks)
-                        weights[t][r] = packed(sources[t][r].weights(part_of(t, first), part));
+                        eight = packed(sources[t][r].weights(part_of(t, first), part));
                     else
-                        weights[t][r] = weights_of(t, r, at);
+                        eight = weights_of<is_whole>(t, r, element_of(t, first, part));
+                    KVSCOPE_UNROLL
+                    for (int word = 0; word < 4; ++word)
+                        weights[t][r / 2][word / 2][word % 2 * 2 + r % 2] = eight[word];
                 }
-                read_elements(first_row + t % 32 / 4, at, x[t]);
             });
             KVSCOPE_UNROLL
-            for (int m = 0; m < M; ++m) {
-                KVSCOPE_UNROLL
-                for (int word = 0; word < 4; word += 2) multiply(block, m, word, weights, x, sums);
-            }
+            for (int m = 0; m < M; ++m) multiply<is_whole>(block, m, first, part, weights, sums);
         }
     }
 
-    /// 16 elements, four of each lane: words `word` and the next.
-    KVSCOPE_DEVICE static void multiply(Block& block, int m, int word, Own<Block, Numbers<Four, 2 * R>>& weights,
-                                        Own<Block, Numbers<Four, M>>& x, Own<Block, Sums>& sums) {
+    /// By the part's elements of the m-th eight rows.
+    template <bool is_whole>
+    KVSCOPE_DEVICE void multiply(Block& block, int m, int first, int part,
+                                 Own<Block, Numbers<Numbers<Four, 2>, R>>& weights, Own<Block, Sums>& sums) const {
+        Own<Block, Four> x;
+        block.anew([&](int t) { x[t] = elements_of<is_whole>(t, m, element_of(t, first, part)); });
         KVSCOPE_UNROLL
-        for (int r = 0; r < R; ++r) {
-            Own<Block, Four> a;
-            block.registers([&](int t) {
-                const Four &upper = weights[t][2 * r], &lower = weights[t][2 * r + 1];
-                a[t] = {{upper[word], lower[word], upper[word + 1], lower[word + 1]}};
-            });
-            block.multiply([&](int t) -> Numbers<float, 4>& { return sums[t][m * R + r]; },
-                           [&](int t) -> const Four& { return a[t]; }, [&](int t) { return x[t][m].at + word; });
+        for (int half = 0; half < 2; ++half) {
+            KVSCOPE_UNROLL
+            for (int r = 0; r < R; ++r)
+                block.multiply([&](int t) -> Numbers<float, 4>& { return sums[t][m * R + r]; },
+                               [&](int t) -> const Four& { return weights[t][r][half]; },
+                               [&](int t) { return x[t].at + 2 * half; });
         }
     }
 
@@ -103,19 +108,18 @@ struct LinearMatrixTile {
         return p.weight + static_cast<size_t>(output) * p.row_bytes;
     }
 
-    /// Behind the last element zeros, or with few rows some others, which meet the rows' zeros: what is loaded under no
-    /// condition is loaded earlier, for which only they leave registers.
-    KVSCOPE_DEVICE Source block_at(int t, int r, int64_t at) const {
+    /// Behind the last element zeros.
+    template <bool is_whole>
+    KVSCOPE_DEVICE Source block_at(int t, int r, int at) const {
         constexpr WeightBlock stored = block_of(format);
-        if (M > 2 && at >= p.in) return {};
-        at = least(at, p.in - 32);
+        if (!is_whole && at >= p.in) return {};
         return load_part<format>(row_of(t, r) + static_cast<size_t>(at / stored.n) * stored.bytes,
                                  static_cast<int>(at % stored.n / 32));
     }
 
-    KVSCOPE_DEVICE Four weights_of(int t, int r, int64_t at) const {
-        if (M > 2 && at >= p.in) return {};
-        at = least(at, p.in - kWeightsAtOnce);
+    template <bool is_whole>
+    KVSCOPE_DEVICE Four weights_of(int t, int r, int at) const {
+        if (!is_whole && at >= p.in) return {};
         const uint8_t* row = row_of(t, r);
         if constexpr (format == WeightFormat::bf16) return load_once(reinterpret_cast<const bf16*>(row) + at);
         return packed(weights_at<format>(row, at));
@@ -125,42 +129,51 @@ struct LinearMatrixTile {
         return {{pair_of(x[0], x[1]), pair_of(x[2], x[3]), pair_of(x[4], x[5]), pair_of(x[6], x[7])}};
     }
 
-    /// Of every eighth row from `row` on.
-    KVSCOPE_DEVICE void read_elements(int64_t row, int64_t at, Numbers<Four, M>& x) const {
-        const bf16* from = static_cast<const bf16*>(p.x) + row * p.x_stride + at;
-        KVSCOPE_UNROLL
-        for (int m = 0; m < M; ++m) {
-            x[m] = at < p.in && row + 8 * m < p.n_rows ? load_aligned(from).words : Four{};
-            from += 8 * p.x_stride;
-        }
+    /// Of row lane / 4 of the m-th eight; a last row that is repeated is not written.
+    template <bool is_whole>
+    KVSCOPE_DEVICE Four elements_of(int t, int m, int at) const {
+        if (!is_whole && at >= p.in) return {};
+        const int row = least(static_cast<int>(first_row) + t % 32 / 4 + 8 * m, static_cast<int>(p.n_rows) - 1);
+        const auto before = static_cast<uint32_t>(row) * static_cast<uint32_t>(p.x_stride);
+        return load_aligned(static_cast<const bf16*>(p.x) + at + before).words;
     }
 
-    /// Of twice as many warps the sums of the upper ones to those of the lower.
-    KVSCOPE_DEVICE static void join_warps(Block& block, int warps, Own<Block, Sums>& sums, Shared& shared) {
+    /// Of some pieces: a warp has one, which it adds up and writes.
+    KVSCOPE_DEVICE void join_and_write(Block& block, int first, Own<Block, Sums>& sums, Shared& shared) const {
+        constexpr int n = Shared::kPieces;
+        if (first > 0) block.threads([](int) {});
         block.threads([&](int t) {
-            if (t / 32 < warps || t / 32 >= 2 * warps) return;
             KVSCOPE_UNROLL
-            for (int i = 0; i < M * R; ++i) shared.sums[t - 32 * warps][i] = sums[t][i];
+            for (int i = 0; i < n; ++i)
+                if (first + i < M * R) shared.sums[i][t / 32][t % 32] = sums[t][first + i];
         });
-        block.threads([&](int t) {
-            if (t / 32 >= warps) return;
+        block.registers([&](int t) {
+            const int piece = first + t / 32;
+            if (t / 32 < n && piece < M * R) write(t % 32, piece, joined(shared.sums[t / 32], t % 32));
+        });
+    }
+
+    KVSCOPE_DEVICE static Numbers<float, 4> joined(const Numbers<float, 4> (&of_warps)[kMatrixWarps][32], int lane) {
+        Numbers<Numbers<float, 4>, kMatrixWarps> sums;
+        KVSCOPE_UNROLL
+        for (int warp = 0; warp < kMatrixWarps; ++warp) sums[warp] = of_warps[warp][lane];
+        KVSCOPE_UNROLL
+        for (int warps = kMatrixWarps / 2; warps > 0; warps /= 2) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < M * R; ++i) {
+            for (int warp = 0; warp < warps; ++warp) {
                 KVSCOPE_UNROLL
-                for (int e = 0; e < 4; ++e) sums[t][i][e] += shared.sums[t][i][e];
+                for (int e = 0; e < 4; ++e) sums[warp][e] += sums[warp + warps][e];
             }
-        });
+        }
+        return sums[0];
     }
 
-    KVSCOPE_DEVICE void write(int lane, const Sums& sums) const {
+    KVSCOPE_DEVICE void write(int lane, int piece, const Numbers<float, 4>& sums) const {
         KVSCOPE_UNROLL
-        for (int i = 0; i < M * R; ++i) {
-            KVSCOPE_UNROLL
-            for (int e = 0; e < 4; ++e) {
-                const int64_t row = first_row + i / R * 8 + 2 * (lane % 4) + e % 2;
-                const int64_t output = first_output + i % R * 16 + lane / 4 + e / 2 * 8;
-                if (row < p.n_rows && output < p.out) write_sum(p, row, output, sums[i][e]);
-            }
+        for (int e = 0; e < 4; ++e) {
+            const int64_t row = first_row + piece / R * 8 + 2 * (lane % 4) + e % 2;
+            const int64_t output = first_output + piece % R * 16 + lane / 4 + e / 2 * 8;
+            if (row < p.n_rows && output < p.out) write_sum(p, row, output, sums[e]);
         }
     }
 };

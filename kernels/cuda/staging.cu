@@ -1,34 +1,50 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "kernels/cuda/export.h"
 #include "kernels/cuda/staging.h"
+#include "kernels/cuda/workspace.h"
 
 namespace kvscope::kernels::cuda {
 
 namespace {
 
-constexpr size_t kHalf = size_t{4} << 20;
-constexpr int kMostDevices = 64;
+constexpr size_t kHalf = size_t{16} << 20;
 
-/// Pinned memory in two halves: one is filled while the device reads the other.
+}  // namespace
+
+/// Pinned memory, and as much of the device's, in two halves: one is filled while the device reads the other.
 struct Ring {
     std::mutex mutex;
     char* memory = nullptr;
-    std::array<cudaEvent_t, 2> read = {};  ///< behind the last copy out of a half
+    char* twin = nullptr;  ///< on the device; nullptr where it has no room
+    cudaStream_t copies = nullptr;
+    cudaEvent_t arrived = nullptr;         ///< behind the last copy to the twin
+    std::array<cudaEvent_t, 2> read = {};  ///< behind the last that read a half
     int half = 0;
     size_t used = 0;
 
     cudaError_t open() {
         if (memory) return cudaSuccess;
-        for (cudaEvent_t& event : read) {
-            if (event) continue;
-            if (const cudaError_t status = cudaEventCreateWithFlags(&event, cudaEventDisableTiming)) return status;
+        for (cudaEvent_t* event : {&read[0], &read[1], &arrived}) {
+            if (*event) continue;
+            if (const cudaError_t status = cudaEventCreateWithFlags(event, cudaEventDisableTiming)) return status;
+        }
+        if (!copies) {
+            if (const cudaError_t status = cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking)) return status;
+        }
+        if (cudaMalloc(reinterpret_cast<void**>(&twin), 2 * kHalf)) {
+            twin = nullptr;
+            cudaGetLastError();  // the card is full: what the host tells goes to the callers' workspaces
         }
         return cudaHostAlloc(reinterpret_cast<void**>(&memory), 2 * kHalf, cudaHostAllocDefault);
     }
+
+    size_t begin() const { return static_cast<size_t>(half) * kHalf + used; }
 
     /// Goes to the other half, once the device has read what is in it.
     cudaError_t turn(cudaStream_t stream) {
@@ -38,41 +54,64 @@ struct Ring {
         return cudaEventSynchronize(read[static_cast<size_t>(half)]);  // at once where it was never recorded
     }
 
-    cudaError_t upload(char* to, const char* from, size_t bytes, cudaStream_t stream) {
+    char* reserve(size_t bytes, cudaStream_t stream) {
+        if (bytes > kHalf || open() || !twin) return nullptr;
+        if (used + bytes > kHalf && turn(stream)) return nullptr;
+        return twin + begin();
+    }
+
+    /// To the place of the twin that was reserved.
+    cudaError_t send(const char* from, size_t bytes, cudaStream_t stream) {
+        std::memcpy(memory + begin(), from, bytes);
+        if (const cudaError_t status =
+                cudaMemcpyAsync(twin + begin(), memory + begin(), bytes, cudaMemcpyHostToDevice, copies))
+            return status;
+        used += (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+        if (const cudaError_t status = cudaEventRecord(arrived, copies)) return status;
+        return cudaStreamWaitEvent(stream, arrived);
+    }
+
+    /// Anywhere else.
+    cudaError_t send_in_order(char* to, const char* from, size_t bytes, cudaStream_t stream) {
         if (const cudaError_t status = open()) return status;
         while (bytes > 0) {
             if (used + std::min(bytes, kHalf / 2) > kHalf) {
                 if (const cudaError_t status = turn(stream)) return status;
             }
             const size_t piece = std::min(bytes, kHalf - used);
-            char* place = memory + static_cast<size_t>(half) * kHalf + used;
-            std::memcpy(place, from, piece);
-            if (const cudaError_t status = cudaMemcpyAsync(to, place, piece, cudaMemcpyHostToDevice, stream))
+            std::memcpy(memory + begin(), from, piece);
+            if (const cudaError_t status = cudaMemcpyAsync(to, memory + begin(), piece, cudaMemcpyHostToDevice, stream))
                 return status;
-            to += piece, from += piece, bytes -= piece, used += piece;
+            to += piece, from += piece, bytes -= piece;
+            used += (piece + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
         }
         return cudaSuccess;
     }
 };
 
-/// For as long as the program: the driver may be gone before static objects are.
-Ring& ring_of(int device) {
-    static auto& rings = *new std::array<Ring, kMostDevices>;
-    return rings[static_cast<size_t>(device)];
+namespace {
+
+/// Of a device's stream: what is behind what is known within one alone. For as long as the program: the driver may be
+/// gone before static objects are.
+Ring& ring_of(cudaStream_t stream) {
+    static auto& mutex = *new std::mutex;
+    static auto& rings = *new std::map<std::pair<int, cudaStream_t>, std::unique_ptr<Ring>>;
+    int device = 0;
+    cudaGetDevice(&device);
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<Ring>& ring = rings[{device, stream}];
+    if (!ring) ring = std::make_unique<Ring>();
+    return *ring;
 }
 
 }  // namespace
 
-bool upload_staged(const char* kernel, void* to, const void* from, size_t bytes, cudaStream_t stream, char* error,
-                   size_t error_size) {
-    int device = 0;
-    if (!succeeded(cudaGetDevice(&device), kernel, error, error_size)) return false;
-    if (device >= kMostDevices)
-        return succeeded(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), kernel, error, error_size);
-    Ring& ring = ring_of(device);
-    const std::lock_guard lock(ring.mutex);
-    return succeeded(ring.upload(static_cast<char*>(to), static_cast<const char*>(from), bytes, stream), kernel, error,
-                     error_size);
+Staging::Staging(size_t most_bytes, cudaStream_t stream)
+    : stream_(stream), ring_(&ring_of(stream)), lock_(ring_->mutex), place_(ring_->reserve(most_bytes, stream)) {}
+
+bool Staging::send(const char* kernel, char* to, const char* from, size_t bytes, char* error, size_t error_size) {
+    return succeeded(to == place_ ? ring_->send(from, bytes, stream_) : ring_->send_in_order(to, from, bytes, stream_),
+                     kernel, error, error_size);
 }
 
 }  // namespace kvscope::kernels::cuda

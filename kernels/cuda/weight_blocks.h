@@ -26,22 +26,46 @@ KVSCOPE_HOST_DEVICE float half_number(uint32_t bits) { return to_float(half{stat
 /// Eight bytes, four in each word.
 struct Eight {
     uint32_t low, high;
-    KVSCOPE_HOST_DEVICE uint32_t operator[](int i) const { return (i < 4 ? low : high) >> i % 4 * 8 & 255; }
+    KVSCOPE_HOST_DEVICE uint32_t word(int i) const { return i < 4 ? low : high; }
 };
 
 KVSCOPE_HOST_DEVICE Eight eight_at(const uint8_t* p) {
     return {two_bytes_at(p) | two_bytes_at(p + 2) << 16, two_bytes_at(p + 4) | two_bytes_at(p + 6) << 16};
 }
 
-/// factor q + offset, q being (byte >> shift & mask | fifth bits) - zero.
+/// Byte i of a word, less `zero`: the byte stands behind the leading bit of 2^23, which is subtracted as well. Exact,
+/// and faster than a conversion.
+KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
+    constexpr float kLeading = 8388608.0f;
+#ifdef __CUDA_ARCH__
+    const uint32_t bits = __byte_perm(word, 0x4b000000u, 0x7440u + static_cast<uint32_t>(i));
+#else
+    const uint32_t bits = 0x4b000000u | (word >> 8 * i & 255);
+#endif
+    return sum_of(bits_to_float(bits), -(kLeading + static_cast<float>(zero)));
+}
+
+/// Bit i of `bits` as the lowest of byte i, of the first four.
+KVSCOPE_HOST_DEVICE uint32_t spread(uint32_t bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
+
+/// factor q + offset, q being a number_at.
 struct Scaling {
     float factor, offset;
 };
 
 template <bool adds>
-KVSCOPE_HOST_DEVICE float scaled(int q, const Scaling& scaling) {
-    const float x = product_of(static_cast<float>(q), scaling.factor);
+KVSCOPE_HOST_DEVICE float scaled(float q, const Scaling& scaling) {
+    const float x = product_of(q, scaling.factor);
     return adds ? sum_of(x, scaling.offset) : x;
+}
+
+/// Eight such numbers, a byte each.
+template <bool adds>
+KVSCOPE_HOST_DEVICE Weights scaled(const Eight& q, int zero, const Scaling& scaling) {
+    Weights x;
+    KVSCOPE_UNROLL
+    for (int i = 0; i < kWeightsAtOnce; ++i) x[i] = scaled<adds>(number_at(q.word(i), i % 4, zero), scaling);
+    return x;
 }
 
 constexpr bool is_number(WeightFormat format) {
@@ -80,22 +104,21 @@ KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int a
     using enum WeightFormat;
     constexpr bool adds = small_adds(format);
     const Scaling scaling{half_number(stored[0] & 0xffffu), adds ? half_number(stored[0] >> 16) : 0.0f};
-    const Eight q{stored[1], stored[2]};
-    Weights x;
+    Eight q{stored[1], stored[2]};
     if constexpr (format == q8_0) {
-        KVSCOPE_UNROLL
-        for (int i = 0; i < 8; ++i) x[i] = scaled<false>(static_cast<int8_t>(q[i]), scaling);
+        constexpr uint32_t kSigns = 0x80808080u;  // from -128 ... 127 to 0 ... 255
+        return scaled<false>(Eight{q.low ^ kSigns, q.high ^ kSigns}, 128, scaling);
     } else {
-        uint32_t fifth = 0;
-        if constexpr (has_fifth(format)) fifth = stored[3] >> at;
+        constexpr uint32_t kLower = 0x0f0f0f0fu;
         constexpr int zero = format == q4_0 ? 8 : format == q5_0 ? 16 : 0;
-        KVSCOPE_UNROLL
-        for (int i = 0; i < 8; ++i) {
-            const uint32_t number = (at < 16 ? q[i] & 15 : q[i] >> 4) | (fifth >> i & 1) << 4;
-            x[i] = scaled<adds>(static_cast<int>(number) - zero, scaling);
+        const int shift = at < 16 ? 0 : 4;
+        q = {q.low >> shift & kLower, q.high >> shift & kLower};
+        if constexpr (has_fifth(format)) {
+            const uint32_t fifth = stored[3] >> at;
+            q = {q.low | spread(fifth) << 4, q.high | spread(fifth >> 4) << 4};
         }
+        return scaled<adds>(q, zero, scaling);
     }
-    return x;
 }
 
 /// Scale number `i` of six bits of q3_k: the lower four are in 8 bytes, the upper two in 4.
@@ -159,7 +182,7 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     const float factor = half_number(halves & 0xffffu);
     Scaling scaling{0, 0};
     int shift = 0, high_shift = 0, zero = 0;
-    uint32_t mask = 15, high_mask = 0;
+    uint32_t mask = 15, high_mask = 0;  // of a byte
     if constexpr (format == q2_k) {
         scaling = {product_of(static_cast<float>(scales & 15), factor),
                    product_of(static_cast<float>(scales >> 4), -half_number(halves >> 16))};
@@ -176,13 +199,20 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
         shift = part % 4 / 2 * 4, high_shift = part % 4 * 2, high_mask = 3, zero = 32;
     }
     constexpr int above = format == q3_k ? 2 : 4;
-    Weights x;
-    KVSCOPE_UNROLL
-    for (int i = 0; i < 8; ++i) {
-        const uint32_t number = (low[i] >> shift & mask) | (high[i] >> high_shift & high_mask) << above;
-        x[i] = scaled<adds>(static_cast<int>(number) - zero, scaling);
-    }
-    return x;
+    constexpr uint32_t kEachByte = 0x01010101u;
+    const auto numbers = [&](uint32_t lower, uint32_t upper) {
+        return (lower >> shift & mask * kEachByte) | (upper >> high_shift & high_mask * kEachByte) << above;
+    };
+    return scaled<adds>(Eight{numbers(low.low, high.low), numbers(low.high, high.high)}, zero, scaling);
+}
+
+/// The lower word of two behind `bits` bits, at most 31.
+KVSCOPE_HOST_DEVICE uint32_t shifted(uint32_t low, uint32_t high, uint32_t bits) {
+#ifdef __CUDA_ARCH__
+    return __funnelshift_r(low, high, bits);
+#else
+    return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> bits);
+#endif
 }
 
 KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
@@ -196,18 +226,17 @@ KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
 }
 
 /// Words at p, which lies at a whole one or in the middle of one: nothing beside the 4 n bytes is read but what stands
-/// before them in the same word.
+/// before them in the same word. Without a branch, since of a warp's threads some have the one case and some the other.
 template <int n>
 KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
-    const bool is_whole = reinterpret_cast<uintptr_t>(p) % 4 == 0;
-    const uint8_t* from = is_whole ? p : p - 2;
+    const auto beside = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % 4);
+    const uint8_t* from = p - beside;
     Numbers<uint32_t, n> words;
     KVSCOPE_UNROLL
     for (int i = 0; i < n; ++i) words[i] = word_at(from + 4 * i);
-    if (is_whole) return words;
-    const uint32_t last = two_bytes_at(from + 4 * n);
+    const uint32_t last = two_bytes_at(p + 4 * n - 2);  // in the first case those of the last word once more
     KVSCOPE_UNROLL
-    for (int i = 0; i < n; ++i) words[i] = words[i] >> 16 | (i + 1 < n ? words[i + 1] : last) << 16;
+    for (int i = 0; i < n; ++i) words[i] = shifted(words[i], i + 1 < n ? words[i + 1] : last, 8 * beside);
     return words;
 }
 

@@ -68,10 +68,11 @@ void launch(const WindowAttention& p, const WindowPlan& plan, bool peak, cudaStr
 }
 
 bool run(const WindowAttention& p, bool peak, const Call& call) {
-    Workspace workspace(call.workspace);
+    Staging staging = call.staging();
+    Workspace workspace(call.workspace, staging.place());
     const WindowPlan plan(p, workspace);
     if (plan.n_keys == 0) return true;
-    if (!call.upload(kName, workspace)) return false;
+    if (!call.upload(kName, workspace, staging)) return false;
     if (p.keys_dtype == DType::f32)
         launch<float>(p, plan, peak, call.queue());
     else

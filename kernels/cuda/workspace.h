@@ -6,8 +6,8 @@
 #include <vector>
 
 /// How a call divides the workspace that it is given: arrays of the kernels' own, and what the host writes, which is
-/// copied to the device as one; arrays placed between such contents are copied along. A layout without memory tells how
-/// much it takes.
+/// copied to the device as one, into the workspace or to a place of its own; arrays placed between such contents are
+/// copied along. A layout without memory tells how much it takes.
 namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
@@ -15,7 +15,8 @@ inline constexpr size_t kWorkspaceAlignment = 256;
 class Workspace {
  public:
     Workspace() = default;
-    explicit Workspace(void* device) : device_(static_cast<char*>(device)) {}
+    /// @param told where on the device what the host writes comes to lie; nullptr: in the workspace
+    explicit Workspace(void* device, char* told = nullptr) : device_(static_cast<char*>(device)), told_(told) {}
 
     template <class T>
     T* place(size_t n) {
@@ -25,23 +26,24 @@ class Workspace {
     }
 
     template <class T>
-    const T* place(std::span<const T> contents) {
+    T* place(std::span<const T> contents) {
         if (host_.empty()) host_begin_ = bytes_;
         const size_t begin = bytes_ - host_begin_;
-        const T* at = place<T>(contents.size());
+        T* at = place<T>(contents.size());
         host_.resize(bytes_ - host_begin_);
         if (!contents.empty()) std::memcpy(host_.data() + begin, contents.data(), contents.size_bytes());
-        return at;
+        return told_ ? reinterpret_cast<T*>(told_ + begin) : at;
     }
 
     size_t bytes() const { return bytes_; }
 
     /// What the host writes, and where it comes to lie.
     std::span<const char> host() const { return host_; }
-    char* host_place() const { return device_ + host_begin_; }
+    char* host_place() const { return told_ ? told_ : device_ + host_begin_; }
 
  private:
     char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  // no memory, and no null that offsets are added to
+    char* told_ = nullptr;
     size_t bytes_ = 0, host_begin_ = 0;
     std::vector<char> host_;
 };

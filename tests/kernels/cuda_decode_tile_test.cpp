@@ -26,6 +26,7 @@ void run_passes(const cuda::DecodePlan::Passes& all, const cuda::DecodePass* pas
     for (int64_t i = 0; i < all.n_blocks; ++i) {
         const cuda::DecodePass& pass = passes[cuda::item_of_block(passes, n, i, all.n_blocks)];
         cuda::DecodePiece<Block, T, Q>(arrays, pass, i).attend(block, spoiled(*shared));
+        cuda::join_if_last<T>(block, arrays, arrays.chains + arrays.parts[pass.part].chain);
     }
 }
 
@@ -39,6 +40,7 @@ void run_matrix_passes(const cuda::DecodePlan& plan, size_t kind, const cuda::De
         const cuda::DecodePass& pass =
             placed.passes[kind][cuda::item_of_block(placed.passes[kind], n, i, plan.of_kinds[kind].n_blocks)];
         cuda::DecodeMatrixPiece<Block, D, Q>(placed.arrays, pass, i).attend(block, spoiled(*shared));
+        cuda::join_if_last<bf16>(block, placed.arrays, placed.arrays.chains + placed.arrays.parts[pass.part].chain);
     }
 }
 
@@ -55,8 +57,8 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     REQUIRE(refused == "");
     cuda::Workspace size;
     plan.place(size, head_dim, scale);
-    std::vector<char> memory(size.bytes() + 1, 'x');
-    cuda::Workspace workspace(memory.data());
+    std::vector<char> memory(size.bytes() + 1, 'x'), told(size.host().size());
+    cuda::Workspace workspace(memory.data(), backwards ? told.data() : nullptr);  // either place of what the host tells
     const auto placed = plan.place(workspace, head_dim, scale);
     std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
     run_passes<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, backwards);
@@ -71,11 +73,6 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     else
         run_matrices<256>(plan, placed, backwards);
     Block block(backwards);
-    const auto n = static_cast<int64_t>(plan.chains.size());
-    for (int64_t i = 0; i < plan.n_chain_blocks; ++i) {
-        const cuda::DecodeChain& chain = placed.chains[cuda::item_of_block(placed.chains, n, i, plan.n_chain_blocks)];
-        cuda::combine_decode<T>(block, placed.arrays, chain, static_cast<int>(i - chain.first_block));
-    }
     for (size_t kind = 0; kind < plan.of_kinds.size(); ++kind)
         for (int64_t i = 0; i < plan.of_kinds[kind].n_blocks; ++i) {
             const auto n_passes = static_cast<int64_t>(plan.of_kinds[kind].passes.size());
