@@ -1,6 +1,7 @@
 #include "engine/device/tensor_memory.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,15 @@ constexpr bool keeps = true;
 #endif
 constexpr size_t worth_keeping = size_t{128} << 10;  // bytes: below, the heap keeps them itself
 constexpr size_t most_together = size_t{256} << 20;  // bytes that are kept
+constexpr uintptr_t huge_page = uintptr_t{2} << 20;
+
+/// Of memory that nobody has touched: the system clears it in huge pages then, where it has them, with a fault for each
+/// instead of for 4 KiB. A tenth of a run's time with many caches.
+void prefer_huge_pages(void* block, size_t bytes) {
+    const auto at = reinterpret_cast<uintptr_t>(block);
+    const uintptr_t begin = (at + huge_page - 1) / huge_page * huge_page, end = (at + bytes) / huge_page * huge_page;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
 
 /// What stands before a tensor's numbers, so that their address suffices to free them.
 struct alignas(64) Header {
@@ -33,7 +43,10 @@ class Memory final : public c10::Allocator {
         if (n > PTRDIFF_MAX - sizeof(Header)) return own().allocate(n);  // which refuses it
         const size_t bytes = sizeof(Header) + n;
         void* block = take(bytes);
-        if (block == nullptr) block = own().raw_allocate(bytes);
+        if (block == nullptr) {
+            block = own().raw_allocate(bytes);
+            prefer_huge_pages(block, bytes);
+        }
         auto* header = new (block) Header{bytes};
         return {header + 1, header + 1, &deleted, cpu};
     }
