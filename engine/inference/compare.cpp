@@ -82,6 +82,7 @@ struct Compared {
 void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
                    int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());
+    HostRoom room;
     for (int64_t first = 0; first < total && !group.empty(); first += tokens_together) {
         if (progress.cancelled()) throw Cancelled();
         const int64_t n = std::min(tokens_together, total - first);
@@ -106,7 +107,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
             comparison.error = sequences[s].error;
             if (comparison.error.empty() && n_logits > 0)
                 comparison.error = failure_of([&] {
-                    at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
+                    at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits), room);
                     turn_to_log_probabilities(logits);
                     compare_rows(reference, first + 1, logits, comparison);
                 });
@@ -142,6 +143,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits));
     reference.attention.first_position = full.position;
     std::vector<AttentionReference> blocks;
+    HostRoom room;
     const int64_t most = std::min(rows_together, model.backend().rows_alike());
     for (int64_t first = 0; first < n; first += most) {
         if (progress.cancelled()) throw Cancelled();
@@ -153,7 +155,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         if (full.failed()) throw RunError(full.error);
         const int64_t n_logits = std::min(rows, n - 1 - first);
         if (n_logits > 0) {
-            at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));
+            at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits), room);
             require_no_nan(greedy_of(logits));
             turn_to_log_probabilities(logits);
             reference.log_probabilities.narrow(0, first + 1, n_logits).copy_(logits);

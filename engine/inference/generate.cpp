@@ -30,6 +30,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active, ended;
+    HostRoom room;
     const auto hand_over = [&] {
         for (const size_t s : ended) generations[s].switching = sequences[s].switching.until(sequences[s].step);
         if (on_end && !ended.empty()) on_end(ended, generations, !active.empty());
@@ -66,7 +67,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
             batch.push_back(sequences[s]);
             tokens.emplace_back(&generations[s].ids.back(), 1);
         }
-        const at::Tensor logits = model.logits(feed(model, batch, tokens));
+        const at::Tensor logits = model.logits(feed(model, batch, tokens), room);
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         std::vector<size_t> remaining;
         for (size_t i = 0; i < active.size(); ++i) {

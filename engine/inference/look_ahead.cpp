@@ -61,6 +61,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         results[i].error = failure_of([&] { results[i].ids.push_back(greedy_token(logits)); });
     };
     for (size_t i = 0; i < drafts.size(); ++i) draw(i, last_logits);
+    HostRoom room;
     const int64_t most = n_tokens.empty() ? 0 : *std::max_element(n_tokens.begin(), n_tokens.end());
     progress.begin("lookahead", most, "tokens");
     for (int64_t step = 0; step < most; ++step) {
@@ -76,7 +77,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         }
         if (batch.empty()) break;
         std::vector<AttentionReference> records(batch.size());
-        const at::Tensor logits = model.logits(feed(model, batch, tokens, {.records = records, .errors = {}}));
+        const at::Tensor logits = model.logits(feed(model, batch, tokens, {.records = records, .errors = {}}), room);
         for (size_t b = 0; b < active.size(); ++b) {
             const size_t i = active[b];
             sequences[i] = batch[b];

@@ -94,12 +94,17 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
     operations_->add(residual, operations_->product(activated, w.down, w.down_bias));
 }
 
-at::Tensor Transformer::logits(const at::Tensor& residual) const {
+at::Tensor Transformer::logits_there(const at::Tensor& residual) const {
     // In f32 whatever the model's type: bf16 is coarser than most gaps between the best tokens and would drown small
     // divergences.
-    return operations_
-        ->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_), weights_.head)
-        .cpu();
+    return operations_->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_),
+                               weights_.head);
+}
+
+at::Tensor Transformer::logits(const at::Tensor& residual) const { return logits_there(residual).cpu(); }
+
+at::Tensor Transformer::logits(const at::Tensor& residual, HostRoom& room) const {
+    return room.copy(logits_there(residual));
 }
 
 }  // namespace kvscope::engine

@@ -8,6 +8,7 @@
 
 #include "engine/checkpoint/config.h"
 #include "engine/device/compute_device.h"
+#include "engine/device/host_room.h"
 #include "engine/model/operations.h"
 #include "engine/model/rotation_table.h"
 #include "engine/model/weights.h"
@@ -75,8 +76,12 @@ class Transformer {
 
     /// Logits (n, vocabulary) f32 of residual rows, in the processor's memory.
     at::Tensor logits(const at::Tensor& residual) const;
+    /// The same in a room, for those who ask again and again.
+    at::Tensor logits(const at::Tensor& residual, HostRoom& room) const;
 
  private:
+    at::Tensor logits_there(const at::Tensor& residual) const;
+
     checkpoint::ModelConfig config_;
     Weights weights_;
     kernels::DType dtype_;
