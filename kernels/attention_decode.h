@@ -52,7 +52,7 @@ struct DecodeRow {
     /// that row's `out`. The queries are the same, apart from the channels that are looked at.
     bool continues = false;
 
-    void* out = nullptr;  ///< (n_queries, d); must not overlap q
+    void* out = nullptr;  ///< (n_queries, d); must not overlap what any row of the call reads
     int64_t out_stride = 0;
 
     /// (n_queries, n_entries) n_i exp(e_i) / sum n_j exp(e_j). nullptr: not wanted.

@@ -19,10 +19,10 @@
 ///
 /// A kernel takes the problem of its CPU twin, checked as that one checks it, with its arrays in device memory unless
 /// said otherwise, and enqueues its work on `stream`, a cudaStream_t of the current device. It allocates nothing
-/// but, once for a device, the pinned memory through which problems go there, waits only where that is full, and takes
-/// all calls of a device to be on one stream; what the host passes may go once it has returned. `workspace` is device
-/// memory of as many bytes as the function of the same name and `_workspace` says, aligned to 256 bytes, and its
-/// contents have to stay until the stream has come past the call: calls on one stream may share it.
+/// but, once for a stream, 32 MiB of pinned memory through which problems go there, as much of the device's, and a
+/// stream for the copies, and waits only where that memory is full; what the host passes may go once it has returned.
+/// `workspace` is device memory of as many bytes as the function of the same name and `_workspace` says, aligned to 256
+/// bytes, and its contents have to stay until the stream has come past the call: calls on one stream may share it.
 namespace kvscope::kernels::cuda::abi {
 
 inline constexpr int kVersion = 2;
@@ -113,8 +113,8 @@ inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_atten
 inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
 
-/// `in` a multiple of 8; x, x_stride and the weight aligned to 16 bytes. The weight is read once for up to 64 rows
-/// (f32: 8): for many more a library's product is the better one. Takes no workspace.
+/// `in` a multiple of 8; x, x_stride and the weight aligned to 16 bytes. The weight is read once for up to 56 rows
+/// (in f32: 8; of f32 for bf16: 32): for many more a library's product is the better one. Takes no workspace.
 using RunLinear = Kernel<Linear>;
 inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
 

@@ -82,7 +82,9 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
     if (plan.chains.empty()) return true;
     for (const DecodePlan::Passes& all : plan.of_kinds)
         if (all.n_blocks > kMostBlocks) return call.refuse(kName, "too many entries");
-    Staging staging = call.staging();
+    Workspace layout;
+    plan.place(layout, head_dim, scale);
+    Staging staging = call.staging(layout.told_bytes());
     Workspace workspace(call.workspace, staging.place());
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
     if (!call.upload(kName, workspace, staging)) return false;

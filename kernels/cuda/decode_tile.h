@@ -347,7 +347,6 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
             for (int64_t s = t % 32; s < n; s += 32)
                 arrays.largest[state_of(t, s)] = factor_of(t, s) * (1.0f / total[t]);
         });
-        block.threads([](int) {});
     }
 }
 

@@ -29,13 +29,21 @@ struct Call {
         return false;
     }
 
-    Staging staging() const { return {workspace_bytes, queue()}; }
+    /// @param told_bytes at most; a call's workspace is never less
+    Staging staging(size_t told_bytes) const { return {told_bytes, queue()}; }
+    Staging staging() const { return staging(workspace_bytes); }
 
-    /// Whether the workspace is enough; copies what the host wrote to where the layout has it.
-    bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
+    /// Whether the workspace is enough.
+    bool fits(const char* kernel, const Workspace& layout) const {
         if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
             return refuse(kernel, "the workspace is not aligned to 256 bytes");
+        return true;
+    }
+
+    /// The same; copies what the host wrote to where the layout has it.
+    bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
+        if (!fits(kernel, layout)) return false;
         if (layout.host().empty()) return true;
         return staging.send(kernel, layout.host_place(), layout.host().data(), layout.host().size(), error, error_size);
     }

@@ -14,6 +14,7 @@ namespace kvscope::kernels::cuda {
 namespace {
 
 constexpr size_t kHalf = size_t{16} << 20;
+constexpr size_t kMostReserved = kHalf / 4;  ///< so that a half is mostly used before the other one is turned to
 
 }  // namespace
 
@@ -37,7 +38,7 @@ struct Ring {
         if (!copies) {
             if (const cudaError_t status = cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking)) return status;
         }
-        if (cudaMalloc(reinterpret_cast<void**>(&twin), 2 * kHalf)) {
+        if (!twin && cudaMalloc(reinterpret_cast<void**>(&twin), 2 * kHalf)) {
             twin = nullptr;
             cudaGetLastError();  // the card is full: what the host tells goes to the callers' workspaces
         }
@@ -55,9 +56,13 @@ struct Ring {
     }
 
     char* reserve(size_t bytes, cudaStream_t stream) {
-        if (bytes > kHalf || open() || !twin) return nullptr;
-        if (used + bytes > kHalf && turn(stream)) return nullptr;
-        return twin + begin();
+        if (bytes > kMostReserved) return nullptr;
+        const cudaError_t status = open() != cudaSuccess          ? cudaErrorMemoryAllocation
+                                   : twin && used + bytes > kHalf ? turn(stream)
+                                                                  : cudaSuccess;
+        if (status == cudaSuccess) return twin ? twin + begin() : nullptr;
+        cudaGetLastError();  // or what is launched next is blamed for it; who sends something is told again
+        return nullptr;
     }
 
     /// To the place of the twin that was reserved.

@@ -10,10 +10,11 @@ namespace kvscope::kernels::cuda {
 struct Ring;
 
 /// What the host tells a call's kernels, on its way through pinned memory: the caller may reuse its own at once, and
-/// nobody waits for what the device has still to do. It lives until the kernels are launched.
+/// waits for what the device has still to do only where the pinned memory is full. It lives until the kernels are
+/// launched.
 class Staging {
  public:
-    /// @param most_bytes that the host will tell
+    /// @param most_bytes that the host will tell; where these are many there is no place
     Staging(size_t most_bytes, cudaStream_t stream);
 
     /// Where on the device what is sent should lie: nothing reads there any more, so it is copied while earlier calls

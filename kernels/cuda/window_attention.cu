@@ -68,11 +68,10 @@ void launch(const WindowAttention& p, const WindowPlan& plan, bool peak, cudaStr
 }
 
 bool run(const WindowAttention& p, bool peak, const Call& call) {
-    Staging staging = call.staging();
-    Workspace workspace(call.workspace, staging.place());
+    Workspace workspace(call.workspace);
     const WindowPlan plan(p, workspace);
     if (plan.n_keys == 0) return true;
-    if (!call.upload(kName, workspace, staging)) return false;
+    if (!call.fits(kName, workspace)) return false;
     if (p.keys_dtype == DType::f32)
         launch<float>(p, plan, peak, call.queue());
     else

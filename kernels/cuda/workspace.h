@@ -16,7 +16,8 @@ class Workspace {
  public:
     Workspace() = default;
     /// @param told where on the device what the host writes comes to lie; nullptr: in the workspace
-    explicit Workspace(void* device, char* told = nullptr) : device_(static_cast<char*>(device)), told_(told) {}
+    explicit Workspace(void* device, char* told = nullptr)
+        : has_memory_(true), device_(static_cast<char*>(device)), told_(told) {}
 
     template <class T>
     T* place(size_t n) {
@@ -27,24 +28,29 @@ class Workspace {
 
     template <class T>
     T* place(std::span<const T> contents) {
-        if (host_.empty()) host_begin_ = bytes_;
+        if (told_bytes_ == 0) host_begin_ = bytes_;
         const size_t begin = bytes_ - host_begin_;
         T* at = place<T>(contents.size());
-        host_.resize(bytes_ - host_begin_);
+        told_bytes_ = bytes_ - host_begin_;
+        if (!has_memory_) return at;
+        host_.resize(told_bytes_);
         if (!contents.empty()) std::memcpy(host_.data() + begin, contents.data(), contents.size_bytes());
         return told_ ? reinterpret_cast<T*>(told_ + begin) : at;
     }
 
     size_t bytes() const { return bytes_; }
+    /// Of these what the host writes.
+    size_t told_bytes() const { return told_bytes_; }
 
     /// What the host writes, and where it comes to lie.
     std::span<const char> host() const { return host_; }
     char* host_place() const { return told_ ? told_ : device_ + host_begin_; }
 
  private:
+    bool has_memory_ = false;
     char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  // no memory, and no null that offsets are added to
     char* told_ = nullptr;
-    size_t bytes_ = 0, host_begin_ = 0;
+    size_t bytes_ = 0, host_begin_ = 0, told_bytes_ = 0;
     std::vector<char> host_;
 };
 

@@ -57,7 +57,7 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     REQUIRE(refused == "");
     cuda::Workspace size;
     plan.place(size, head_dim, scale);
-    std::vector<char> memory(size.bytes() + 1, 'x'), told(size.host().size());
+    std::vector<char> memory(size.bytes() + 1, 'x'), told(size.told_bytes());
     cuda::Workspace workspace(memory.data(), backwards ? told.data() : nullptr);  // either place of what the host tells
     const auto placed = plan.place(workspace, head_dim, scale);
     std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());

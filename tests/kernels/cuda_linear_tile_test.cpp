@@ -158,7 +158,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
                    bf16) {
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
-        const int64_t rows = 11, in = block_of(format).n == 1 ? 1000 : 768, out = 37, stride = in + 8;
+        const int64_t rows = 11, in = block_of(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
         const auto table = random_table(format, out, in, true);
         const auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         const auto bias = random_values<float>(static_cast<size_t>(out), 4);
@@ -169,7 +169,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
         for (const float y : expected) size = std::max(size, std::abs(static_cast<double>(y)));
         REQUIRE(std::isfinite(size));
         problem.y = found.data();
-        linear_emulated<TestType, 8, 2>(problem);
+        linear_emulated<TestType, 7, 2>(problem);
         CHECK(furthest(found, expected, size) <= 1e-5);
         problem.y = single.data();
         linear_emulated<TestType, 1>(problem);
@@ -257,7 +257,7 @@ TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whateve
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
-        const int64_t rows = 75, in = block_of(format).n == 1 ? 1000 : 768, out = 37, stride = in + 8;
+        const int64_t rows = 75, in = block_of(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
         auto table = random_table(format, out, in, true);
         auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         auto bias = random_values<float>(static_cast<size_t>(out), 4);
