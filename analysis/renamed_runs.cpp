@@ -34,7 +34,11 @@ Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
     for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
         const std::string from = text.substr(0, at);
         const auto is_called = [&](const std::string& label) { return policies::same_run_label(label, from); };
-        if (std::any_of(labels.begin(), labels.end(), is_called)) return {from, text.substr(at + 1)};
+        if (std::none_of(labels.begin(), labels.end(), is_called)) continue;
+        if (at + 1 == text.size())
+            throw FigureError(
+                fmt::format("--rename '{}' has no new label behind the =; it takes LABEL=NEW LABEL", text));
+        return {from, text.substr(at + 1)};
     }
     throw FigureError(
         fmt::format("--rename '{}' begins with no run's label; it takes LABEL=NEW LABEL, and there are {}", text,
@@ -48,9 +52,7 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             std::string label = recorded_label(reader.run(prompt, run));
             for (const Rename& rename : renames) {
-                if (rename.to.empty() ||
-                    !policies::same_run_label(recorded_label(reader.run(prompt, run)), rename.from))
-                    continue;
+                if (!policies::same_run_label(recorded_label(reader.run(prompt, run)), rename.from)) continue;
                 given[{prompt, run}] = label = rename.to;
             }
             called[label].push_back(run);

@@ -1,6 +1,7 @@
 #include "engine/device/host_room.h"
 
 #include <ATen/Functions.h>
+#include <c10/util/Exception.h>
 
 namespace kvscope::engine {
 
@@ -12,8 +13,15 @@ at::Tensor HostRoom::copy(const at::Tensor& there) {
         // A card writes into pinned memory several times as fast. Where one copy is held on to, so will the others be,
         // and those are not pinned, nor is much memory at once.
         constexpr int64_t most_pinned = int64_t{64} << 20;
-        const bool pinned = there.is_cuda() && !is_held && n <= most_pinned;
-        bytes_ = at::empty({n}, at::TensorOptions().dtype(at::kByte).pinned_memory(pinned));
+        const auto options = at::TensorOptions().dtype(at::kByte);
+        bytes_.reset();
+        if (there.is_cuda() && !is_held && n <= most_pinned) {
+            try {
+                bytes_ = at::empty({n}, options.pinned_memory(true));
+            } catch (const c10::Error&) {  // a system may leave a process little of it
+            }
+        }
+        if (!bytes_.defined()) bytes_ = at::empty({n}, options);
     }
     at::Tensor here = bytes_.narrow(0, 0, n).view(there.scalar_type()).view(there.sizes());
     here.copy_(there);

@@ -68,6 +68,7 @@ TEST_CASE("a label that no run has, and one for two runs, are refused") {
     CHECK_THROWS_AS(renamed_sample(sample, {"h2o 16=H2O"}), FigureError);
     CHECK_THROWS_WITH(renamed_sample(sample, {"h2o 16=H2O"}), Catch::Contains("snapkv 16, snapkv 24"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16"}), Catch::Contains("LABEL=NEW LABEL"));
+    CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16="}), Catch::Contains("no new label"));
     // The same whichever of the two stands first in the trace.
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16=snapkv 24"}), Catch::Contains("would be called 'snapkv 24'"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 24=snapkv 16"}), Catch::Contains("would be called 'snapkv 16'"));

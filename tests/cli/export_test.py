@@ -101,6 +101,7 @@ class Export(ProgramTest):
             self.assertEqual(keys.count("Model"), 1, keys)
         self.refuses(2, ["snapkv:window=8 @ 64"], "export", "t.h5", "--figure", "step-kl", "--rename", "h2o @ 24=H2O", "-o",
                      "no.csv")
+        self.refuses(2, ["the same trace"], "export", "t.h5", "./t.h5", "--figure", "step-kl", "-o", "no.csv")
         ranked = self.made("export", "t.h5", "--ranking", "losses", "--rename", f"{label}=SnapKV, B = 24", "--format", "csv")
         self.assertIn("SnapKV, B = 24", ranked.stdout)
 

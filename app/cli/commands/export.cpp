@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <type_traits>
 
 #include "analysis/figure_definition.h"
@@ -140,6 +141,17 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
         throw analysis::FigureError(
             fmt::format("{} is of a picture, and .{} holds numbers", option->get_name(), format.extension()));
     }
+}
+
+/// What a figure shows of one trace twice could not be told apart.
+void check_traces(const std::vector<fs::path>& traces) {
+    for (size_t i = 0; i < traces.size(); ++i)
+        for (size_t other = 0; other < i; ++other) {
+            std::error_code missing;
+            if (fs::equivalent(traces[i], traces[other], missing))
+                throw analysis::FigureError(fmt::format("{} and {} are the same trace: each is named once",
+                                                        traces[other].string(), traces[i].string()));
+        }
 }
 
 /// A run that one of several traces has is left out of the others' figures; one that none has is a mistake.
@@ -415,6 +427,7 @@ std::function<int()> declare(CLI::App& app) {
         }
         arguments->file.creator = std::string("kvscope ") + program::version();
         check_arguments(*arguments, definitions);
+        check_traces(arguments->traces);
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
         if (!arguments->renames.empty()) readers = analysis::renamed(readers, arguments->renames);
