@@ -22,7 +22,7 @@ constexpr size_t most_together = size_t{256} << 20;  // bytes that are kept
 constexpr uintptr_t huge_page = uintptr_t{2} << 20;
 
 /// Of memory that nobody has touched: the system clears it in huge pages then, where it has them, with a fault for each
-/// instead of for 4 KiB. A tenth of a run's time with many caches.
+/// instead of for 4 KiB: 7 % of the time of a run with many caches.
 void prefer_huge_pages(void* block, size_t bytes) {
     const auto at = reinterpret_cast<uintptr_t>(block);
     const uintptr_t begin = (at + huge_page - 1) / huge_page * huge_page, end = (at + bytes) / huge_page * huge_page;

@@ -57,10 +57,8 @@ struct Ring {
 
     char* reserve(size_t bytes, cudaStream_t stream) {
         if (bytes > kMostReserved) return nullptr;
-        const cudaError_t status = open() != cudaSuccess          ? cudaErrorMemoryAllocation
-                                   : twin && used + bytes > kHalf ? turn(stream)
-                                                                  : cudaSuccess;
-        if (status == cudaSuccess) return twin ? twin + begin() : nullptr;
+        const bool has_room = open() == cudaSuccess && twin && (used + bytes <= kHalf || turn(stream) == cudaSuccess);
+        if (has_room) return twin + begin();
         cudaGetLastError();  // or what is launched next is blamed for it; who sends something is told again
         return nullptr;
     }
@@ -71,7 +69,7 @@ struct Ring {
         if (const cudaError_t status =
                 cudaMemcpyAsync(twin + begin(), memory + begin(), bytes, cudaMemcpyHostToDevice, copies))
             return status;
-        used += (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+        used += aligned_bytes(bytes);
         if (const cudaError_t status = cudaEventRecord(arrived, copies)) return status;
         return cudaStreamWaitEvent(stream, arrived);
     }
@@ -88,7 +86,7 @@ struct Ring {
             if (const cudaError_t status = cudaMemcpyAsync(to, memory + begin(), piece, cudaMemcpyHostToDevice, stream))
                 return status;
             to += piece, from += piece, bytes -= piece;
-            used += (piece + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+            used += aligned_bytes(piece);
         }
         return cudaSuccess;
     }

@@ -12,6 +12,11 @@ namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
 
+/// So many bytes, and what is left free behind them.
+constexpr size_t aligned_bytes(size_t bytes) {
+    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
 class Workspace {
  public:
     Workspace() = default;
@@ -22,7 +27,7 @@ class Workspace {
     template <class T>
     T* place(size_t n) {
         T* at = reinterpret_cast<T*>(device_ + bytes_);
-        bytes_ += (n * sizeof(T) + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+        bytes_ += aligned_bytes(n * sizeof(T));
         return at;
     }
 
