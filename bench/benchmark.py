@@ -1,8 +1,8 @@
 """The joint benchmark: kvscope and its peers in turn on this machine, ratios as a Markdown table.
 
-Everything is bf16 and 4,096 prompt tokens unless a row says otherwise; llama.cpp runs the model's own
-Q4_1. The peers stay loaded in processes of their own (peers.py) and are asked in turn with kvscope,
-round after round; each cell is the median over the rounds. Load, read bandwidth and GEMM rates are
+Everything is in one data type (--dtype) and has 4,096 prompt tokens unless a row says otherwise; llama.cpp
+runs the model's own Q4_1. The peers stay loaded in processes of their own (peers.py) and are asked in turn
+with kvscope, round after round; each cell is the median over the rounds. Load, read bandwidth and GEMM rates are
 measured beside each row. Loading a model is in nobody's time.
 """
 
@@ -32,9 +32,9 @@ DOZEN_BUDGETS = (64, 128, 256, 512)
 
 
 class Peer:
-    def __init__(self, name, threads):
+    def __init__(self, name, threads, dtype):
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "bench" / "peers.py"), name, str(threads)],
+            [sys.executable, str(ROOT / "bench" / "peers.py"), name, str(threads), dtype],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"OMP_NUM_THREADS": str(threads), "TRANSFORMERS_VERBOSITY": "error"},
         )
@@ -64,8 +64,9 @@ class Peer:
 class Kvscope:
     """One call of the program a measurement; its times come from --timings and from the trace."""
 
-    def __init__(self, command, threads, prompt, folder):
-        self.command, self.threads, self.prompt, self.folder = command, threads, prompt, pathlib.Path(folder)
+    def __init__(self, command, threads, dtype, prompt, folder):
+        self.command, self.threads, self.dtype = command, threads, dtype
+        self.prompt, self.folder = prompt, pathlib.Path(folder)
         usage = subprocess.run([*command, "run", "--help"], capture_output=True, text=True)
         if usage.returncode:
             raise SystemExit(f"{command[0]} run --help ended with {usage.returncode}:\n{usage.stderr[-2000:]}")
@@ -78,7 +79,7 @@ class Kvscope:
             command += ["--policy", policy]
         if policies:
             command += ["--budget", ",".join(map(str, budgets))]
-        command += ["-n", str(tokens), "--dtype", "bf16", "-t", str(self.threads), "--quiet", *self.options]
+        command += ["-n", str(tokens), "--dtype", self.dtype, "-t", str(self.threads), "--quiet", *self.options]
         command += ["--timings", str(timings), "--force", "-o", str(trace), *extra]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -93,6 +94,11 @@ class Kvscope:
                 entry["tokens"] = len(run["output_ids"])
                 result["runs"].append(entry)
         return result
+
+
+def automatic_dtype():
+    """What kvscope's `--dtype auto` takes on this processor: bf16 only where it can be multiplied."""
+    return "bf16" if "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text() else "f32"
 
 
 def exact_prompt(peer, n):
@@ -217,22 +223,23 @@ def compare_batch(table, ours, batch, tokens):
 
 
 def compare_decode(table, ours, hf, llama, ids, tokens, rounds):
-    mine, theirs, full, hf_full, cpp_full = [], [], [], [], []
+    mine, theirs, full, hf_full, cpp_full, cpp_short = [], [], [], [], [], []
     for _ in range(rounds):
         theirs.append(hf.ask("press", press="snapkv", budget=512, ids=ids, tokens=tokens)["decode"])
         hf_full.append(hf.ask("decode", ids=ids, tokens=tokens)["seconds"])
         cpp_full.append(llama.ask("decode", ids=ids, tokens=tokens)["seconds"])
+        cpp_short.append(llama.ask("decode", ids=ids[:512], tokens=tokens)["seconds"])
         if ours:
             for run in ours.run(["snapkv"], [512], tokens, "--isolated", "--no-compare")["runs"]:
                 (full if run["policy"] == "full" else mine).append(1 / run["decode_tokens_per_s"])
-    steps = tokens - 1
-    peer = median(theirs) / steps
-    table.row("decode, 512 entries kept, isolated", rate(1, median(mine)) if ours else "", f"kvpress {rate(1, peer)}",
-              peer / median(mine) if ours else None, at_least(6))
-    peer = median(hf_full) / steps
-    table.row(f"decode, {len(ids):,} entries, isolated", rate(1, median(full)) if ours else "",
-              f"transformers {rate(1, peer)}, llama.cpp {rate(1, median(cpp_full) / steps)}",
-              peer / median(full) if ours else None, at_least(8))
+    for work, own, others in (
+        ("decode, 512 entries kept, isolated", mine, (("kvpress", theirs, 6), ("llama.cpp", cpp_short, 1))),
+        (f"decode, {len(ids):,} entries, isolated", full, (("transformers", hf_full, 8), ("llama.cpp", cpp_full, 1.3))),
+    ):
+        for name, times, goal in others:
+            peer = median(times) / (tokens - 1)
+            table.row(work, rate(1, median(own)) if ours else "", f"{name} {rate(1, peer)}",
+                      peer / median(own) if ours else None, at_least(goal))
 
 
 def compare_recording(table, ours, rounds):
@@ -255,18 +262,21 @@ def main():
     parser.add_argument("--tokens", type=int, default=64, help="decoded tokens (64)")
     parser.add_argument("--length", type=int, default=4096, help="prompt tokens (4096)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of every program (all cores)")
+    parser.add_argument("--dtype", choices=("auto", "bf16", "f32"), default="auto",
+                        help="of kvscope, transformers and kvpress; auto: bf16 where the processor multiplies it, f32 elsewhere")
     parser.add_argument("--only", default="prefill,decode,twelve,recording",
                         help="which comparisons: prefill,decode,twelve,recording (the default) and forty-eight, which takes long")
     parser.add_argument("--output", type=pathlib.Path, help="also write the table to this Markdown file")
     options = parser.parse_args()
     parts = set(options.only.split(","))
-    llama, hf = Peer("llama", options.threads), Peer("transformers", options.threads)
+    dtype = automatic_dtype() if options.dtype == "auto" else options.dtype
+    llama, hf = Peer("llama", options.threads, dtype), Peer("transformers", options.threads, dtype)
     table = Table(Machine(options.threads))
     with tempfile.TemporaryDirectory() as folder:
         text, ids = exact_prompt(llama, options.length)
         prompt = pathlib.Path(folder) / "prompt.txt"
         prompt.write_text(text, encoding="utf-8")
-        ours = None if options.peers_only else Kvscope([options.program], options.threads, prompt, folder)
+        ours = None if options.peers_only else Kvscope([options.program], options.threads, dtype, prompt, folder)
         if ours:
             ours.run([], [], 1)  # builds, warms the page cache
         if "prefill" in parts:
@@ -285,7 +295,7 @@ def main():
     hf.close()
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
     when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    report = (f"Measured {when}, {cpu}, {options.threads} threads, {options.rounds} rounds, medians.\n"
+    report = (f"Measured {when}, {cpu}, {dtype}, {options.threads} threads, {options.rounds} rounds, medians.\n"
               f"Command: `bench/run {' '.join(sys.argv[1:])}`\n\n{table.text()}\n")
     print(report)
     if options.output:

@@ -1,13 +1,13 @@
 """The peers' half of the benchmark: a process that holds one peer's model and times what it is told.
 
-    peers.py transformers|llama THREADS     reads one JSON request a line, answers one JSON line
+    peers.py transformers|llama THREADS bf16|f32     reads one JSON request a line, answers one JSON line
 
 Requests: {"do": "prefill", "ids": [...]}                       -> {"seconds"}
           {"do": "decode", "ids": [...], "tokens": T}           -> {"seconds"} of T - 1 steps after the prompt
           {"do": "press", "press": name, "budget": B, "ids": [...], "tokens": T}
                                                                 -> {"prefill", "decode", "tokens"} (transformers only)
-Every peer runs with its best settings: bf16, SDPA, inference mode and only the last logits in
-transformers; flash attention and its own Q4_1 in llama.cpp. End-of-text is ignored by all.
+Every peer runs with its best settings: SDPA, inference mode and only the last logits in transformers; flash attention
+and its own Q4_1 in llama.cpp. End-of-text is ignored by all.
 """
 
 import json
@@ -41,14 +41,14 @@ def press_of(name, budget, n_tokens):
 
 
 class Transformers:
-    def __init__(self, threads):
+    def __init__(self, threads, dtype):
         import torch
 
         torch.set_num_threads(threads)
         from reference_model import Reference
 
         self.torch = torch
-        self.model = Reference(dtype=torch.bfloat16, attention="sdpa").model
+        self.model = Reference(dtype={"bf16": torch.bfloat16, "f32": torch.float32}[dtype], attention="sdpa").model
         self.prefill([1] * 64)
 
     def _forward(self, ids, cache, position=None):
@@ -97,7 +97,7 @@ class Transformers:
 
 
 class Llama:
-    def __init__(self, threads):
+    def __init__(self, threads, _dtype):
         import ctypes
 
         import llama_cpp
@@ -148,7 +148,7 @@ class Llama:
 
 def main():
     answers, sys.stdout = sys.stdout, sys.stderr
-    peer = {"transformers": Transformers, "llama": Llama}[sys.argv[1]](int(sys.argv[2]))
+    peer = {"transformers": Transformers, "llama": Llama}[sys.argv[1]](int(sys.argv[2]), sys.argv[3])
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
