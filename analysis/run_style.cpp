@@ -124,14 +124,16 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
                                                      const std::vector<trace::RunAttributes>& recorded) {
     std::vector<trace::RunAttributes> all;
     for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
-    const std::vector<LineStyle> styles =
-        run_styles(all, recorded.empty() && !traces.empty() ? traces.front() : recorded);
+    const auto first = std::find_if(traces.begin(), traces.end(), [](const auto& runs) { return !runs.empty(); });
+    const std::vector<LineStyle> styles = run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
     std::vector<std::vector<LineStyle>> of_traces;
     auto next = styles.begin();
-    for (size_t i = 0; i < traces.size(); ++i) {
-        const auto end = next + static_cast<std::ptrdiff_t>(traces[i].size());
+    size_t n_before = 0;  // traces that have runs: what only holds scores of tasks leaves the full colours to the next
+    for (const auto& runs : traces) {
+        const auto end = next + static_cast<std::ptrdiff_t>(runs.size());
         auto& own = of_traces.emplace_back(next, end);
-        for (LineStyle& style : own) style.color = shade(style.color, i);
+        for (LineStyle& style : own) style.color = shade(style.color, n_before);
+        n_before += runs.empty() ? 0 : 1;
         next = end;
     }
     return of_traces;

@@ -19,14 +19,20 @@ void widen(double& least, double& most, double other_least, double other_most) {
     most = std::max(most, other_most);
 }
 
+/// The scale of the same kind of numbers.
+template <class Scales>
+auto like(Scales& scales, const ColorScale& scale) {
+    return std::find_if(scales.begin(), scales.end(), [&](const ColorScale& one) { return one.title == scale.title; });
+}
+
 /// The limits of `other` become those of `figure`, too, where they are wider.
 void take_scale(Figure& figure, const Figure& other) {
-    for (size_t i = 0; i < std::min(figure.color_scales.size(), other.color_scales.size()); ++i) {
-        ColorScale& scale = figure.color_scales[i];
-        const ColorScale& like = other.color_scales[i];
-        widen(scale.min, scale.max, like.min, like.max);
-        scale.whole_numbers = scale.whole_numbers && like.whole_numbers;
-        if (scale.min > 0 && like.scale == Scale::logarithmic) scale.scale = Scale::logarithmic;
+    for (ColorScale& scale : figure.color_scales) {
+        const auto found = like(other.color_scales, scale);
+        if (found == other.color_scales.end()) continue;
+        widen(scale.min, scale.max, found->min, found->max);
+        scale.whole_numbers = scale.whole_numbers && found->whole_numbers;
+        if (scale.min > 0 && found->scale == Scale::logarithmic) scale.scale = Scale::logarithmic;
     }
     for (size_t i = 0; i < std::min(figure.panels.size(), other.panels.size()); ++i) {
         Panel& panel = figure.panels[i];
@@ -109,11 +115,24 @@ void add_below(Figure& joined, Figure& figure) {
     std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined.panels));
 }
 
-/// What is said of the numbers, in colour bars, caption and recipe.
-void add_words(Figure& joined, const Figure& figure, const std::string& name) {
-    for (size_t scale = 0; scale < std::min(joined.color_scales.size(), figure.color_scales.size()); ++scale) {
-        if (joined.color_scales[scale].of != figure.color_scales[scale].of) joined.color_scales[scale].of.clear();
+/// The figure's maps find their scales among those of `joined`, which gets those that it lacks.
+void add_scales(Figure& joined, Figure& figure) {
+    std::vector<size_t> places;
+    for (const ColorScale& scale : figure.color_scales) {
+        const auto found = like(joined.color_scales, scale);
+        places.push_back(static_cast<size_t>(found - joined.color_scales.begin()));
+        if (found == joined.color_scales.end())
+            joined.color_scales.push_back(scale);
+        else if (found->of != scale.of)
+            found->of.clear();
     }
+    for (Panel& panel : figure.panels)
+        for (Shape& shape : panel.shapes)
+            if (auto* map = std::get_if<HeatMap>(&shape)) map->color_scale = places.at(map->color_scale);
+}
+
+/// What is said of the numbers, in caption and recipe.
+void add_words(Figure& joined, const Figure& figure, const std::string& name) {
     if (figure.caption != joined.caption) joined.caption += fmt::format(" Of {}: {}", name, figure.caption);
     add_recipe(joined, figure, name);
 }
@@ -167,6 +186,7 @@ Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart
         if (!legends_are_alike) add_legend(joined, figure, parts[i].name);
         if (&figure == there.front()) continue;
         add_words(joined, figure, parts[i].name);
+        add_scales(joined, figure);
         (stand_below ? add_below : add_beside)(joined, figure);
     }
     if (there.size() > 1) joined.width_mm = width_mm;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/active_run.h"
@@ -51,6 +52,7 @@ struct Experiment::Impl {
     Timings timings;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
+    std::set<size_t> told_impossible;  ///< plans, at the first of the prompts on which they cannot run
     ScorePool scores;
     Compression compression{model, options, timings, progress};
     Answering answering{model, options, timings, progress};
@@ -92,6 +94,9 @@ struct Experiment::Impl {
             throw UsageError(fmt::format("none of the policies can run on this prompt of {} tokens:{}",
                                          prompt.n_visible(), reasons));
         }
+        for (size_t i = 1; i < runs.size(); ++i)
+            if (runs[i]->failed() && told_impossible.insert(i).second)
+                progress.message(fmt::format("{} cannot run: {}", plans[i].asked(), runs[i]->record.message));
         return runs;
     }
 
@@ -292,7 +297,7 @@ struct Experiment::Impl {
                 record.peak_bytes = model.transformer().device().is_processor() && peak > before ? peak - before : 0;
             }
             record.decode_s = generation.seconds;
-            if (generation.seconds > 0)
+            if (generation.seconds > 0 && !generation.ids.empty())
                 record.decode_tokens_per_s = static_cast<double>(generation.ids.size() - 1) / generation.seconds;
             if (options.compare && generation.error.empty())
                 compare_alone(run, starts[0], generation, prompts[0].n_visible(), full_cache, references[q], record);

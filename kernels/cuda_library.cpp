@@ -37,9 +37,12 @@ struct Library {
     std::string reason;
 
     Library() {
+        if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+            reason = "no NVIDIA driver: libcuda.so.1 was not found. Install the driver, or use --device cpu";
+            return;
+        }
         open();
-        if (!handle) return;
-        reason = probe();
+        if (handle) reason = probe();
     }
 
     void open() {
@@ -72,8 +75,6 @@ struct Library {
         const auto probe = reinterpret_cast<abi::Probe*>(dlsym(handle, abi::kProbeSymbol));
         if (!version || !probe || version() != abi::kVersion)
             return std::string(kFile) + " belongs to another version of kvscope; build it again";
-        void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-        if (!driver) return "no NVIDIA driver: libcuda.so.1 was not found. Install the driver, or use --device cpu";
         Message message{};
         if (!probe(message.data(), message.size()))
             return std::string("no usable GPU: ") + message.data() + ". Check nvidia-smi, or use --device cpu";

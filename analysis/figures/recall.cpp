@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/figure_definition.h"
+#include "analysis/measures/kept_sets.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/share_figure.h"
@@ -33,56 +34,77 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     require_answer_attention({&reader, options});
 }
 
+struct Runs {
+    std::vector<Run> measured;
+    std::vector<ShownRun> left_out;  ///< they drop no token, so that they would all have 1: see is_measured_by_tokens
+};
+
 /// Traces without the answer's attention are left out.
-std::vector<Run> read_runs(std::span<const TracePart> parts) {
+Runs read_runs(std::span<const TracePart> parts) {
     const std::vector<ShownRun> shown = shown_runs(parts);
-    std::vector<Run> runs;
+    Runs runs;
     for (const TracePart& part : parts) {
+        if (!run_with_answer_attention(*part.reader, part.options.prompt)) continue;
         std::vector<ShownRun> of_part;
         std::vector<int> indices;
         for (const ShownRun& run : shown) {
             if (run.part != &part) continue;
+            const auto kept = part.reader->kept(part.options.prompt, run.index);
+            if (!is_measured_by_tokens(run.attributes(), kept_sets(*kept, run.n_tokens()))) {
+                runs.left_out.push_back(run);
+                continue;
+            }
             of_part.push_back(run);
             indices.push_back(run.index);
         }
-        if (indices.empty() || !run_with_answer_attention(*part.reader, part.options.prompt)) continue;
+        if (indices.empty()) continue;
         std::vector<Recall> recalls = recall_of_runs(*part.reader, part.options.prompt, indices);
-        for (size_t i = 0; i < of_part.size(); ++i) runs.push_back({of_part[i], std::move(recalls[i])});
+        for (size_t i = 0; i < of_part.size(); ++i) runs.measured.push_back({of_part[i], std::move(recalls[i])});
     }
-    if (!runs.empty()) return runs;
+    if (!runs.measured.empty()) return runs;
     for (const TracePart& part : parts) require_answer_attention(part);
-    throw NothingToShow(
-        fmt::format("{}: no run has finished that recall could be measured of", parts.front().reader->path().string()));
+    throw NothingToShow(fmt::format("{}: recall is measured of runs that drop tokens: none of those asked for does ({})",
+                                    parts.front().reader->path().string(), labels_of(runs.left_out)));
 }
 
 const ShareMeasure measure{"Recall", "% of best tokens"};
 
-std::vector<RunShares> read_shares(std::span<const TracePart> parts) {
+std::vector<RunShares> shares_of(std::vector<Run> measured) {
     std::vector<RunShares> runs;
-    for (Run& run : read_runs(parts)) runs.push_back({run.shown, std::move(run.recall.layers), run.recall.model});
+    for (Run& run : measured) runs.push_back({run.shown, std::move(run.recall.layers), run.recall.model});
     return runs;
 }
 
 /// Of both sides; a run without recall is in none.
 std::vector<SharePair> read_pairs(std::span<const TracePart, 2> sides) {
-    const std::vector<RunShares> of_a = read_shares(sides.subspan(0, 1));
-    const std::vector<RunShares> of_b = read_shares(sides.subspan(1, 1));
+    const std::vector<RunShares> of_a = shares_of(read_runs(sides.subspan(0, 1)).measured);
+    const std::vector<RunShares> of_b = shares_of(read_runs(sides.subspan(1, 1)).measured);
     const auto of = [](const std::vector<RunShares>& runs, const ShownRun& shown) {
         return std::find_if(runs.begin(), runs.end(),
                             [&](const RunShares& run) { return run.shown.index == shown.index; });
     };
     std::vector<SharePair> pairs;
-    for (const ShownPair& pair : shown_pairs(sides)) pairs.push_back({pair, *of(of_a, pair.a), *of(of_b, pair.b)});
+    for (const ShownPair& pair : shown_pairs(sides)) {
+        const auto a = of(of_a, pair.a), b = of(of_b, pair.b);
+        if (a != of_a.end() && b != of_b.end()) pairs.push_back({pair, *a, *b});
+    }
+    if (pairs.empty())
+        throw NothingToShow("no run that drops tokens, of which alone recall is measured, has one like it in the other "
+                            "trace");
     return pairs;
 }
 
 Figure make(std::span<const TracePart> parts) {
-    Figure figure = share_figure(parts, read_shares(parts), measure);
+    Runs runs = read_runs(parts);
+    Figure figure = share_figure(parts, shares_of(std::move(runs.measured)), measure);
     figure.name = "recall";
     figure.title = "How much of what the answer attends to most is kept";
     figure.caption =
         "Of the tokens that the full cache's own answer attends to most, as many as the run's budget allows a KV head, "
         "the share that the head keeps: mean of each layer's heads, and (right) of the whole model.";
+    if (!runs.left_out.empty())
+        figure.caption +=
+            fmt::format(" Without a dropped token, so that nothing is missing, and left out: {}.", labels_of(runs.left_out));
     return figure;
 }
 
@@ -96,7 +118,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
          SubjectKey::layer, SubjectKey::head, Column{"recall", "Recall", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
-    for (const Run& run : read_runs({&part, 1})) {
+    for (const Run& run : read_runs({&part, 1}).measured) {
         const trace::RunAttributes& attributes = run.shown.attributes();
         const auto add = [&](int layer, int head, double recall) {
             table.add(Subject{.run = run.shown.index, .layer = layer, .head = head},

@@ -91,21 +91,26 @@ ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share)
         scale.max = static_cast<double>(most);
         scale.whole_numbers = true;
     }
-    if (merges(runs)) {
-        scale.title += " (1/n in an entry of n)";
-        double least = scale.min;
-        for (const Run& run : runs) {
-            const double of_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
-            least = std::min(least, of_head * least_kept(run.counts));
-        }
-        begin_at(scale, least);
-        scale.map_begin = kLightestPart;
+    return scale;
+}
+
+/// The same for runs that merge. The others have their own: counts of whole heads would be squeezed into its last decade.
+ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
+    ColorScale scale = color_scale(runs, most, is_share);
+    scale.title += " (1/n in an entry of n)";
+    double least = scale.min;
+    for (const Run& run : runs) {
+        if (!run.kept->merges()) continue;
+        const double of_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
+        least = std::min(least, of_head * least_kept(run.counts));
     }
+    begin_at(scale, least);
+    scale.map_begin = kLightestPart;
     return scale;
 }
 
 /// One run's map, without its place among the others.
-Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share) {
+Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share, size_t color_scale) {
     Panel panel = layers_by_tokens(layers, run.n_tokens);
     panel.subject.run = run.index;
     panel.title = run_label(run.attributes);
@@ -114,7 +119,9 @@ Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share) {
         panel.note += fmt::format(", {:.1f} tokens an entry", static_cast<double>(run.kept->held_tokens.size()) /
                                                                   static_cast<double>(run.kept->indices.size()));
     const double value_per_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
-    panel.shapes.emplace_back(heat_map(run, layers, value_per_head));
+    HeatMap map = heat_map(run, layers, value_per_head);
+    map.color_scale = color_scale;
+    panel.shapes.emplace_back(std::move(map));
     return panel;
 }
 
@@ -136,12 +143,16 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.shared_y = true;
     figure.width_mm = 174;
 
-    figure.color_scales.push_back(color_scale(runs, max_rows, !same_rows));
+    const auto does_merge = [](const Run& run) { return run.kept->merges(); };
+    if (!std::all_of(runs.begin(), runs.end(), does_merge))
+        figure.color_scales.push_back(color_scale(runs, max_rows, !same_rows));
+    if (merges(runs)) figure.color_scales.push_back(merging_scale(runs, max_rows, !same_rows));
 
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
         indices.push_back(runs[i].index);
-        Panel panel = map_panel(runs[i], layers, !same_rows);
+        const size_t scale = runs[i].kept->merges() ? figure.color_scales.size() - 1 : 0;
+        Panel panel = map_panel(runs[i], layers, !same_rows, scale);
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         figure.panels.push_back(std::move(panel));

@@ -66,6 +66,7 @@ struct ShapePainter {
     void draw_arrow_head(const analysis::Line& line) const {
         const size_t last = line.x.size() - 1;
         set_color(canvas.cr, line.style.color);
+        cairo_new_path(canvas.cr);
         for (const auto& [x, y] : analysis::arrow_head({x_of(line.x[last - 1]), y_of(line.y[last - 1])},
                                                        {x_of(line.x[last]), y_of(line.y[last])}, 1))
             cairo_line_to(canvas.cr, x, y);
@@ -77,6 +78,7 @@ struct ShapePainter {
         if (line.low.empty()) return;
         cairo_t* cr = canvas.cr;
         set_color(cr, line.style.color, 0.2);
+        cairo_new_path(cr);  // a text drawn before has left a point
         for (size_t i = 0; i < line.x.size(); ++i) cairo_line_to(cr, x_of(line.x[i]), y_of(line.high[i]));
         for (size_t i = line.x.size(); i-- > 0;) cairo_line_to(cr, x_of(line.x[i]), y_of(line.low[i]));
         cairo_close_path(cr);

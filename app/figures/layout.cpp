@@ -30,6 +30,7 @@ struct Decorations {
     std::vector<double> right;   ///< of each column
     std::vector<double> top;     ///< of each row
     std::vector<double> bottom;  ///< of each row
+    std::vector<double> y_axis;  ///< the part of each column's left that ticks, their labels and the title take
 };
 
 /// Places a figure step by step; sizes of ticks and of panels depend on each other, so that the panels are placed
@@ -112,6 +113,7 @@ class Placement {
         d.right.assign(figure_.columns, 0);
         d.top.assign(figure_.rows, 0);
         d.bottom.assign(figure_.rows, 0);
+        d.y_axis.assign(figure_.columns, 0);
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
             const PanelPlace& place = layout_.panels[i];
@@ -134,20 +136,24 @@ class Placement {
                 right = std::max(right, behind);
             }
             if (place.y_labels) {
-                double width = theme::tick_length_pt + theme::gap_pt / 2;
-                for (const auto& tick : place.y_ticks.ticks) {
-                    width = std::max(width, theme::tick_length_pt + theme::gap_pt / 2 +
-                                                measure_text(tick.label, tick_text_style()).width);
-                }
-                if (!figure_.shared_y && has_title(panel.y, place.y_ticks)) {
-                    width += theme::gap_pt + line_height(axis_title_style());
-                }
+                double& width = d.y_axis[panel.column];
+                width = std::max(width, y_axis_width(panel, place));
                 left = std::max(left, width);
+                top = std::max(top, overhang_above(panel.y, place));
             }
         }
         for (size_t row = 0; row < figure_.rows; ++row)
             if (!analysis::heading_of_row(figure_, row).empty()) d.top[row] += heading_height();
         return d;
+    }
+
+    double y_axis_width(const Panel& panel, const PanelPlace& place) const {
+        double labels = 0;
+        for (const auto& tick : place.y_ticks.ticks)
+            labels = std::max(labels, measure_text(tick.label, tick_text_style()).width);
+        const bool titled = !figure_.shared_y && has_title(panel.y, place.y_ticks);
+        return theme::tick_length_pt + theme::gap_pt / 2 + labels +
+               (titled ? theme::gap_pt + line_height(axis_title_style()) : 0);
     }
 
     static double heading_height() { return line_height(figure_title_style()) + theme::gap_pt / 2; }
@@ -167,6 +173,17 @@ class Placement {
             behind = std::max(behind, half - (place.data.width - at));
         }
         return {before, behind};
+    }
+
+    /// How far those of a y axis, digits, reach out above it.
+    static double overhang_above(const Axis& axis, const PanelPlace& place) {
+        constexpr double upper_half = 0.35;  // of a line: digits are lower than that
+        double above = 0;
+        for (const auto& tick : place.y_ticks.ticks) {
+            const double half = upper_half * line_height(tick_text_style());
+            above = std::max(above, half - (1 - axis_share(axis, tick.value)) * place.data.height);
+        }
+        return above;
     }
 
     const Panel* first_with_labels(bool of_x) const {
@@ -294,8 +311,8 @@ class Placement {
                                                         : place.data.bottom() + theme::tick_length_pt +
                                                               theme::gap_pt / 2 + line_height(tick_text_style());
             place.y_title_x = around.y_panel != nullptr
-                                  ? layout_.grid.x - around.of_panels.left[0] - around.left
-                                  : place.data.x - around.of_panels.left[figure_.panels[i].column];
+                                  ? layout_.grid.x - around.of_panels.y_axis[0] - around.left
+                                  : place.data.x - around.of_panels.y_axis[figure_.panels[i].column];
         }
     }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr size_t kMaxRange = 1000;
+constexpr double kMostCounted = 64;  // from one count to the next: each is a run
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
     throw BudgetError(
@@ -100,6 +101,8 @@ std::vector<Budget> parse_range(std::string_view text, size_t dash) {
         step = parsed.is_share ? parsed.share : static_cast<double>(parsed.count);
     } else if (first.is_share) {
         refuse(text, "a range of shares needs a step (0.1-0.5+0.1).");
+    } else if (high - low >= kMostCounted) {
+        refuse(text, "a range of so many counts needs a step (64-512+64) or a factor (64-512*2).");
     }
     std::vector<Budget> budgets;
     double value = low;

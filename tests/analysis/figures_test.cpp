@@ -6,6 +6,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
+#include "analysis/several_traces.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;
@@ -496,7 +497,11 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     options.runs = {1, merging};
     options.layers = {2};
     const Figure retention = made(reader, "retention", options);
-    const ColorScale& scale = retention.color_scales.at(0);
+    REQUIRE(retention.color_scales.size() == 2);
+    CHECK(retention.color_scales[0].whole_numbers);  // the other run's: a count of heads
+    CHECK(layer_of<HeatMap>(retention, 0).color_scale == 0);
+    CHECK(layer_of<HeatMap>(retention, 1).color_scale == 1);
+    const ColorScale& scale = retention.color_scales[1];
     CHECK(scale.scale == Scale::logarithmic);
     CHECK_FALSE(scale.whole_numbers);
     CHECK_THAT(scale.title, Contains("1/n in an entry of n"));
@@ -520,7 +525,18 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
         }
     }
     options.runs = {1};
-    CHECK(made(reader, "retention", options).color_scales.at(0).whole_numbers);
+    const Figure plain = made(reader, "retention", options);
+    CHECK(plain.color_scales.at(0).whole_numbers);
+    CHECK(plain.color_scales.size() == 1);
+    options.runs = {merging};
+    const Figure merged = made(reader, "retention", options);
+    REQUIRE(merged.color_scales.size() == 1);
+    CHECK(merged.color_scales[0].scale == Scale::logarithmic);
+    const Figure joined =
+        joined_figure({{plain, ""}, {merged, ""}}, std::vector<TracePart>{{&reader, {}, "a"}, {&reader, {}, "b"}});
+    REQUIRE(joined.color_scales.size() == 2);
+    CHECK(layer_of<HeatMap>(joined, 0).color_scale == 0);
+    CHECK(layer_of<HeatMap>(joined, 1).color_scale == 1);
 
     options.runs = {merging, 1};
     const Table difference = table_of(reader, "difference", options);
@@ -547,15 +563,17 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     CHECK(made(reader, "prompt", options).color_scales.at(0).min < 1);
 }
 
-TEST_CASE("a scale of whole numbers beside one of parts is one of parts") {
+TEST_CASE("of two traces each map has the scale of its kind: whole numbers, or parts of entries") {
     const SampleTrace sample;
     TracePart a{&sample.reader(), {}, "a"}, b{&sample.reader(), {}, "b"};
     a.options.runs = {1};
     b.options.runs = {4};
     const Figure both = make_figure(figure_definition("retention"), std::array{a, b});
-    for (const ColorScale& scale : both.color_scales) {
-        CHECK(scale.scale == Scale::logarithmic);
-        CHECK_FALSE(scale.whole_numbers);
-        CHECK(scale.min < 1);
-    }
+    REQUIRE(both.color_scales.size() == 2);
+    CHECK(both.color_scales[0].whole_numbers);
+    CHECK(layer_of<HeatMap>(both, 0).color_scale == 0);
+    const ColorScale& parts = both.color_scales[layer_of<HeatMap>(both, 1).color_scale];
+    CHECK(parts.scale == Scale::logarithmic);
+    CHECK_FALSE(parts.whole_numbers);
+    CHECK(parts.min < 1);
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"
+#include "analysis/run_style.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
 
@@ -72,6 +73,27 @@ TEST_CASE("recall of a trace: figure, table and the table of runs hold a plain l
     CHECK(std::get<double>(runs.rows[0].cells.at(column)) == 1);
     CHECK(std::get<double>(runs.rows[2].cells.at(column)) == Approx(model));
     CHECK(std::holds_alternative<std::monostate>(runs.rows[6].cells.at(column)));  // it failed
+}
+
+TEST_CASE("recall leaves out what drops no token, as the table of runs does, and says so") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    constexpr int merging = 4;
+    REQUIRE(reader.kept(0, merging)->merges());
+    FigureOptions options;
+    options.runs = {"2", std::to_string(merging)};
+    const FigureDefinition& definition = figure_definition("recall");
+    const Figure figure = definition.make(reader, options);
+    CHECK(figure.legend.size() == 1);
+    CHECK_THAT(figure.caption, Contains("left out: " + run_label(reader.run(0, merging))));
+    CHECK(definition.numbers(reader, options).rows.size() == 1 + 3 * 3);
+
+    options.runs = {std::to_string(merging)};
+    CHECK_THROWS_AS(definition.make(reader, options), NothingToShow);
+    const TracePart side{&reader, options};
+    const std::vector<TracePart> sides{side, side};
+    CHECK_THROWS_AS(definition.make_difference(std::span<const TracePart, 2>(sides)), NothingToShow);
 }
 
 TEST_CASE("a trace that does not say what the answer attends to has no recall") {

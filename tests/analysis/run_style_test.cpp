@@ -48,6 +48,17 @@ TEST_CASE("a what-if of a larger budget leaves every other run's look as it was"
     CHECK(styles[3].dash == Dash::dotted);
 }
 
+TEST_CASE("a trace without runs takes no colours from the next") {
+    const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
+    const auto styles = joint_run_styles({{}, runs});
+    const auto alone = joint_run_styles({runs});
+    for (size_t i = 0; i < runs.size(); ++i) {
+        CHECK(styles[1][i].color == alone[0][i].color);
+        CHECK(styles[1][i].dash == alone[0][i].dash);
+    }
+    CHECK_FALSE(joint_run_styles({runs, runs})[1][1].color == alone[0][1].color);
+}
+
 TEST_CASE("the same policy with other parameters is another method") {
     const auto styles = run_styles({run("snapkv", 64), run("snapkv", 64, R"({"kernel":5})")});
     CHECK_FALSE(styles[0].color == styles[1].color);

@@ -92,6 +92,11 @@ TEST_CASE("nothing that is drawn overlaps or leaves the page") {
     for (int i = 0; i < 15; ++i)
         legend.legend.push_back({"ada-pyramidkv " + std::to_string(i), LegendEntry::Symbol::line, {}});
     figures.push_back(legend);
+    Figure untitled = test::map_figure(30, 2000, 3);
+    Panel& bare = untitled.panels[0];
+    bare.title = bare.note = "";
+    bare.y.ticks = {{bare.y.min, "10"}, {bare.y.max, "0"}};  // at the axis's very ends
+    figures.push_back(untitled);
     for (Figure narrow : std::vector<Figure>(figures.begin(), figures.begin() + 3)) {
         narrow.width_mm = 60;
         figures.push_back(narrow);

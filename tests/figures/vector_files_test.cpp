@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -179,6 +180,29 @@ TEST_CASE("SVG: recipe in <desc>, escaped; maps stay sharp; every name that is u
         ++n_uses;
     }
     CHECK(n_uses > 20);
+}
+
+TEST_CASE("SVG: a text drawn before does not change the band around a line") {
+    Figure figure = test::map_figure(3, 3, 3);
+    Line line;
+    line.x = {0, 1, 2};
+    line.y = {1, 1, 1};
+    line.low = {0.5, 0.5, 0.5};
+    line.high = {1.5, 1.5, 1.5};
+    const auto band_of = [](const Figure& drawn) {
+        const std::string svg = render_svg(drawn, {});
+        const size_t fill = svg.find("fill-opacity:0.2");
+        REQUIRE(fill != std::string::npos);
+        const size_t path = svg.find(" d=\"", fill);
+        return svg.substr(path, svg.find('"', path + 4) - path);
+    };
+    figure.panels[0].shapes.emplace_back(line);
+    const std::string alone = band_of(figure);
+    TextLabel label;
+    label.x = label.y = 2;
+    label.text = "full";
+    figure.panels[0].shapes.insert(figure.panels[0].shapes.begin() + 1, label);
+    CHECK(band_of(figure) == alone);
 }
 
 TEST_CASE("text that is no UTF-8 or no XML spoils no file") {

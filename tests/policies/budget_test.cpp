@@ -71,7 +71,7 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
         CHECK_THROWS_AS(parse_budget(text), BudgetError);
     }
     for (const char* text : {"64,", ",", "64,,128", "512-64", "64-512*1", "64-512*0.5", "64-512*x", "64-512+0",
-                             "64-0.5", "0.1-0.5", "0.1-0.5+1", "1-1000000", "64-", "-64-128", "64-512*inf", "5--3"}) {
+                             "64-0.5", "0.1-0.5", "0.1-0.5+1", "1-1000000", "64-512", "64-", "-64-128", "64-512*inf", "5--3"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_budgets(text), BudgetError);
     }
@@ -80,6 +80,9 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
     CHECK_THROWS_WITH(parse_budget("99999999999999999999"), Contains("no prompt is that long"));
     CHECK_THROWS_WITH(parse_budget("99999999999999999999x"), Contains("it is no number"));
     CHECK_THROWS_WITH(parse_budgets("512-64"), Contains("backwards"));
+    CHECK_THROWS_WITH(parse_budgets("64-512"), Contains("needs a step (64-512+64)"));
+    CHECK(parse_budgets("64-127").size() == 64);
+    CHECK(parse_budgets("64-512+1").size() == 449);
     CHECK_THROWS_AS(parse_budget("0"), std::invalid_argument);
     CHECK_THROWS_WITH(parse_budget("0.001").resolve(100), Contains("less than one entry"));
     CHECK(parse_budget("0.3").resolve(1, BudgetOf::bytes) == 1);

@@ -33,7 +33,7 @@ void FileOpener::open_trace(const std::filesystem::path& path) {
         const int n = document.reader()->n_prompts();
         spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
         const trace::Reader& reader = *document.file();
-        scores_wanted_ = reader.n_prompts() == 0 && !reader.result_tasks().empty() && shows_scores_;
+        scores_wanted_ |= reader.n_prompts() == 0 && !reader.result_tasks().empty() && shows_scores_;
     } catch (const std::exception& error) {
         to_.notices.add(error.what(), true);
     }

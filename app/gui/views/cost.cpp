@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -157,6 +158,7 @@ class CostView : public View {
         if (!ImGui::BeginTable(id.c_str(), n_columns, flags)) return;
         ImGui::TableSetupScrollFreeze(n_columns_to_label, 1 + static_cast<int>(runs.n_pinned()));
         for (size_t i = 0; i < runs.columns.size(); ++i) setup_column(runs.columns[i], runs.is_empty(i));
+        widen_labels(context.session, runs);
         draw_headings(runs.columns, compared);
         const ImGuiTableSortSpecs* order = ImGui::TableGetSortSpecs();
         if (order && order->SpecsCount > 0)
@@ -174,6 +176,32 @@ class CostView : public View {
         if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right))
             draw_table_menu(context, *this, "cost", shown);
         shown_ = std::move(shown);
+    }
+
+    /// The column of labels is as wide as the longest, up to half of the table, whenever there is a longer one than
+    /// before: ImGui fits a column once, and runs of a job come one by one.
+    void widen_labels(const Session& session, const RunsTable& runs) {
+        float widest = 0;
+        for (const RunsTable::Row& row : runs.rows)
+            widest = std::max(widest, ImGui::CalcTextSize(label_of(session, row).c_str()).x);
+        widest /= ImGui::GetFontSize();  // so that a larger font is no longer label
+        if (widest <= widest_label_) return;
+        widest_label_ = widest;
+        ImGuiTable* table = ImGui::GetCurrentTable();
+        for (size_t i = 0; i < runs.columns.size(); ++i) {
+            if (runs.columns[i].column.name != "label") continue;
+            ImGuiTableColumn& column = table->Columns[static_cast<int>(i)];
+            column.WidthRequest = std::min((widest + kChipWidth + 0.2f) * ImGui::GetFontSize(),
+                                           0.5f * table->OuterRect.GetWidth());
+            column.AutoFitQueue = 0;
+        }
+    }
+
+    static std::string label_of(const Session& session, const RunsTable::Row& row) {
+        if (!row.run.valid()) return row.pinned;
+        const bool failed = session.attributes(row.run).status != "complete";
+        return fmt::format("{}{}{}{}", row.pinned, row.pinned.empty() ? "" : " ", session.look(row.run).label,
+                           failed ? " (failed)" : "");
     }
 
     /// What stands on the screen, within BeginTable and EndTable.
@@ -317,7 +345,7 @@ class CostView : public View {
     static void draw_label(Context& context, const RunsTable::Row& row, bool visible) {
         Session& session = context.session;
         const auto& run = session.attributes(row.run);
-        const float side = 0.65f * ImGui::GetFontSize();
+        const float side = kChipWidth / 1.6f * ImGui::GetFontSize();
         if (!row.pinned.empty()) {
             ImGui::TextUnformatted(row.pinned.c_str());
             ImGui::SameLine();
@@ -328,9 +356,9 @@ class CostView : public View {
                       visible);
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.6f * side);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
-        const std::string label =
-            fmt::format("{}{}##cost row", session.look(row.run).label, run.status == "complete" ? "" : " (failed)");
-        if (ImGui::Selectable(label.c_str(), row.run == session.cursor().run,
+        const std::string label = session.look(row.run).label + (run.status == "complete" ? "" : " (failed)");
+        const std::string fitting = run_that_fits(label, ImGui::GetContentRegionAvail().x);
+        if (ImGui::Selectable((fitting + "##cost row").c_str(), row.run == session.cursor().run,
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
             session.selection.select_run(row.run);
         ImGui::PopStyleColor();
@@ -338,8 +366,9 @@ class CostView : public View {
         Cursor over;
         over.run = row.run;
         session.set_hover(over);
-        if (const std::string words = words_on(run, session.look(row.run)); !words.empty())
-            ImGui::SetTooltip("%s", words.c_str());
+        std::string words = words_on(run, session.look(row.run));
+        if (fitting != label) words = label + (words.empty() ? "" : "\n") + words;
+        if (!words.empty()) ImGui::SetTooltip("%s", words.c_str());
     }
 
     static std::string words_on(const trace::RunAttributes& run, const RunLook& look) {
@@ -352,8 +381,11 @@ class CostView : public View {
         return fmt::format("{}", fmt::join(lines, "\n"));
     }
 
+    static constexpr float kChipWidth = 1.04f;  ///< in a label, with the gap behind it, in font sizes
+
     Comparison comparison_;
     MemoryChoice memory_;
+    float widest_label_ = 0;  ///< that the column was made as wide as, in font sizes
     float heading_bottom_ = 0;
     Table shown_;  ///< as it stands on the screen
 };
