@@ -125,7 +125,8 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
     std::vector<trace::RunAttributes> all;
     for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
     const auto first = std::find_if(traces.begin(), traces.end(), [](const auto& runs) { return !runs.empty(); });
-    const std::vector<LineStyle> styles = run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
+    const std::vector<LineStyle> styles =
+        run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
     std::vector<std::vector<LineStyle>> of_traces;
     auto next = styles.begin();
     size_t n_before = 0;  // traces that have runs: what only holds scores of tasks leaves the full colours to the next

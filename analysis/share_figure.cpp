@@ -200,6 +200,34 @@ void check_layers(const SharePair& pair) {
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 
+using Curve = std::pair<std::vector<double>, std::vector<double>>;
+
+std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
+    std::vector<Curve> curves;
+    for (const Panel& panel : figure.panels)
+        for (const Shape& shape : panel.shapes)
+            if (const auto* line = std::get_if<Line>(&shape); line && line->style.color == color)
+                curves.emplace_back(line->x, line->y);
+    return curves;
+}
+
+/// Of policies that keep the same, only the last one's curves are seen: the legend says under which the others are.
+void name_hidden_curves(Figure& figure) {
+    for (size_t i = 0; i < figure.legend.size(); ++i) {
+        LegendEntry& hidden = figure.legend[i];
+        const std::vector<Curve> curves = curves_of(figure, hidden.style.color);
+        for (size_t j = figure.legend.size(); j-- > i + 1 && !curves.empty();) {
+            const LegendEntry& seen = figure.legend[j];
+            if (seen.symbol != LegendEntry::Symbol::line || seen.style.color == hidden.style.color ||
+                curves_of(figure, seen.style.color) != curves)
+                continue;
+            hidden.behind = " (under " + seen.label + ")";
+            hidden.label += hidden.behind;
+            break;
+        }
+    }
+}
+
 }  // namespace
 
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure) {
@@ -207,6 +235,7 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
     for (const RunShares& run : runs) shown.push_back(run.shown);
     Figure figure = draw_shares(parts.front().options, runs, measure, false);
     figure.legend = legend_of(shown);
+    name_hidden_curves(figure);
     complete_figure(figure, parts, shown);
     return figure;
 }

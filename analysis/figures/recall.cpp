@@ -63,8 +63,9 @@ Runs read_runs(std::span<const TracePart> parts) {
     }
     if (!runs.measured.empty()) return runs;
     for (const TracePart& part : parts) require_answer_attention(part);
-    throw NothingToShow(fmt::format("{}: recall is measured of runs that drop tokens: none of those asked for does ({})",
-                                    parts.front().reader->path().string(), labels_of(runs.left_out)));
+    throw NothingToShow(
+        fmt::format("{}: recall is measured of runs that drop tokens: none of those asked for does ({})",
+                    parts.front().reader->path().string(), labels_of(runs.left_out)));
 }
 
 const ShareMeasure measure{"Recall", "% of best tokens"};
@@ -89,8 +90,9 @@ std::vector<SharePair> read_pairs(std::span<const TracePart, 2> sides) {
         if (a != of_a.end() && b != of_b.end()) pairs.push_back({pair, *a, *b});
     }
     if (pairs.empty())
-        throw NothingToShow("no run that drops tokens, of which alone recall is measured, has one like it in the other "
-                            "trace");
+        throw NothingToShow(
+            "no run that drops tokens, of which alone recall is measured, has one like it in the other "
+            "trace");
     return pairs;
 }
 
@@ -103,8 +105,8 @@ Figure make(std::span<const TracePart> parts) {
         "Of the tokens that the full cache's own answer attends to most, as many as the run's budget allows a KV head, "
         "the share that the head keeps: mean of each layer's heads, and (right) of the whole model.";
     if (!runs.left_out.empty())
-        figure.caption +=
-            fmt::format(" Without a dropped token, so that nothing is missing, and left out: {}.", labels_of(runs.left_out));
+        figure.caption += fmt::format(" Without a dropped token, so that nothing is missing, and left out: {}.",
+                                      labels_of(runs.left_out));
     return figure;
 }
 

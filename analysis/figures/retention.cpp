@@ -94,7 +94,8 @@ ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share)
     return scale;
 }
 
-/// The same for runs that merge. The others have their own: counts of whole heads would be squeezed into its last decade.
+/// The same for runs that merge. The others have their own: counts of whole heads would be squeezed into its last
+/// decade.
 ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale = color_scale(runs, most, is_share);
     scale.title += " (1/n in an entry of n)";

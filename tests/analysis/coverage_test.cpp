@@ -2,9 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "analysis/figure_definition.h"
 #include "tests/analysis/kept_example.h"
+#include "tests/trace/sample_trace.h"
 
 using namespace kvscope::analysis;
+namespace trace = kvscope::trace;
 
 TEST_CASE("coverage of model, layers and heads by hand") {
     const auto sets = test::by_hand();
@@ -45,4 +48,28 @@ TEST_CASE("an empty prompt has coverage 0") {
     const test::OwnedSets sets(1, 1, 0, {{}});
     CHECK(model_coverage(sets.view()).count == 0);
     CHECK(model_coverage(sets.view()).share == 0);
+}
+
+TEST_CASE("of policies that keep the same the legend says whose curves are seen") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        const trace::sample::Options sample;
+        const auto prompt = trace::sample::prompt();
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(sample, prompt));
+        int run = 0;
+        // The sample's kept sets go by the budget alone.
+        for (const char* policy : {"snapkv", "h2o"})
+            writer.write_run(0, ++run, trace::sample::selecting_run(sample, prompt, policy, 16));
+        writer.write_run(0, ++run, trace::sample::selecting_run(sample, prompt, "aperturekv", 20));
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    const Figure figure = figure_definition("coverage").make(reader, {});
+    std::vector<std::string> labels;
+    for (const LegendEntry& entry : figure.legend)
+        if (entry.symbol == LegendEntry::Symbol::line && labels.size() < 3) labels.push_back(entry.label);
+    CHECK(labels == std::vector<std::string>{"snapkv (under h2o)", "h2o", "aperturekv"});
 }

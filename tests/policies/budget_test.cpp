@@ -70,8 +70,9 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_budget(text), BudgetError);
     }
-    for (const char* text : {"64,", ",", "64,,128", "512-64", "64-512*1", "64-512*0.5", "64-512*x", "64-512+0",
-                             "64-0.5", "0.1-0.5", "0.1-0.5+1", "1-1000000", "64-512", "64-", "-64-128", "64-512*inf", "5--3"}) {
+    for (const char* text :
+         {"64,", ",", "64,,128", "512-64", "64-512*1", "64-512*0.5", "64-512*x", "64-512+0", "64-0.5", "0.1-0.5",
+          "0.1-0.5+1", "1-1000000", "64-512", "64-", "-64-128", "64-512*inf", "5--3"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_budgets(text), BudgetError);
     }

@@ -191,8 +191,8 @@ class CostView : public View {
         for (size_t i = 0; i < runs.columns.size(); ++i) {
             if (runs.columns[i].column.name != "label") continue;
             ImGuiTableColumn& column = table->Columns[static_cast<int>(i)];
-            column.WidthRequest = std::min((widest + kChipWidth + 0.2f) * ImGui::GetFontSize(),
-                                           0.5f * table->OuterRect.GetWidth());
+            column.WidthRequest =
+                std::min((widest + kChipWidth + 0.2f) * ImGui::GetFontSize(), 0.5f * table->OuterRect.GetWidth());
             column.AutoFitQueue = 0;
         }
     }

@@ -37,6 +37,8 @@ struct RetentionMap {
         : pyramid(make_pyramid({counts.begin(), counts.end()}, rows, columns, Reduce::maximum)),
           kept(std::move(of)),
           least(static_cast<float>(analysis::least_kept(counts))) {}
+
+    bool shares() const { return least < 1; }
 };
 
 /// (L, N): how many heads of a layer keep each token, a token in an entry of n as 1/n.
@@ -164,14 +166,18 @@ class RetentionView : public View {
             ImGui::SetScrollY(top + each - room);
     }
 
-    /// One scale for all runs that are shown.
+    /// One scale for all runs that are shown, and one for those of them whose tokens share entries: on theirs the counts
+    /// of whole heads would be hardly told apart.
     void find_least(Context& context, const std::vector<RunKey>& runs) {
-        float least = 1;
+        least_ = 1;
+        all_share_ = true;
         for (const RunKey& key : runs) {
             std::string error;
-            if (const auto map = ask_map(context, key, error)) least = std::min(least, map->least);
+            const auto map = ask_map(context, key, error);
+            if (!map) continue;
+            least_ = std::min(least_, map->least);
+            all_share_ = all_share_ && map->shares();
         }
-        least_ = least;
     }
 
     /// Numbers below 1 that the colour bar names: decades, else where the colours begin.
@@ -182,30 +188,39 @@ class RetentionView : public View {
         return parts;
     }
 
-    /// The colour bar: ground is not kept, then one patch per number of heads; before them, where tokens share entries,
-    /// one per part of an entry.
+    /// The colour bar: ground is not kept, then one patch per number of heads; where tokens share entries, one per part
+    /// of an entry and number of heads.
     void draw_scale(const Context& context, const RunKey& run) const {
         const auto rows = static_cast<int>(context.session.at(run).n_rows());
-        const MapColors colors = colors_for(context, rows);
-        const auto patch = [&](ImU32 color, const std::string& label) {
-            draw_color_patch(context.theme, color, label);
-        };
-        patch(packed(context.theme.ground), "not kept");
-        for (const float part : parts()) patch(color_of(colors, part), fmt::format("{:.2g}", part).c_str());
+        draw_color_patch(context.theme, packed(context.theme.ground), "not kept");
+        const bool some_share = least_ < 1;
+        if (!some_share || !all_share_) {
+            draw_counts(context, colors_for(context, rows, false), rows);
+            ImGui::TextDisabled("%s", layer_ >= 0 ? "" : "heads");
+        }
+        if (!some_share) return;
+        if (!all_share_) ImGui::SameLine(0, 2 * ImGui::GetFontSize());
+        const MapColors colors = colors_for(context, rows, true);
+        for (const float part : parts())
+            draw_color_patch(context.theme, color_of(colors, part), fmt::format("{:.2g}", part));
+        draw_counts(context, colors, rows);
+        ImGui::TextDisabled("%s(1/n in an entry of n)", layer_ >= 0 ? "" : "heads  ");
+        ImGui::SetItemTooltip(
+            "A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
+            "entries that the cache holds.");
+    }
+
+    void draw_counts(const Context& context, const MapColors& colors, int rows) const {
         const int step = std::max(1, (rows + 7) / 8);
         const int last = layer_ >= 0 ? 1 : rows;
         for (int count = 1; count <= last; count += step)
-            patch(color_of(colors, static_cast<float>(count)), layer_ >= 0 ? "kept" : std::to_string(count));
-        ImGui::TextDisabled("%s%s", layer_ >= 0 ? "" : "heads", least_ < 1 ? "  (1/n in an entry of n)" : "");
-        if (least_ < 1)
-            ImGui::SetItemTooltip(
-                "A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
-                "entries that the cache holds.");
+            draw_color_patch(context.theme, color_of(colors, static_cast<float>(count)),
+                             layer_ >= 0 ? "kept" : std::to_string(count));
     }
 
-    MapColors colors_for(const Context& context, int rows) const {
+    MapColors colors_for(const Context& context, int rows, bool shares) const {
         MapColors colors = count_colors(context.theme, 1, static_cast<float>(layer_ >= 0 ? 1 : std::max(rows, 2)));
-        if (least_ < 1) {
+        if (shares) {
             colors.min = 0.999f * least_;
             colors.logarithmic = true;
         } else if (layer_ >= 0) {
@@ -267,7 +282,7 @@ class RetentionView : public View {
             shown.document = session.document(key);
             shown.run = key;
             shown.map = map;
-            shown.colors = colors_for(context, static_cast<int>(session.at(key).n_rows()));
+            shown.colors = colors_for(context, static_cast<int>(session.at(key).n_rows()), made->shares());
             shown.rows_are_heads = layer_ >= 0;
             shown.layer = layer_;
             shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, *made->kept, row, token); };
@@ -316,7 +331,8 @@ class RetentionView : public View {
         layer_ = -1;
         std::string error;
         const auto map = ask_map(context, key, error);
-        const MapColors colors = colors_for(context, static_cast<int>(context.session.at(key).n_rows()));
+        const MapColors colors =
+            colors_for(context, static_cast<int>(context.session.at(key).n_rows()), map && map->shares());
         const HeatMap* drawn = map ? &drawn_map(key, map) : nullptr;
         layer_ = entered;
         if (drawn)
@@ -325,8 +341,9 @@ class RetentionView : public View {
 
     int layer_ = -1;  ///< whose heads are shown; −1: all layers
     bool fit_ = false;
-    float least_ = 1;  ///< RetentionMap::least of the runs that are shown
-    RunKey seen_;      ///< selected run that was brought into view last
+    float least_ = 1;         ///< RetentionMap::least of the runs that are shown
+    bool all_share_ = false;  ///< RetentionMap::shares of all of them
+    RunKey seen_;             ///< selected run that was brought into view last
     MapStore maps_;
 };
 
