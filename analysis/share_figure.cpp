@@ -211,18 +211,36 @@ std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
     return curves;
 }
 
-/// Of policies that keep the same, only the last one's curves are seen: the legend says under which the others are.
-void name_hidden_curves(Figure& figure) {
-    for (size_t i = 0; i < figure.legend.size(); ++i) {
-        LegendEntry& hidden = figure.legend[i];
+/// A legend's entries of curves, where each has a colour of its own; none where colours are shared, as by the budgets of
+/// a policy that stand for themselves.
+std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<ShownRun>& shown) {
+    std::vector<LegendEntry*> entries;
+    for (LegendEntry& entry : figure.legend) {
+        const bool is_of_runs = std::any_of(shown.begin(), shown.end(), [&](const ShownRun& run) {
+            return run.style.color == entry.style.color && entry.symbol == LegendEntry::Symbol::line;
+        });
+        if (!is_of_runs) continue;
+        for (const LegendEntry* other : entries)
+            if (other->style.color == entry.style.color) return {};
+        entries.push_back(&entry);
+    }
+    return entries;
+}
+
+/// Of policies of a trace that keep the same, only the last one's curves are seen: the legend says under which the
+/// others are. The labels are those that are drawn: to be called when they are.
+void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
+    const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
+    std::vector<std::string> labels;
+    for (const LegendEntry* entry : entries) labels.push_back(entry->label);
+    for (size_t i = 0; i < entries.size(); ++i) {
+        LegendEntry& hidden = *entries[i];
         const std::vector<Curve> curves = curves_of(figure, hidden.style.color);
-        for (size_t j = figure.legend.size(); j-- > i + 1 && !curves.empty();) {
-            const LegendEntry& seen = figure.legend[j];
-            if (seen.symbol != LegendEntry::Symbol::line || seen.style.color == hidden.style.color ||
-                curves_of(figure, seen.style.color) != curves)
-                continue;
-            hidden.behind = " (under " + seen.label + ")";
+        for (size_t j = entries.size(); j-- > i + 1;) {
+            if (curves_of(figure, entries[j]->style.color) != curves) continue;
+            hidden.behind = " (under " + labels[j] + ")";
             hidden.label += hidden.behind;
+            if (!hidden.whole.empty()) hidden.whole += hidden.behind;
             break;
         }
     }
@@ -235,8 +253,8 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
     for (const RunShares& run : runs) shown.push_back(run.shown);
     Figure figure = draw_shares(parts.front().options, runs, measure, false);
     figure.legend = legend_of(shown);
-    name_hidden_curves(figure);
     complete_figure(figure, parts, shown);
+    if (parts.size() == 1) name_hidden_curves(figure, shown);
     return figure;
 }
 

@@ -96,7 +96,8 @@ struct Experiment::Impl {
         }
         for (size_t i = 1; i < runs.size(); ++i)
             if (runs[i]->failed() && told_impossible.insert(i).second)
-                progress.message(fmt::format("{} cannot run: {}", plans[i].asked(), runs[i]->record.message));
+                progress.message(
+                    fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompt.name, runs[i]->record.message));
         return runs;
     }
 

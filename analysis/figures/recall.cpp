@@ -76,24 +76,36 @@ std::vector<RunShares> shares_of(std::vector<Run> measured) {
     return runs;
 }
 
+std::string text_of_left_out(std::span<const ShownRun> left_out) {
+    if (left_out.empty()) return {};
+    return fmt::format(" Without a dropped token, so that nothing is missing, and left out: {}.", labels_of(left_out));
+}
+
+struct Pairs {
+    std::vector<SharePair> measured;
+    std::vector<ShownRun> left_out;  ///< of A and of B
+};
+
 /// Of both sides; a run without recall is in none.
-std::vector<SharePair> read_pairs(std::span<const TracePart, 2> sides) {
-    const std::vector<RunShares> of_a = shares_of(read_runs(sides.subspan(0, 1)).measured);
-    const std::vector<RunShares> of_b = shares_of(read_runs(sides.subspan(1, 1)).measured);
+Pairs read_pairs(std::span<const TracePart, 2> sides) {
+    Runs a = read_runs(sides.subspan(0, 1)), b = read_runs(sides.subspan(1, 1));
+    const std::vector<RunShares> of_a = shares_of(std::move(a.measured)), of_b = shares_of(std::move(b.measured));
+    Pairs read;
+    read.left_out = std::move(a.left_out);
+    read.left_out.insert(read.left_out.end(), b.left_out.begin(), b.left_out.end());
     const auto of = [](const std::vector<RunShares>& runs, const ShownRun& shown) {
         return std::find_if(runs.begin(), runs.end(),
                             [&](const RunShares& run) { return run.shown.index == shown.index; });
     };
-    std::vector<SharePair> pairs;
     for (const ShownPair& pair : shown_pairs(sides)) {
-        const auto a = of(of_a, pair.a), b = of(of_b, pair.b);
-        if (a != of_a.end() && b != of_b.end()) pairs.push_back({pair, *a, *b});
+        const auto in_a = of(of_a, pair.a), in_b = of(of_b, pair.b);
+        if (in_a != of_a.end() && in_b != of_b.end()) read.measured.push_back({pair, *in_a, *in_b});
     }
-    if (pairs.empty())
+    if (read.measured.empty())
         throw NothingToShow(
             "no run that drops tokens, of which alone recall is measured, has one like it in the other "
             "trace");
-    return pairs;
+    return read;
 }
 
 Figure make(std::span<const TracePart> parts) {
@@ -104,9 +116,7 @@ Figure make(std::span<const TracePart> parts) {
     figure.caption =
         "Of the tokens that the full cache's own answer attends to most, as many as the run's budget allows a KV head, "
         "the share that the head keeps: mean of each layer's heads, and (right) of the whole model.";
-    if (!runs.left_out.empty())
-        figure.caption += fmt::format(" Without a dropped token, so that nothing is missing, and left out: {}.",
-                                      labels_of(runs.left_out));
+    figure.caption += text_of_left_out(runs.left_out);
     return figure;
 }
 
@@ -139,18 +149,20 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 Figure make_difference(std::span<const TracePart, 2> sides) {
-    Figure figure = share_difference(sides, read_pairs(sides), measure);
+    const Pairs pairs = read_pairs(sides);
+    Figure figure = share_difference(sides, pairs.measured, measure);
     figure.name = "recall";
     figure.title = "How much of what the answer attends to most is kept, A − B";
     figure.caption = fmt::format(
         "Of the tokens that the full cache's own answer attends to most, the share that is kept, by layer and (right) "
         "of the whole model, of each run of A ({}) less that of its like in B ({}).",
         sides[0].name, sides[1].name);
+    figure.caption += text_of_left_out(pairs.left_out);
     return figure;
 }
 
 Table difference_numbers(std::span<const TracePart, 2> sides) {
-    Table table = share_difference_numbers(sides, read_pairs(sides));
+    Table table = share_difference_numbers(sides, read_pairs(sides).measured);
     table.name = "recall-difference";
     table.title =
         "Share of the tokens that the full cache's answer attends to most, A − B; without a layer: of the model";

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "analysis/figure_definition.h"
+#include "analysis/several_traces.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
 
@@ -72,4 +73,9 @@ TEST_CASE("of policies that keep the same the legend says whose curves are seen"
     for (const LegendEntry& entry : figure.legend)
         if (entry.symbol == LegendEntry::Symbol::line && labels.size() < 3) labels.push_back(entry.label);
     CHECK(labels == std::vector<std::string>{"snapkv (under h2o)", "h2o", "aperturekv"});
+
+    // Runs of two traces each have an entry, and share colours: none is said to lie under another.
+    const std::vector<TracePart> twice{{&reader, {}, "a"}, {&reader, {}, "b"}};
+    for (const LegendEntry& entry : make_figure(figure_definition("coverage"), twice).legend)
+        CHECK_THAT(entry.label, !Catch::Matchers::Contains("under"));
 }

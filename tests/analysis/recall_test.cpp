@@ -89,6 +89,9 @@ TEST_CASE("recall leaves out what drops no token, as the table of runs does, and
     CHECK_THAT(figure.caption, Contains("left out: " + run_label(reader.run(0, merging))));
     CHECK(definition.numbers(reader, options).rows.size() == 1 + 3 * 3);
 
+    const std::vector<TracePart> both{{&reader, options, "a"}, {&reader, options, "b"}};
+    CHECK_THAT(definition.make_difference(std::span<const TracePart, 2>(both)).caption, Contains("left out: "));
+
     options.runs = {std::to_string(merging)};
     CHECK_THROWS_AS(definition.make(reader, options), NothingToShow);
     const TracePart side{&reader, options};

@@ -5,6 +5,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include "app/gui/view/parameter_form.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 namespace {
@@ -50,13 +51,15 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked
     ImGui::SameLine();
     const std::string changes = row.spec.values.text_of_changes();
     const std::string title = changes.empty() ? definition.title : fmt::format("{}  {}", definition.title, changes);
-    const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", title, definition.name).c_str(),
+    const bool is_marked = checked && checked->n_refused > 0;
+    const float buttons = ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight();
+    const float mark = buttons - 1.2f * ImGui::GetFrameHeight();
+    const float room = (is_marked ? mark : buttons) - ImGui::GetCursorPosX() - ImGui::GetTreeNodeToLabelSpacing();
+    const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", run_that_fits(title, room), definition.name).c_str(),
                                         ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
     ImGui::SetItemTooltip("%s: %s\n%s%s%s", definition.name.c_str(), definition.summary.c_str(),
                           definition.remark.c_str(), definition.remark.empty() ? "" : "\n", definition.paper.c_str());
-    const bool is_marked = checked && checked->n_refused > 0;
-    const float buttons = ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight();
-    if (is_marked) draw_mark(theme, *checked, buttons - 1.2f * ImGui::GetFrameHeight());
+    if (is_marked) draw_mark(theme, *checked, mark);
     Wanted wanted = Wanted::nothing;
     ImGui::SameLine(buttons);
     if (ImGui::SmallButton("+")) wanted = Wanted::another;

@@ -46,7 +46,8 @@ std::string run_that_fits(const std::string& label, float width) {
 }
 
 std::string label_that_fits(const RunLook& look, float width) {
-    if (look.trace.empty() || fits(look.label, width)) return look.label;
+    if (look.trace.empty()) return run_that_fits(look.label, width);
+    if (fits(look.label, width)) return look.label;
     const std::filesystem::path name(look.trace);
     const std::string folder = name.parent_path().string();
     const std::string stem = (name.parent_path() / name.stem()).string();
@@ -56,8 +57,7 @@ std::string label_that_fits(const RunLook& look, float width) {
     const std::string& telling = folder.empty() ? stem : folder;
     const std::string shortened =
         without_middle(telling, [&](const std::string& trace) { return fits(with_run(trace), width); });
-    if (!shortened.empty()) return with_run(shortened);
-    return look.run;
+    return shortened.empty() ? run_that_fits(look.run, width) : with_run(shortened);
 }
 
 std::string label_in_full(const RunLook& look) {

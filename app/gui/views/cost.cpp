@@ -186,13 +186,15 @@ class CostView : public View {
             widest = std::max(widest, ImGui::CalcTextSize(label_of(session, row).c_str()).x);
         widest /= ImGui::GetFontSize();  // so that a larger font is no longer label
         if (widest <= widest_label_) return;
-        widest_label_ = widest;
         ImGuiTable* table = ImGui::GetCurrentTable();
+        const bool is_remembered = widest_label_ == 0 && table->SettingsOffset != -1;
+        widest_label_ = widest;
+        if (is_remembered) return;  // the width that a person has chosen
         for (size_t i = 0; i < runs.columns.size(); ++i) {
             if (runs.columns[i].column.name != "label") continue;
             ImGuiTableColumn& column = table->Columns[static_cast<int>(i)];
-            column.WidthRequest =
-                std::min((widest + kChipWidth + 0.2f) * ImGui::GetFontSize(), 0.5f * table->OuterRect.GetWidth());
+            column.WidthRequest = std::min(std::ceil((widest + kChipWidth + 0.4f) * ImGui::GetFontSize()),
+                                           0.5f * table->OuterRect.GetWidth());
             column.AutoFitQueue = 0;
         }
     }
@@ -362,7 +364,12 @@ class CostView : public View {
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
             session.selection.select_run(row.run);
         ImGui::PopStyleColor();
-        if (!ImGui::IsItemHovered()) return;
+        const bool is_hovered = ImGui::IsItemHovered();
+        if (fitting != label) {  // a column that is fitted to its content is fitted to the whole label
+            ImGui::SameLine(0, 0);
+            ImGui::Dummy({ImGui::CalcTextSize(label.c_str()).x - ImGui::CalcTextSize(fitting.c_str()).x, 0});
+        }
+        if (!is_hovered) return;
         Cursor over;
         over.run = row.run;
         session.set_hover(over);

@@ -166,8 +166,8 @@ class RetentionView : public View {
             ImGui::SetScrollY(top + each - room);
     }
 
-    /// One scale for all runs that are shown, and one for those of them whose tokens share entries: on theirs the counts
-    /// of whole heads would be hardly told apart.
+    /// One scale for all runs that are shown, and one for those of them whose tokens share entries: on theirs the
+    /// counts of whole heads would be hardly told apart.
     void find_least(Context& context, const std::vector<RunKey>& runs) {
         least_ = 1;
         all_share_ = true;
