@@ -211,8 +211,8 @@ std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
     return curves;
 }
 
-/// A legend's entries of curves, where each has a colour of its own; none where colours are shared, as by the budgets of
-/// a policy that stand for themselves.
+/// A legend's entries of curves, where each has a colour of its own; none where colours are shared, as by the budgets
+/// of a policy that stand for themselves.
 std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<ShownRun>& shown) {
     std::vector<LegendEntry*> entries;
     for (LegendEntry& entry : figure.legend) {

@@ -8,7 +8,8 @@ namespace kvscope::gui {
 
 /// "a long n…me: snapkv 64": a run's label with the trace's name shortened until it fits into `width` pixels of the
 /// current font: without its extension, then without its file where the folder tells it from another of that name, then
-/// in the middle; where that does not do, the run alone, as run_that_fits has it. The whole label belongs into a tooltip.
+/// in the middle; where that does not do, the run alone, as run_that_fits has it. The whole label belongs into a
+/// tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
 /// A run's own label without the middle of what stands before its budget, "aperturek…ng=max @ 64", where it is wider

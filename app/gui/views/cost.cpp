@@ -157,8 +157,7 @@ class CostView : public View {
                                            context.session.documents().size() > 1 ? " of traces" : "");
         if (!ImGui::BeginTable(id.c_str(), n_columns, flags)) return;
         ImGui::TableSetupScrollFreeze(n_columns_to_label, 1 + static_cast<int>(runs.n_pinned()));
-        for (size_t i = 0; i < runs.columns.size(); ++i) setup_column(runs.columns[i], runs.is_empty(i));
-        widen_labels(context.session, runs);
+        setup_columns(context.session, runs);
         draw_headings(runs.columns, compared);
         const ImGuiTableSortSpecs* order = ImGui::TableGetSortSpecs();
         if (order && order->SpecsCount > 0)
@@ -178,24 +177,28 @@ class CostView : public View {
         shown_ = std::move(shown);
     }
 
-    /// The column of labels is as wide as the longest, up to half of the table, whenever there is a longer one than
-    /// before: ImGui fits a column once, and runs of a job come one by one.
-    void widen_labels(const Session& session, const RunsTable& runs) {
+    /// As wide as the longest label, up to half of the table.
+    static float width_of_labels(float widest) {
+        const ImGuiTable* table = ImGui::GetCurrentTable();
+        const float around = 2 * ImGui::GetStyle().CellPadding.x + table->CellSpacingX1 + table->CellSpacingX2;
+        return std::min(std::ceil((widest + kChipWidth + 0.2f) * ImGui::GetFontSize() + around),
+                        0.5f * table->OuterRect.GetWidth());
+    }
+
+    /// The column of labels grows whenever there is a longer one than before: ImGui sizes a column once, and runs of a
+    /// job come one by one.
+    void setup_columns(const Session& session, const RunsTable& runs) {
         float widest = 0;
         for (const RunsTable::Row& row : runs.rows)
             widest = std::max(widest, ImGui::CalcTextSize(label_of(session, row).c_str()).x);
         widest /= ImGui::GetFontSize();  // so that a larger font is no longer label
-        if (widest <= widest_label_) return;
-        ImGuiTable* table = ImGui::GetCurrentTable();
-        const bool is_remembered = widest_label_ == 0 && table->SettingsOffset != -1;
-        widest_label_ = widest;
-        if (is_remembered) return;  // the width that a person has chosen
+        const bool is_longer = widest_label_ > 0 && widest > widest_label_;
+        widest_label_ = std::max(widest_label_, widest);
         for (size_t i = 0; i < runs.columns.size(); ++i) {
-            if (runs.columns[i].column.name != "label") continue;
-            ImGuiTableColumn& column = table->Columns[static_cast<int>(i)];
-            column.WidthRequest = std::min(std::ceil((widest + kChipWidth + 0.4f) * ImGui::GetFontSize()),
-                                           0.5f * table->OuterRect.GetWidth());
-            column.AutoFitQueue = 0;
+            const bool is_label = runs.columns[i].column.name == "label";
+            setup_column(runs.columns[i], runs.is_empty(i), is_label ? width_of_labels(widest_label_) : 0);
+            if (is_label && is_longer)
+                ImGui::GetCurrentTable()->Columns[static_cast<int>(i)].WidthRequest = width_of_labels(widest);
         }
     }
 
@@ -234,7 +237,8 @@ class CostView : public View {
         return table;
     }
 
-    static void setup_column(const RunsTable::Column& shown, bool is_empty) {
+    /// @param width at first; 0: as wide as what is in it
+    static void setup_column(const RunsTable::Column& shown, bool is_empty, float width) {
         const Column& column = shown.column;
         ImGuiTableColumnFlags flags = 0;
         if (is_empty) flags |= ImGuiTableColumnFlags_Disabled;
@@ -243,7 +247,8 @@ class CostView : public View {
         if (column.best == Best::highest) flags |= ImGuiTableColumnFlags_PreferSortDescending;
         const std::string name = column.title.empty() ? column.name : column.title;
         const bool with_unit = !column.unit.empty() && column.unit != "B" && !shown.is_difference;
-        ImGui::TableSetupColumn((with_unit ? fmt::format("{} ({})", name, column.unit) : name).c_str(), flags);
+        if (width > 0) flags |= ImGuiTableColumnFlags_WidthFixed;
+        ImGui::TableSetupColumn((with_unit ? fmt::format("{} ({})", name, column.unit) : name).c_str(), flags, width);
     }
 
     void draw_headings(const std::vector<RunsTable::Column>& columns, const Compared& compared) {
