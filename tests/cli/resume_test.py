@@ -41,7 +41,7 @@ class Interrupted(ProgramTest):
     @staticmethod
     def command(n_budgets, output):
         return ["run", "-m", HF_MODEL, "-p", TEXT, "--policy", "streaming-llm", "--policy", "h2o", "--policy",
-                "snapkv:window=8", "--budget", f"20-{19 + n_budgets}", "--isolated", "-n", 24, "--dtype", "f32",
+                "snapkv:window=8", "--budget", f"20-{19 + n_budgets}+1", "--isolated", "-n", 24, "--dtype", "f32",
                 "-t", 1, "-o", output]
 
     def interrupt(self, kind, name):
