@@ -232,12 +232,15 @@ std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<Sho
 void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
     const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
     std::vector<std::string> labels;
-    for (const LegendEntry* entry : entries) labels.push_back(entry->label);
+    std::vector<std::vector<Curve>> curves;
+    for (const LegendEntry* entry : entries) {
+        labels.push_back(entry->label);
+        curves.push_back(curves_of(figure, entry->style.color));
+    }
     for (size_t i = 0; i < entries.size(); ++i) {
         LegendEntry& hidden = *entries[i];
-        const std::vector<Curve> curves = curves_of(figure, hidden.style.color);
         for (size_t j = entries.size(); j-- > i + 1;) {
-            if (curves_of(figure, entries[j]->style.color) != curves) continue;
+            if (curves[j] != curves[i]) continue;
             hidden.behind = " (under " + labels[j] + ")";
             hidden.label += hidden.behind;
             if (!hidden.whole.empty()) hidden.whole += hidden.behind;

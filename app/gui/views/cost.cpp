@@ -189,8 +189,11 @@ class CostView : public View {
     /// job come one by one.
     void setup_columns(const Session& session, const RunsTable& runs) {
         float widest = 0;
-        for (const RunsTable::Row& row : runs.rows)
-            widest = std::max(widest, ImGui::CalcTextSize(label_of(session, row).c_str()).x);
+        for (const RunsTable::Row& row : runs.rows) {
+            const std::string run = row.run.valid() ? label_of(session, row.run) : std::string();
+            const std::string pinned = row.pinned.empty() || run.empty() ? row.pinned : row.pinned + " ";
+            widest = std::max(widest, ImGui::CalcTextSize((pinned + run).c_str()).x);
+        }
         widest /= ImGui::GetFontSize();  // so that a larger font is no longer label
         const bool is_longer = widest_label_ > 0 && widest > widest_label_;
         widest_label_ = std::max(widest_label_, widest);
@@ -202,11 +205,8 @@ class CostView : public View {
         }
     }
 
-    static std::string label_of(const Session& session, const RunsTable::Row& row) {
-        if (!row.run.valid()) return row.pinned;
-        const bool failed = session.attributes(row.run).status != "complete";
-        return fmt::format("{}{}{}{}", row.pinned, row.pinned.empty() ? "" : " ", session.look(row.run).label,
-                           failed ? " (failed)" : "");
+    static std::string label_of(const Session& session, const RunKey& run) {
+        return session.look(run).label + (session.attributes(run).status == "complete" ? "" : " (failed)");
     }
 
     /// What stands on the screen, within BeginTable and EndTable.
@@ -363,7 +363,7 @@ class CostView : public View {
                       visible);
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.6f * side);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
-        const std::string label = session.look(row.run).label + (run.status == "complete" ? "" : " (failed)");
+        const std::string label = label_of(session, row.run);
         const std::string fitting = run_that_fits(label, ImGui::GetContentRegionAvail().x);
         if (ImGui::Selectable((fitting + "##cost row").c_str(), row.run == session.cursor().run,
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
