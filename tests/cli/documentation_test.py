@@ -2,6 +2,7 @@
 one, then every command that the pages show, each page in a fresh folder. One trace of the demonstration serves them all.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -263,16 +264,21 @@ class Documentation(unittest.TestCase):
         self.assertEqual(program.wait(PATIENCE), 0, log.read_text())
 
     def test_3_every_command_of_the_pages(self):
-        for page in PAGES:
-            commands = self.to_run(page)
-            if not commands:
-                continue
-            folder = self.root / page.stem
-            self.fill(folder)
-            for command in commands:
-                with self.subTest(page=page.name, line=command.line, command=command.text):
-                    done = self.typed(shortened(command.text), folder, self.display.name, HOME=str(folder))
-                    self.assertEqual(done.returncode, 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+        """Page beside page, as many as there are processors; the commands of each one after the other."""
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for page, outcomes in zip(PAGES, pool.map(self.run_page, PAGES)):
+                for command, done in outcomes:
+                    with self.subTest(page=page.name, line=command.line, command=command.text):
+                        self.assertEqual(done.returncode, 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+
+    def run_page(self, page):
+        commands = self.to_run(page)
+        if not commands:
+            return []
+        folder = self.root / page.stem
+        self.fill(folder)
+        return [(command, self.typed(shortened(command.text), folder, self.display.name, HOME=str(folder)))
+                for command in commands]
 
     def to_run(self, page):
         """Each once: the blocks, which make what paragraphs then speak of, first."""

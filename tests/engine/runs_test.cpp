@@ -124,7 +124,7 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
     };
     check(tiny_model(), prompt_of_ids(some_ids(tiny_model(), 150)), "40", "tiny");
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
-    check(default_model_f32(), prompt_of_ids(ids), "64", "default");
+    check(default_model_f32(), prompt_of_ids({ids.begin(), ids.begin() + 120}), "40", "default");
 }
 
 TEST_CASE("the peak memory of an isolated run does not hang on the runs before it", "[processor]") {
