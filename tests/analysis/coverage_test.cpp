@@ -53,20 +53,8 @@ TEST_CASE("an empty prompt has coverage 0") {
 
 TEST_CASE("of policies that keep the same the legend says whose curves are seen") {
     const trace::sample::TemporaryFolder folder;
-    {
-        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
-        const trace::sample::Options sample;
-        const auto prompt = trace::sample::prompt();
-        writer.write_model(trace::sample::model());
-        writer.write_prompt(0, prompt);
-        writer.write_run(0, 0, trace::sample::full_run(sample, prompt));
-        int run = 0;
-        // The sample's kept sets go by the budget alone.
-        for (const char* policy : {"snapkv", "h2o"})
-            writer.write_run(0, ++run, trace::sample::selecting_run(sample, prompt, policy, 16));
-        writer.write_run(0, ++run, trace::sample::selecting_run(sample, prompt, "aperturekv", 20));
-        writer.finish();
-    }
+    // The sample's kept sets go by the budget alone.
+    trace::sample::write_runs(folder / "t.h5", {{"snapkv", 16}, {"h2o", 16}, {"aperturekv", 20}});
     const trace::Reader reader(folder / "t.h5");
     const Figure figure = figure_definition("coverage").make(reader, {});
     std::vector<std::string> labels;

@@ -101,16 +101,7 @@ TEST_CASE("recall leaves out what drops no token, as the table of runs does, and
 
 TEST_CASE("a trace that does not say what the answer attends to has no recall") {
     const trace::sample::TemporaryFolder folder;
-    {
-        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
-        const trace::sample::Options sample;
-        const auto prompt = trace::sample::prompt();
-        writer.write_model(trace::sample::model());
-        writer.write_prompt(0, prompt);
-        writer.write_run(0, 0, trace::sample::full_run(sample, prompt));
-        writer.write_run(0, 1, trace::sample::selecting_run(sample, prompt, "snapkv", 16));
-        writer.finish();
-    }
+    trace::sample::write_runs(folder / "t.h5", {{"snapkv", 16}});
     const trace::Reader reader(folder / "t.h5");
     CHECK_THROWS_AS(figure_definition("recall").make(reader, {}), NothingToShow);
     CHECK_THROWS_WITH(figure_definition("recall").numbers(reader, {}),

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/records.h"
@@ -423,6 +424,22 @@ inline void write(const std::filesystem::path& path, const Options& o = {}) {
     Writer writer(path, recipe, {.force = true, .generator = "sample"});
     write_parts(writer, o);
     writer.write_results("niah", 0, results());
+    writer.finish();
+}
+
+/// The same of one prompt with `full` and runs that keep so many entries as named, without what their answer attends
+/// to.
+inline void write_runs(const std::filesystem::path& path,
+                       const std::vector<std::pair<std::string, std::int64_t>>& policies_at_budgets) {
+    Writer writer(path, recipe, {.generator = "sample"});
+    const Options o;
+    const PromptRecord p = prompt(o);
+    writer.write_model(model(o));
+    writer.write_prompt(0, p);
+    writer.write_run(0, 0, full_run(o, p));
+    int run = 0;
+    for (const auto& [policy, budget] : policies_at_budgets)
+        writer.write_run(0, ++run, selecting_run(o, p, policy, budget));
     writer.finish();
 }
 
