@@ -7,6 +7,8 @@
 
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "policies/interface/budget.h"
+#include "policies/interface/recorded_policy.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
@@ -17,6 +19,29 @@ namespace {
 /// entries makes of it.
 bool is_budget(double share, const trace::RunAttributes& run, std::int64_t n_tokens) {
     return std::abs(share * static_cast<double>(n_tokens) - static_cast<double>(run.budget)) < 1;
+}
+
+policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
+    const policies::ModelShape of_model{.n_layers = static_cast<int>(shape.n_layers),
+                                        .n_heads = static_cast<int>(shape.n_kv_heads),
+                                        .n_kv_heads = static_cast<int>(shape.n_kv_heads),
+                                        .head_dim = static_cast<int>(shape.head_dim)};
+    return {of_model, n_tokens, static_cast<double>(shape.bytes_per_number)};
+}
+
+/// The share of bytes that the run would take there, which took `share` of those of `n_tokens` tokens.
+double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
+    try {
+        const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
+        const auto budget = policies::recorded_budget(spec, run.budget, run.budget_fraction);
+        const auto needed = [&](const CacheShape& shape, std::int64_t n) {
+            return spec.needed_share(budget.value_or(policies::Budget{}), cache_size(shape, n)).value_or(0);
+        };
+        const double measured = needed(at.measured, n_tokens), there = needed(at.shape, at.n_tokens);
+        return std::isfinite(measured) && measured > 0 ? share * there / measured : share;
+    } catch (const policies::ParameterError&) {
+        return share;  // another program's policy
+    }
 }
 
 }  // namespace
@@ -47,7 +72,8 @@ CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& k
 }
 
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
-    if (run.policy == "full" || run.budget_of || n_tokens <= 0) return share * at.full_bytes();
+    if (run.policy == "full" || n_tokens <= 0) return share * at.full_bytes();
+    if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
     // Of entries, too, a budget may have been asked for as a share: the trace holds what it came to with this prompt,
     // and the label how it was asked for.
     const auto asked = policies::share_in_label(recorded_label(run));

@@ -295,4 +295,24 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
                        full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
 }
 
+std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window) {
+    std::string text;
+    for (const auto& [window, policies] : policies_by_window)
+        text += fmt::format("{}{} of {}", text.empty() ? "windows: " : "; ", window, fmt::join(policies, ", "));
+    return text;
+}
+
+std::string task_windows(std::span<const trace::ResultRow> rows) {
+    std::map<int64_t, std::set<std::string>> policies_by_window;
+    for (const auto& row : rows) {
+        try {
+            const auto spec = policies::recorded_policy(row.policy, row.parameters_json);
+            if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
+        } catch (const policies::ParameterError&) {
+            // Another program's policy, or another version's parameters.
+        }
+    }
+    return windows_in_words(policies_by_window);
+}
+
 }  // namespace kvscope::analysis

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,5 +62,10 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 /// 10 % at its smallest budget. One sentence that says so, or what is missing; and whether it may be that answers were
 /// given too few tokens, where most of the full cache's wrong ones break off.
 std::string task_verdict(std::span<const trace::ResultRow> rows);
+
+/// "windows: 8 of aperturekv; 32 of h2o, snapkv": how many tokens the policies' windows are; empty where none has one.
+std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
+/// The same of a task's results. Policies that this program does not know are left out.
+std::string task_windows(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

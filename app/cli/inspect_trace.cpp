@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -134,8 +136,17 @@ analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryA
     if (memory.n_tokens <= 0) return table;
     const auto budgets = memory.budgets_grow ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries;
     analysis::add_memory(table, reader.runs(prompt), reader.prompt(prompt).visible_tokens(),
-                         {memory.n_tokens, analysis::cache_shape(reader.model(), memory.model), budgets});
+                         {memory.n_tokens, analysis::cache_shape(reader.model(), memory.model), budgets,
+                          analysis::cache_shape(reader.model())});
     return table;
+}
+
+/// "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty where no run has one.
+std::string windows_of_runs(const trace::Reader& reader, int prompt) {
+    std::map<int64_t, std::set<std::string>> policies_by_window;
+    for (const auto& run : reader.runs(prompt))
+        if (run.window > 0) policies_by_window[run.window].insert(one_line(run.policy));
+    return analysis::windows_in_words(policies_by_window);
 }
 
 std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryAsked& memory, Problems& problems) {
@@ -145,6 +156,7 @@ std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryA
                                     [&] { return run_table(reader, prompt, memory); });
         if (table) text += "\n" + analysis::format_table(*table, analysis::TableFormat::text, terminal_width());
     }
+    if (const auto windows = windows_of_runs(reader, prompt); !windows.empty()) text += "\n" + windows + "\n";
     text += describe_large_budgets(reader, prompt);
     for (int i = 0; i < reader.n_runs(prompt); ++i) {
         const auto& run = reader.run(prompt, i);
@@ -167,6 +179,7 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     std::string text = fmt::format(
         "\nscores of {}\n{}", one_line(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
+    if (const auto what = what_policies_saw(reader, rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
     return text + analysis::task_verdict(rows) + "\n";
 }
@@ -316,6 +329,15 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryA
 }
 
 }  // namespace
+
+std::string what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
+    std::string text = analysis::task_windows(rows);
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto prompt = nlohmann::json::json_pointer("/prompts/0/query_aware");
+    if (!recipe.is_object() || !recipe.contains(prompt) || !recipe[prompt].is_boolean()) return text;
+    return fmt::format("policies {}{}{}", recipe[prompt] ? "saw the question" : "did not see the question",
+                       text.empty() ? "" : "; ", text);
+}
 
 std::string results_text(const trace::Reader& reader) {
     constexpr int most_prompts = 8;  // what is above it would leave the terminal

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "app/cli/output_option.h"
@@ -23,6 +24,10 @@ struct MemoryAsked {
 /// @throws what trace::Reader throws for a file that is no trace
 int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
                   const MemoryAsked& memory = {});
+
+/// What decides whether policies could keep what answers a task's questions: "policies saw the question; windows: 32 of
+/// h2o, snapkv". Of the first in a recipe that does not say it, nothing. @param rows of the trace's task
+std::string what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
 /// What a command ends with that made a trace: by prompt (the first eight) the question, the table of runs and their
 /// answers, as `inspect_trace` shows them. What cannot be read is named behind them.

@@ -60,6 +60,25 @@ TEST_CASE("memory at another length: entries stay, shares grow, bytes are a shar
     CHECK(bytes_at(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);
 }
 
+TEST_CASE("memory at another length: what is stored once does not grow with the text") {
+    const CacheShape shape{"m", 2, 1, 4, 2};
+    const MemoryAt at{1000, shape, BudgetsAt::entries, shape};
+    auto palu = run_of("palu", 50);
+    palu.budget_of = trace::schema::run::budget_of_bytes;
+    palu.budget_fraction = 0.5;
+    palu.parameters_json = R"({"group_heads": 1, "whitening": true})";
+    // Two of four directions: of 100 tokens 2 x 100 x 2 bytes and 2 x 4 numbers of f32, beside 4 x 100 x 2 bytes.
+    CHECK(bytes_at(at, palu, 432.0 / 800, 100) == Approx(2016.0 / 4000 * 1000 * 32));
+    auto think = run_of("think", 75);  // 20 keys stay whole, however many others there are
+    think.budget_of = trace::schema::run::budget_of_bytes;
+    think.budget_fraction = 0.75;
+    think.parameters_json = R"({"ratio": 0.5, "recent": 20})";
+    CHECK(bytes_at(at, think, 0.8, 100) == Approx(0.755 * 1000 * 32));
+    auto unknown = run_of("of another program", 50);
+    unknown.budget_of = trace::schema::run::budget_of_bytes;
+    CHECK(bytes_at(at, unknown, 0.5, 100) == 500 * 32);
+}
+
 TEST_CASE("memory at another length: two columns behind the budget, empty where a run failed") {
     const test::SampleTrace sample;
     const trace::Reader& reader = sample.reader();
@@ -92,8 +111,10 @@ TEST_CASE("memory at another length: two columns behind the budget, empty where 
         const bool has_share = std::holds_alternative<double>(row.cells[compression]);
         CHECK(std::holds_alternative<int64_t>(row.cells[place]) == has_share);
         is_any_empty = is_any_empty || !has_share;
-        // 480 tokens are ten prompts: a budget of entries saves ten times as much, one of bytes the same.
-        const double times = reader.run(0, static_cast<int>(i)).budget_of || row.control ? 1 : 10;
+        // 480 tokens are ten prompts: a budget of entries saves ten times as much, one of bytes the same, but for the
+        // 32 keys that stay whole, which were 32 of 48.
+        const double of_think = (0.75 + 0.25 * 32 / 48) / (0.75 + 0.25 * 32 / 480);
+        const double times = row.control ? 1 : reader.run(0, static_cast<int>(i)).budget_of ? of_think : 10;
         if (has_share)
             CHECK(std::get<double>(row.cells[place + 1]) ==
                   Approx(times * std::get<double>(row.cells[compression])).epsilon(0.01));

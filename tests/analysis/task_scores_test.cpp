@@ -136,6 +136,19 @@ TEST_CASE("a table that means nothing says so", "[task-scores]") {
     CHECK_THAT(task_verdict(few), StartsWith("Not usable") && Contains("10 samples"));
 }
 
+TEST_CASE("the windows of a task's policies are named, defaults among them", "[task-scores]") {
+    std::vector<trace::ResultRow> rows(5);
+    rows[0].policy = "full";
+    rows[1].policy = "snapkv";
+    rows[1].parameters_json = R"({"window": 32})";
+    rows[2].policy = "h2o";
+    rows[3].policy = "snapkv";
+    rows[3].parameters_json = R"({"window": 8})";
+    rows[4].policy = "of another program";
+    CHECK(task_windows(rows) == "windows: 8 of snapkv; 32 of snapkv");
+    CHECK(task_windows(std::span(rows).first(1)).empty());
+}
+
 TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sample", "[task-scores]") {
     const auto asked = [](const std::string& policy, std::initializer_list<int> lengths, double share, bool by_bytes) {
         std::vector<trace::ResultRow> rows;

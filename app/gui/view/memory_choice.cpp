@@ -27,7 +27,8 @@ analysis::CacheShape MemoryChoice::shape(const trace::ModelAttributes& model) co
 std::optional<analysis::MemoryAt> MemoryChoice::at(const trace::ModelAttributes& model) const {
     if (!is_on_) return std::nullopt;
     return analysis::MemoryAt{n_tokens_, shape(model),
-                              budgets_grow_ ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries};
+                              budgets_grow_ ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries,
+                              analysis::cache_shape(model)};
 }
 
 void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& names) {

@@ -16,6 +16,7 @@
 #include "app/cli/engine/needle_options.h"
 #include "app/cli/engine/run_options.h"
 #include "app/cli/engine/terminal_progress.h"
+#include "app/cli/inspect_trace.h"
 #include "app/cli/option_checks.h"
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
@@ -52,7 +53,8 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
         if (!failures.empty()) complain(failures.substr(0, failures.size() - 1));
         return;
     }
-    print("\n" + (failures.empty() ? "" : failures + "\n") + analysis::task_verdict(rows) + "\n");
+    print(fmt::format("\n{}\n{}{}{}\n", what_policies_saw(reader, rows), failures, failures.empty() ? "" : "\n",
+                      analysis::task_verdict(rows)));
 }
 
 /// Tells of each failure of a plan's runs when it is met first, also where progress is not shown.
@@ -171,7 +173,9 @@ int act(Arguments& arguments) {
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds these very results already", job.output.string()));
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error(stopped_message(job.output));
+        const std::string message = stopped_message(job.output);
+        program::remove_empty_trace(job.output);
+        throw std::runtime_error(message);
     }
     const trace::Reader reader(job.output);
     show(arguments, reader);
