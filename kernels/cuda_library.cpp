@@ -38,7 +38,7 @@ struct Library {
 
     Library() {
         if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-            reason = "no NVIDIA driver: libcuda.so.1 was not found. Install the driver, or use --device cpu";
+            reason = "no NVIDIA driver: libcuda.so.1 was not found. Install the driver";
             return;
         }
         open();
@@ -77,7 +77,7 @@ struct Library {
             return std::string(kFile) + " belongs to another version of kvscope; build it again";
         Message message{};
         if (!probe(message.data(), message.size()))
-            return std::string("no usable GPU: ") + message.data() + ". Check nvidia-smi, or use --device cpu";
+            return std::string("no usable GPU: ") + message.data() + ". Check nvidia-smi";
         return {};
     }
 };

@@ -38,7 +38,7 @@ constexpr int64_t most_head_dim = 256;
 
 constexpr const char* how_to_install =
     "Install PyTorch 2.11 for CUDA (python3 -m pip install torch==2.11.0) and set KVSCOPE_TORCH_CUDA_DIR to the folder "
-    "torch/lib of that package, or use --device cpu";
+    "torch/lib of that package";
 
 /// Which of PyPI's packages has a library that libtorch_cuda.so asks for.
 std::string package_of(const std::string& message) {

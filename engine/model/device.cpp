@@ -72,6 +72,8 @@ std::vector<DeviceChoice> devices() {
     return all;
 }
 
+std::string why_no_card() { return kernels::cuda::available() ? "" : kernels::cuda::unavailable_reason(); }
+
 std::string device_text(const ComputeDevice& device) {
     if (device.is_processor()) return {};
     const std::string name = device.backend->name();
@@ -93,7 +95,8 @@ ComputeDevice device_for(std::string_view name, const std::filesystem::path& mod
     } catch (const checkpoint::CheckpointError&) {
         throw;
     } catch (const std::runtime_error& error) {
-        if (name != "auto") throw RunError("--device " + std::string(name) + ": " + error.what());
+        if (name != "auto")
+            throw RunError(fmt::format("--device {}: {}; --device cpu uses the processor", name, error.what()));
         progress.message(std::string("the processor is used: ") + error.what());
         return {};
     }

@@ -15,6 +15,9 @@ namespace kvscope::engine {
 /// The processor first; cards where they can be used. Looks for them, which takes some tenths of a second.
 std::vector<DeviceChoice> devices();
 
+/// Why no card can be used at all: "no NVIDIA driver: …"; empty where one may be.
+std::string why_no_card();
+
 /// "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free" as it is now; empty for the processor.
 std::string device_text(const ComputeDevice& device);
 

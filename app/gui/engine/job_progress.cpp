@@ -52,10 +52,11 @@ void JobProgress::end(const std::string& error) {
     on_change_();
 }
 
-void JobProgress::set_devices(std::vector<engine::DeviceChoice> devices) {
+void JobProgress::set_devices(std::vector<engine::DeviceChoice> devices, std::string no_card) {
     {
         const std::lock_guard lock(mutex_);
         status_.devices = std::move(devices);
+        status_.no_card = std::move(no_card);
     }
     on_change_();
 }

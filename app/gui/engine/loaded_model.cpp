@@ -36,7 +36,7 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
         wanted.name));
 }
 
-void tell_devices(JobProgress& progress) { progress.set_devices(engine::devices()); }
+void tell_devices(JobProgress& progress) { progress.set_devices(engine::devices(), engine::why_no_card()); }
 
 void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
     if (path.empty()) path = refused_;

@@ -85,6 +85,7 @@ struct EngineStatus {
     int64_t context_length = 0;        ///< of that model
     double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
     std::vector<engine::DeviceChoice> devices;  ///< of this machine, the processor first; empty: not known yet
+    std::string no_card;                        ///< why the processor is the only one; empty where it is not
     std::string error;                          ///< of the last job, whichever it was; empty: it went well
     bool busy() const { return state != State::idle; }
 };

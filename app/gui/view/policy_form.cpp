@@ -110,7 +110,7 @@ void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check) {
     if (removed) form.remove(*removed);
 }
 
-void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, const RunCheck& check) {
+void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens) {
     ImGui::SeparatorText("Budgets");
     ImGui::SetNextItemWidth(-FLT_MIN);
     ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
@@ -120,6 +120,11 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
             "the share of bytes for policies that keep every token");
     if (const std::string problem = form.budget_problem(); !problem.empty()) return draw_wrapped(problem, theme.error);
     for (const auto& line : form.budget_lines(tokens)) draw_wrapped(line, theme.ink_quiet);
+}
+
+void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,
+                       const RunCheck& check) {
+    if (!form.budget_problem().empty()) return;
     for (const BudgetNote& note : budget_notes(form, tokens, check))
         draw_wrapped(note.text, note.kind == BudgetNote::Kind::error     ? theme.error
                                 : note.kind == BudgetNote::Kind::warning ? theme.warning

@@ -15,8 +15,11 @@ void tick_none(RunForm& form);
 /// why.
 void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check);
 
-/// The part with the budgets: the field, what they come to, which policies cannot take them.
-/// @param tokens as far as they were counted
-void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, const RunCheck& check);
+/// The part with the budgets: the field and what they come to. @param tokens as far as they were counted
+void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens);
+
+/// Which policies cannot take the budgets, or drop nothing with them: lines that come and go as policies are ticked.
+void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,
+                       const RunCheck& check);
 
 }  // namespace kvscope::gui

@@ -59,6 +59,12 @@ void draw_help(const RunOption& option, const std::string& usual) {
     ImGui::EndTooltip();
 }
 
+void draw_quiet(const std::string& text) {
+    ImGui::PushTextWrapPos();
+    ImGui::TextDisabled("%s", text.c_str());
+    ImGui::PopTextWrapPos();
+}
+
 void draw_row(const RunOption& option, RunOptions& options, const std::vector<Choice>& choices, const Theme& theme) {
     const std::string usual = option.text({});
     const bool differs = !option.is_default(options);
@@ -80,7 +86,7 @@ void draw_row(const RunOption& option, RunOptions& options, const std::vector<Ch
     draw_problem(option.problem(options), theme);
     if (const auto* on = std::get_if<bool RunOptions::*>(&option.member);
         on && options.*(*on) && !option.while_on.empty())
-        ImGui::TextDisabled("%s", option.while_on.c_str());
+        draw_quiet(option.while_on);
 }
 
 }  // namespace
@@ -92,12 +98,14 @@ void draw_problem(const std::string& problem, const Theme& theme) {
     ImGui::PopStyleColor();
 }
 
-void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices, const Theme& theme) {
+void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices, const std::string& no_card,
+                      const Theme& theme) {
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form != RunOption::InForm::row) continue;
         const auto choices = choices_of(option, devices);
-        if (option.of_machine && choices.size() <= 1 && option.is_default(options)) continue;
+        if (option.of_machine && devices.empty() && option.is_default(options)) continue;  // not looked for yet
         draw_row(option, options, choices, theme);
+        if (option.of_machine && !no_card.empty()) draw_quiet(no_card);
     }
 }
 

@@ -327,21 +327,25 @@ class AnswersView : public View {
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
-    /// "as full"; "2/19 differ, 6 left out", of which the beginning where the width has no room for all
+    /// "as full"; "2/19 words differ, 6 left out", of which less where the width has no room for all
     std::string short_difference(const AnswerOutput& output, float width) const {
         if (output.is_as_reference()) return "as " + reference_.name();
         const size_t n_left_out = output.difference.n_left_out();
         const std::string left_out = n_left_out > 0 ? fmt::format("{} left out", n_left_out) : "";
         const size_t n_differ = output.difference.n_differ();
         if (n_differ == 0) return left_out;
-        const std::string differ = fmt::format("{}/{} differ", n_differ, output.difference.differs.size());
-        if (n_left_out == 0) return differ;
+        const size_t n = output.difference.differs.size();
+        const std::string differ = fmt::format("{}/{} {} differ", n_differ, n, things_of(output));
+        const auto fits = [&](const std::string& text) { return ImGui::CalcTextSize(text.c_str()).x <= width; };
         const std::string all = fmt::format("{}, {}", differ, left_out);
-        return ImGui::CalcTextSize(all.c_str()).x <= width ? all : differ;
+        if (n_left_out > 0 && fits(all)) return all;
+        return fits(differ) ? differ : fmt::format("{}/{} differ", n_differ, n);
     }
 
+    static const char* things_of(const AnswerOutput& output) { return output.by_tokens ? "tokens" : "words"; }
+
     std::string long_difference(const AnswerOutput& output) const {
-        const char* things = output.by_tokens ? "tokens" : "words";
+        const char* things = things_of(output);
         return fmt::format("\n{} of {} {} are not {}; {} of its {} are left out", output.difference.n_differ(),
                            output.difference.differs.size(), things, reference_.possessive(),
                            output.difference.n_left_out(), things);

@@ -103,7 +103,8 @@ class RunView : public View {
         draw_model(context, status);
         prompt_.draw(context, form_, tokens);
         draw_policies(context.theme, form_, *check_);
-        draw_budgets(context.theme, form_, tokens, *check_);
+        draw_budgets(context.theme, form_, tokens);
+        draw_budget_notes(context.theme, form_, tokens, *check_);
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
@@ -124,8 +125,9 @@ class RunView : public View {
         ImGui::SameLine(0, gap);
         if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
         ImGui::BeginChild("form");
-        draw_budgets(context.theme, form_, tokens, *check_);  // above the long list, so that they are seen at once
+        draw_budgets(context.theme, form_, tokens);  // above the long list, so that they are seen at once
         draw_policies(context.theme, form_, *check_);
+        draw_budget_notes(context.theme, form_, tokens, *check_);  // below it: it must not move while it is ticked
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
@@ -161,8 +163,9 @@ class RunView : public View {
         ImGui::BeginDisabled(!problem.empty() || is_running_);
         if (ImGui::Button("Run")) run(context);
         ImGui::EndDisabled();
-        ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them%s",
-                              status.busy() && !is_running_ ? "; waits until what is under way has ended" : "");
+        if (!is_running_)  // it would lie over the progress, and say how to start what was started
+            ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them%s",
+                                  status.busy() ? "; waits until what is under way has ended" : "");
         ImGui::SameLine();
         if (status.busy()) {
             const bool is_cancelling = status.state == EngineStatus::State::cancelling;
@@ -416,11 +419,13 @@ class RunView : public View {
         more_is_open_ =
             ImGui::TreeNodeEx(fmt::format("More  {}###more", changes).c_str(), ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::PopStyleColor();
+        if (more_is_open_ && ImGui::IsItemToggledOpen())  // else it opens below what is seen
+            ImGui::SetScrollFromPosY(ImGui::GetItemRectMin().y - ImGui::GetWindowPos().y, 0);
         ImGui::SetItemTooltip("sampling, seeds, number type, device, isolated runs, recorded window%s%s",
                               changes.empty() ? "" : "\nother than by default: ", changes.c_str());
         if (!more_is_open_) return;
         engine_->look_for_devices();
-        edit_run_options(form_.request.options, status.devices, context.theme);
+        edit_run_options(form_.request.options, status.devices, status.no_card, context.theme);
         ImGui::BeginDisabled(changes.empty());
         if (ImGui::Button("Back to defaults##more")) reset_seldom_changed(form_.request.options);
         ImGui::EndDisabled();
