@@ -185,14 +185,15 @@ HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options,
     HeadProfile profile;
     profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));
     uint64_t seed = 0;
+    const size_t n_asked = options.lengths.size() * options.depths.size() * static_cast<size_t>(options.n_seeds);
     for (const int64_t length : options.lengths) {
         for (const double depth : options.depths) {
             for (int i = 0; i < options.n_seeds; ++i) {
                 const auto sample = make_sample(model, options, length, depth, seed++);
                 const auto gains = measure_sample(model, options, sample, progress);
                 ++profile.n_prompts;
-                progress.message(fmt::format("{} tokens, depth {:.2f}: {}", sample.prompt.ids.size(), depth,
-                                             gains ? "right" : "wrong, not counted"));
+                progress.message(fmt::format("{}/{}: {} tokens, depth {:.2f}: {}", profile.n_prompts, n_asked,
+                                             sample.prompt.ids.size(), depth, gains ? "right" : "wrong, not counted"));
                 if (!gains) continue;
                 ++profile.n_right;
                 for (size_t head = 0; head < gains->size(); ++head) profile.scores[head].push_back((*gains)[head]);

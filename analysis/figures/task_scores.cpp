@@ -14,6 +14,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/tables/table_format.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis::task_scores_file {
@@ -343,7 +344,7 @@ void make_depths(Figure& figure, const Scores& scores) {
     const std::vector<double> depths(depth_set.begin(), depth_set.end());
     std::vector<std::string> length_names;
     std::vector<std::string> depth_names;
-    for (const int64_t length : lengths) length_names.push_back(fmt::format("{}", length));
+    for (const int64_t length : lengths) length_names.push_back(format_count(length));
     for (const double depth : depths) depth_names.push_back(fmt::format("{:.0f}", 100 * depth));
     const bool is_grid = scores.budgets.size() > 1;  // budgets across; else one map after the other
     figure.columns = is_grid ? scores.budgets.size() : std::min(scores.groups.size(), most_columns);

@@ -22,7 +22,7 @@ SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options
                                         ColumnType::real, decimals});
     };
     add("kept", "Kept", "", 3);
-    add("lost", "Lost", "", 4);
+    add("lost", "Lost", "", 5);
     add("kl_lost", "Lost × KL", "nats", 4);
     return {"marks", fmt::format("Where the prompt says “{}”, by the share that runs keep of it", options.mark),
             std::move(columns)};

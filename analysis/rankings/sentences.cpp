@@ -43,7 +43,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"tokens", "Tokens", "", ColumnType::integer}, Column{"text", "Text", "", ColumnType::text},
          Column{"kept_a", "Kept, A", "", ColumnType::real, 3}, Column{"kept_b", "Kept, B", "", ColumnType::real, 3},
          Column{"difference", "A − B", "", ColumnType::real, 3},
-         Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 4},
+         Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 5},
          Column{"kl_attention_lost", "Lost × KL, A − B", "nats", ColumnType::real, 4}}));
     for (const TokenSpan span : sentences_of(texts, of.kept[0].size())) {
         const auto n = static_cast<double>(span.last - span.first + 1);

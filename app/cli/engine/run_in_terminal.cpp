@@ -96,6 +96,8 @@ class Batch {
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
     const auto plans = program::plans_of(job);
+    if (const std::string problem = engine::problem_of(job.experiment); !problem.empty())
+        throw std::invalid_argument(problem);
     program::check_prompt_source(job);
     TerminalProgress progress(options.quiet, stopped_messages(job.output));
     for (const auto& line : program::unheeded(job)) progress.warning(line);
@@ -127,7 +129,9 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
             job.output.string()));
         return 1;
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error(stopped_message(job.output));
+        const std::string message = stopped_message(job.output);
+        program::remove_empty_trace(job.output);
+        throw std::runtime_error(message);
     }
 }
 

@@ -211,16 +211,24 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
     return lines;
 }
 
-void remove_begun_trace(const std::filesystem::path& output) {
+namespace {
+
+void remove_trace_without_runs(const std::filesystem::path& output, bool with_prompts) {
     const std::filesystem::path folder = trace::part_folder_of(output);
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error)) return;
     const trace::Parts parts = trace::list_parts(folder);
-    if (!parts.runs.empty() || !parts.results.empty()) return;
+    if (!parts.runs.empty() || !parts.results.empty() || (!with_prompts && !parts.prompts.empty())) return;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error))
         if (trace::is_set_aside(entry.path())) return;
     std::filesystem::remove_all(folder, error);
 }
+
+}  // namespace
+
+void remove_begun_trace(const std::filesystem::path& output) { remove_trace_without_runs(output, true); }
+
+void remove_empty_trace(const std::filesystem::path& output) { remove_trace_without_runs(output, false); }
 
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events) {

@@ -71,6 +71,9 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 /// was begun, and in which nothing was finished. What was set aside in it as damaged stays: it may still be of use.
 void remove_begun_trace(const std::filesystem::path& output);
 
+/// The same where the job was right, and was stopped: a prompt that was read through stays, too.
+void remove_empty_trace(const std::filesystem::path& output);
+
 /// Runs the job on its model and writes its trace. A trace of the same recipe that is complete already is left as it
 /// is. A trace that was begun and in which nothing was finished is taken back where the job was wrong.
 /// @throws std::invalid_argument for wrong usage, engine::Cancelled (what was finished stays on disk), other exceptions
