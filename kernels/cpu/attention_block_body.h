@@ -67,7 +67,7 @@ struct AttentionBlockBody {
     /// Places of the scratch's arrays. Lane groups' states come first, then what is shared.
     struct Layout {
         int64_t n_groups, steps;
-        size_t q, o, m, l, corrections, references, k_panel, v_panel, weights, p, total;
+        size_t q, o, m, l, maxima, references, k_panel, v_panel, weights, p, total;
 
         Layout(int64_t groups, int head_dim, int64_t n_keys, bool columns) : n_groups(groups) {
             steps = (head_dim + Products::per_step - 1) / Products::per_step;
@@ -81,7 +81,7 @@ struct AttentionBlockBody {
             o = place(static_cast<size_t>(groups * head_dim * L));
             m = place(static_cast<size_t>(groups * L));
             l = place(static_cast<size_t>(groups * L));
-            corrections = place(L);
+            maxima = place(L);
             references = place(columns ? static_cast<size_t>(panels(n_keys) * L) : 0);
             k_panel = place(static_cast<size_t>(kPanel * head_dim));
             const bool whole = columns && keeps_weights(n_keys);
@@ -122,6 +122,7 @@ struct AttentionBlockBody {
         float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * L; }
         float* m(int64_t g) const { return at(layout.m) + g * L; }
         float* l(int64_t g) const { return at(layout.l) + g * L; }
+        float* maxima() const { return at(layout.maxima); }
 
         Vector vector(int64_t index) const {
             if (index >= n_vectors) return {0, 0, 0};
@@ -271,14 +272,13 @@ struct AttentionBlockBody {
 
     static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
         float* s = weights_of(state, panel);
-        vec maximum[3];
-        logits(state, g, panel, n_keys, keys, s, maximum);
+        logits(state, g, panel, n_keys, keys, s);
 
         const vec c = Simd::set1(state.block.scale * 1.4426950408889634f);
         vec reference[3], correction[3];
         for (int j = 0; j < 3; ++j) {
             const vec before = Simd::load(state.m(g) + j * W);
-            reference[j] = Simd::max(before, Simd::mul(maximum[j], c));
+            reference[j] = Simd::max(before, Simd::mul(Simd::load(state.maxima() + j * W), c));
             correction[j] = Simd::exp2(Simd::sub(before, reference[j]));
             Simd::store(state.m(g) + j * W, reference[j]);
             if (state.block.column_sums != nullptr)
@@ -360,41 +360,49 @@ struct AttentionBlockBody {
         return result;
     }
 
+    /// Rows of S from `key` on: what a lane does not see. Apart from the tiles, few of which need it: its constants
+    /// would take registers of their sums.
+    template <int Rows>
+    [[gnu::noinline]] static void mask(const Visible& seen, int64_t key, float* s) {
+        for (int i = 0; i < Rows; ++i)
+            for (int j = 0; j < 3; ++j) {
+                float* at = s + i * L + j * W;
+                Simd::store(at, Simd::select_between(Simd::load(at), Simd::set1(static_cast<float>(key + i)),
+                                                     seen.low[j], seen.high[j], Simd::set1(kMasked)));
+            }
+    }
+
     template <int Rows>
     [[gnu::always_inline]] static inline void logit_tile(const elem* keys, int64_t stride, const elem* q, int64_t steps,
-                                                         int64_t key, const Visible& seen, float* s,
-                                                         vec (&maximum)[3]) {
+                                                         int64_t key, const Visible& seen, float* s, float* maxima) {
         vec acc[Rows][3];
         product<Rows>(keys + key * stride, stride, 1, q, steps, acc);
-        if (key < seen.free_begin || key + Rows > seen.free_end) {
-            for (int i = 0; i < Rows; ++i)
-                for (int j = 0; j < 3; ++j)
-                    acc[i][j] = Simd::select_between(acc[i][j], Simd::set1(static_cast<float>(key + i)), seen.low[j],
-                                                     seen.high[j], Simd::set1(kMasked));
-        }
-#pragma GCC unroll 3
-        for (int j = 0; j < 3; ++j) {
-            vec largest = acc[0][j];
-#pragma GCC unroll 8
-            for (int i = 1; i < Rows; ++i) largest = Simd::max(largest, acc[i][j]);
-            maximum[j] = Simd::max(maximum[j], largest);
-        }
+        s += key * L;
 #pragma GCC unroll 8
         for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 3
-            for (int j = 0; j < 3; ++j) Simd::store(s + (key + i) * L + j * W, acc[i][j]);
+            for (int j = 0; j < 3; ++j) Simd::store(s + i * L + j * W, acc[i][j]);
+        if (key < seen.free_begin || key + Rows > seen.free_end) mask<Rows>(seen, key, s);
+#pragma GCC unroll 3
+        for (int j = 0; j < 3; ++j) {
+            vec largest = Simd::load(maxima + j * W);
+#pragma GCC unroll 8
+            for (int i = 0; i < Rows; ++i) largest = Simd::max(largest, Simd::load(s + i * L + j * W));
+            Simd::store(maxima + j * W, largest);
+        }
     }
 
-    /// S for a panel, unscaled, and its maximum per lane.
-    static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s,
-                       vec (&maximum)[3]) {
+    /// S for a panel, unscaled, and its maximum per lane. The maximum stands in memory between tiles: in registers it
+    /// would take those of a tile's sums, one of which g++ then keeps on the stack for every product.
+    static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s) {
         const Visible seen = visible(state, g, panel);
         const elem* q = state.q(g);
         const int64_t steps = state.layout.steps;
-        for (int j = 0; j < 3; ++j) maximum[j] = Simd::set1(kMasked);
+        float* maxima = state.maxima();
+        for (int j = 0; j < 3; ++j) Simd::store(maxima + j * W, Simd::set1(kMasked));
         int64_t key = 0;
-        for (; key + R <= n_keys; key += R) logit_tile<R>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
-        for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+        for (; key + R <= n_keys; key += R) logit_tile<R>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
+        for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
     /// P = exp2(S c - reference) and its sum per lane, each key counted as often as n says (nullptr: once); bf16
@@ -546,7 +554,7 @@ struct AttentionBlockBody {
             }
             if (!kept) {
                 vec unused[3], reference[3];
-                logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights, unused);
+                logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights);
                 for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * W);
                 weigh<true>(weights, n_keys, nullptr, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)),
                             unused);
