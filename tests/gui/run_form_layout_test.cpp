@@ -75,6 +75,24 @@ TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in
     });
 }
 
+TEST_CASE("More, opened at the form's end, shows what is in it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.app().show_view(*find_view_kind("run"));
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) {
+        ImGuiWindow* form = c.WindowInfo("//run-1/form").Window;
+        c.ScrollToY(form->ID, form->ScrollMax.y);
+        c.Yield(2);
+        c.SetRef(form->ID);
+        CHECK(!c.ItemExists("###more/##temperature"));
+        c.ItemClick("###more");
+        c.Yield(3);
+        CHECK(form->InnerRect.Contains(c.ItemInfo("###more/##temperature").RectFull));
+    });
+}
+
 TEST_CASE("the form of a narrow panel is maximised to two columns by its button, and goes back by it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
