@@ -7,7 +7,6 @@
 
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
-#include "policies/interface/budget.h"
 #include "policies/interface/recorded_policy.h"
 #include "policies/interface/registry.h"
 
@@ -33,9 +32,10 @@ policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
 double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     try {
         const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
-        const auto budget = policies::recorded_budget(spec, run.budget, run.budget_fraction);
+        if (!spec.definition->needed_share) return share;
+        // What was asked for is recorded: PolicySpec::own_share may read a file that is no longer there.
         const auto needed = [&](const CacheShape& shape, std::int64_t n) {
-            return spec.needed_share(budget.value_or(policies::Budget{}), cache_size(shape, n)).value_or(0);
+            return spec.definition->needed_share(spec.values, run.budget_fraction, cache_size(shape, n));
         };
         const double measured = needed(at.measured, n_tokens), there = needed(at.shape, at.n_tokens);
         return std::isfinite(measured) && measured > 0 ? share * there / measured : share;

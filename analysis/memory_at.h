@@ -53,7 +53,7 @@ struct MemoryAt {
 /// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes,
 /// or one that was asked for as a share, is that share of whichever text: 30 % of 1,000 tokens are 300 entries, though
 /// of the prompt's 68 they were 20. What a policy stores once, or of the first and last tokens alone, weighs less the
-/// longer the text (PolicySpec::needed_share).
+/// longer the text (Definition::needed_share).
 /// @param share of the full cache's bytes with `n_tokens` tokens (share_of_full_bytes)
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 

@@ -214,6 +214,17 @@ void remove_temporary_files(const fs::path& folder) {
     for (const fs::path& path : found) fs::remove(path);
 }
 
+std::string foreign_entry(const fs::path& folder) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name == lock_name) continue;
+        const bool ours = name == record_name || name == answers_name || std::string_view(name).ends_with(".h5") ||
+                          std::string_view(name).ends_with(".tmp") || is_set_aside(entry.path());
+        if (!ours || !entry.is_regular_file()) return name;
+    }
+    return {};
+}
+
 void remove_folder(const fs::path& folder) {
     std::vector<fs::path> found;
     for (const auto& entry : fs::directory_iterator(folder)) {

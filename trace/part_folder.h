@@ -62,6 +62,9 @@ bool is_set_aside(const std::filesystem::path& file);
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
+/// The name of something in the folder that no writer makes; empty where there is nothing else. Throws
+/// std::filesystem::filesystem_error.
+std::string foreign_entry(const std::filesystem::path& folder);
 /// Removes what a crash left half written. Only while locked.
 void remove_temporary_files(const std::filesystem::path& folder);
 /// Removes the folder, trace.json last, so that a crash in between leaves nothing misleading.

@@ -213,20 +213,14 @@ void make_folder(const fs::path& folder) {
 
 // By force, but only what a writer makes: a folder of someone else's keeps its contents.
 void empty_folder(const fs::path& folder) {
+    if (const std::string name = foreign_entry(folder); !name.empty())
+        throw OutputExists(
+            fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
+                        "elsewhere or choose another output",
+                        folder.string(), name));
     std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        const std::string name = entry.path().filename().string();
-        if (name == "lock") continue;
-        const bool ours = name == "trace.json" || name == answers_name || std::string_view(name).ends_with(".h5") ||
-                          std::string_view(name).ends_with(".tmp") || is_set_aside(entry.path());
-        if (!ours || !entry.is_regular_file()) {
-            throw OutputExists(
-                fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
-                            "elsewhere or choose another output",
-                            folder.string(), name));
-        }
-        found.push_back(entry.path());
-    }
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (entry.path().filename() != "lock") found.push_back(entry.path());
     for (const fs::path& path : found) fs::remove(path);
 }
 

@@ -72,7 +72,14 @@ std::vector<DeviceChoice> devices() {
     return all;
 }
 
-std::string why_no_card() { return kernels::cuda::available() ? "" : kernels::cuda::unavailable_reason(); }
+std::string why_no_card() {
+    if (!kernels::cuda::available()) return kernels::cuda::unavailable_reason();
+    try {
+        return count_cards() > 0 ? "" : "the NVIDIA driver knows of no card";
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+}
 
 std::string device_text(const ComputeDevice& device) {
     if (device.is_processor()) return {};

@@ -74,6 +74,11 @@ TEST_CASE("memory at another length: what is stored once does not grow with the 
     think.budget_fraction = 0.75;
     think.parameters_json = R"({"ratio": 0.5, "recent": 20})";
     CHECK(bytes_at(at, think, 0.8, 100) == Approx(0.755 * 1000 * 32));
+    auto echo = run_of("echokv", 50);  // the file that decided its ratio is not here
+    echo.budget_of = trace::schema::run::budget_of_bytes;
+    echo.budget_fraction = 0.5;
+    echo.parameters_json = R"({"maps": "/nowhere/maps.safetensors", "sinks": 4, "recent": 16})";
+    CHECK(bytes_at(at, echo, 0.6, 100) == Approx(0.51 * 1000 * 32));
     auto unknown = run_of("of another program", 50);
     unknown.budget_of = trace::schema::run::budget_of_bytes;
     CHECK(bytes_at(at, unknown, 0.5, 100) == 500 * 32);

@@ -277,8 +277,13 @@ class Documentation(unittest.TestCase):
             return []
         folder = self.root / page.stem
         self.fill(folder)
-        return [(command, self.typed(shortened(command.text), folder, self.display.name, HOME=str(folder)))
-                for command in commands]
+        return [(command, self.typed_in_time(shortened(command.text), folder)) for command in commands]
+
+    def typed_in_time(self, command, folder):
+        try:
+            return self.typed(command, folder, self.display.name, HOME=str(folder))
+        except subprocess.TimeoutExpired as late:  # the page's other commands are run all the same
+            return subprocess.CompletedProcess(command, 124, "", str(late))
 
     def to_run(self, page):
         """Each once: the blocks, which make what paragraphs then speak of, first."""

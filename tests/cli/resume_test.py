@@ -117,6 +117,19 @@ class Interrupted(ProgramTest):
         self.assertIn("stopped before anything was finished; the same command begins anew", said)
         self.assertFalse(pathlib.Path(f"{output}.part").exists())
 
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    def test_nothing_was_finished_beside_a_file_of_somebodys_own(self):
+        output = self.path("mine.h5")
+        process = self.start("run", "-m", DEFAULT_MODEL, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4, "-t",
+                             1, "-o", output)
+        part = pathlib.Path(f"{output}.part")
+        while process.poll() is None and not (part / "model.h5").exists():
+            time.sleep(0.001)
+        (part / "notes.txt").write_text("mine")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual((part / "notes.txt").read_text(), "mine")
+
     def test_sigterm(self):
         arguments, output, code, said = self.interrupt(signal.SIGTERM, "ended")
         self.assertEqual(code, -signal.SIGTERM, said)

@@ -14,7 +14,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 INCLUDES = pathlib.Path("include/kernels").resolve()  # of the build folder, in which the tests run
 NVCC = os.environ.get("KVSCOPE_NVCC") or shutil.which("nvcc")
-LAUNCHER = os.environ.get("KVSCOPE_COMPILER_LAUNCHER", "").split()  # ccache keeps what ptxas says, too
+LAUNCHER = list(filter(None, os.environ.get("KVSCOPE_COMPILER_LAUNCHER", "").split("|")))  # ccache keeps what ptxas says, too
 ARCHITECTURES = (80, 86, 89, 90)
 NEWER = (100,)  # compiled for where the toolkit knows them
 MOST_SHARED = 48 << 10  # bytes of a block that has not asked for more

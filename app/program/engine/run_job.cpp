@@ -213,15 +213,26 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 
 namespace {
 
+/// Whether nothing is in the folder that somebody may want: no result, no answer, no file of another program.
+bool is_worthless(const std::filesystem::path& folder, bool with_prompts) {
+    const trace::Parts parts = trace::list_parts(folder);
+    if (!parts.runs.empty() || !parts.results.empty() || (!with_prompts && !parts.prompts.empty())) return false;
+    if (std::filesystem::exists(folder / trace::answers_name) || !trace::foreign_entry(folder).empty()) return false;
+    const std::filesystem::directory_iterator entries(folder);
+    return std::none_of(begin(entries), end(entries),
+                        [](const auto& entry) { return trace::is_set_aside(entry.path()); });
+}
+
 void remove_trace_without_runs(const std::filesystem::path& output, bool with_prompts) {
     const std::filesystem::path folder = trace::part_folder_of(output);
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error)) return;
-    const trace::Parts parts = trace::list_parts(folder);
-    if (!parts.runs.empty() || !parts.results.empty() || (!with_prompts && !parts.prompts.empty())) return;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-        if (trace::is_set_aside(entry.path())) return;
-    std::filesystem::remove_all(folder, error);
+    try {
+        const trace::FolderLock held(folder);
+        if (is_worthless(folder, with_prompts)) trace::remove_folder(folder);
+    } catch (const std::runtime_error&) {
+        // In use by another process, or not to be removed: it stays.
+    }
 }
 
 }  // namespace

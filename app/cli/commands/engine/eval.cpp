@@ -53,8 +53,10 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
         if (!failures.empty()) complain(failures.substr(0, failures.size() - 1));
         return;
     }
-    print(fmt::format("\n{}\n{}{}{}\n", what_policies_saw(reader, rows), failures, failures.empty() ? "" : "\n",
-                      analysis::task_verdict(rows)));
+    std::string text;
+    for (const std::string& said : {what_policies_saw(reader, rows), failures, analysis::task_verdict(rows)})
+        if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
+    print(text);
 }
 
 /// Tells of each failure of a plan's runs when it is met first, also where progress is not shown.
