@@ -10,9 +10,6 @@
 namespace kvscope::kernels {
 namespace {
 
-// Up to here a stored weight becomes numbers where it lies, whatever the level.
-constexpr int64_t stored_up_to = 26;
-static_assert(stored_up_to <= kLinearDirectRows);
 // Rows of x are packed this many bytes at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
 // Rows that share the weights turned round: enough to be worth it, and few enough that their x stays in the
@@ -33,7 +30,7 @@ struct Share {
     int64_t first, n_rows;
     WeightFormat format = problem.format.value_or(format_of(problem.dtype));
     bool is_stored = format != format_of(problem.dtype);
-    bool by_panel = n_rows > std::max(kernel.direct_up_to, is_stored ? stored_up_to : 0);
+    bool by_panel = n_rows > (is_stored ? kernel.stored_up_to : kernel.direct_up_to);
     int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;

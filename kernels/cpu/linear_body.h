@@ -18,9 +18,13 @@ constexpr LinearKernel linear_kernel() {
     using Layout = LinearLayout<Simd, Factors>;
     using Direct = LinearDirect<Simd, Factors>;
     using Panel = LinearPanel<Simd, Factors>;
-    static_assert(Simd::direct_up_to <= kLinearDirectRows);
+    constexpr bool is_f32 = sizeof(typename Factors::T) == sizeof(float);
+    constexpr int up_to = is_f32 ? Simd::direct_f32_up_to : Simd::direct_bf16_up_to;
+    constexpr int stored_up_to = is_f32 ? Simd::stored_f32_up_to : Simd::stored_bf16_up_to;
+    static_assert(!Direct::kHasPieces || (up_to <= Direct::kRowsOfPiece && stored_up_to <= Direct::kRowsOfPiece));
     return {
-        Simd::direct_up_to,
+        up_to,
+        stored_up_to,
         LinearTile<Simd, Factors>::kRows,
         Panel::kRows,
         [](int64_t in) { return static_cast<size_t>(Layout::packed_elems(in)) * sizeof(typename Factors::elem); },

@@ -20,6 +20,10 @@ struct LinearDirect {
     using elem = typename Factors::elem;
     /// Whether stored weights become operands without a copy.
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
+    /// Whether a tile's x of a whole block of `in` is too large for the first-level cache. Then a piece of it and of
+    /// the weights stays there, and the sums of a stretch of outputs wait for the next one.
+    static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
+    static constexpr int64_t kRowsOfPiece = 32;    ///< at most
     static constexpr int64_t kPieceBytes = 16384;  ///< of x, and one step of 256 elements more
 
     static size_t decoded_bytes(int64_t in) {
@@ -43,12 +47,16 @@ struct LinearDirect {
             return false;
     }
 
-    /// A piece's x and weights stay in the first-level cache; the sums of a stretch of outputs wait for the next one.
-    static void multiply_numbers(const LinearTask& task, int64_t begin, int64_t count) {
+    static int64_t piece_elements(const LinearTask& task, int64_t count) {
+        if constexpr (!kHasPieces) return count;
         const int64_t rows = task.tiles.begin(task.end_tile) - task.tiles.begin(task.first_tile);
-        const int64_t length = kPieceBytes / (rows * static_cast<int64_t>(sizeof(elem))) / 256 * 256 + 256;
+        return kPieceBytes / (rows * static_cast<int64_t>(sizeof(elem))) / 256 * 256 + 256;
+    }
+
+    static void multiply_numbers(const LinearTask& task, int64_t begin, int64_t count) {
+        const int64_t length = piece_elements(task, count);
         for (int64_t stretch = 0; stretch < task.n_outputs; stretch += Tile::kStretch) {
-            alignas(64) float waiting[Tile::kStretch * kLinearDirectRows * Simd::W];
+            alignas(64) float waiting[kHasPieces ? Tile::kStretch * kRowsOfPiece * Simd::W : 1];
             Piece piece;
             piece.output = stretch;
             piece.end = stretch + Tile::kStretch < task.n_outputs ? stretch + Tile::kStretch : task.n_outputs;
@@ -113,9 +121,10 @@ struct LinearDirect {
             Tile::rows_from(weights, stride, o - piece.output, piece.end - piece.output, rows);
             typename Simd::vec sums[M * R];
 #pragma GCC unroll 32
-            for (int i = 0; i < M * R; ++i) sums[i] = piece.first ? Simd::zero() : Simd::load(waiting + i * Simd::W);
+            for (int i = 0; i < M * R; ++i)
+                sums[i] = !kHasPieces || piece.first ? Simd::zero() : Simd::load(waiting + i * Simd::W);
             Tile::template add<M, R>(x, rows, piece.count, ahead, sums);
-            if (piece.last) {
+            if (!kHasPieces || piece.last) {
                 Tile::template leave<M, R>(sums, !piece.adds, result + o * Tile::apart(M));
                 continue;
             }

@@ -50,7 +50,7 @@ struct LinearStored {
     template <int M>
     static constexpr int outputs_beside() {
         if constexpr (kIsPairs) return Tile::template outputs_beside<M>();
-        return M == 1 ? 6 : M == 2 ? 4 : M == 3 ? 3 : 2;
+        return M <= 2 ? 4 : M == 3 ? 3 : 2;
     }
 
     template <int M, int R, class Groups>

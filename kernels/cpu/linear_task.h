@@ -10,8 +10,6 @@ namespace kvscope::kernels {
 
 /// Outputs of a task at most.
 inline constexpr int64_t kLinearPanel = 48;
-/// Rows of a task without a panel at most.
-inline constexpr int64_t kLinearDirectRows = 32;
 /// Rows of a tile at most, and floats of its result.
 inline constexpr int64_t kLinearTileRows = 16;
 inline constexpr int64_t kLinearTileResult = (kLinearTileRows + 1) * kLinearPanel;
@@ -47,7 +45,8 @@ struct LinearTask {
 
 /// How one SIMD level multiplies one type. Scratch is 64-byte aligned.
 struct LinearKernel {
-    int64_t direct_up_to;                ///< rows with which turning weights round costs more than it brings
+    /// Rows with which turning weights round costs more than it brings: of numbers, and of weights stored in blocks.
+    int64_t direct_up_to, stored_up_to;
     int64_t rows_direct, rows_by_panel;  ///< of a tile at most, with weights where they lie, and turned round
     size_t (*packed_bytes)(int64_t in);  ///< of a packed row of x
     size_t (*panel_bytes)(int64_t in);

@@ -25,13 +25,12 @@ struct LinearTile {
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// R: as many as registers hold the sums of, the weight's operands and one of x beside, and more of them for one
-    /// row, so that additions need not wait.
+    /// R: as many as registers hold the sums of, the operands of x or of the weight, and one of the other. More of
+    /// them for one row, so that additions need not wait.
     template <int M>
     static constexpr int outputs_beside() {
-        constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
-        constexpr int R = fitting >= Simd::direct_outputs ? Simd::direct_outputs : fitting >= 4 ? 4 : fitting;
-        static_assert(kStretch % R == 0);
+        int R = Simd::direct_outputs;
+        while (kStretch % R != 0 || M * R + (M < R ? M : R) + 1 > Simd::direct_registers) --R;
         return R;
     }
 
@@ -68,10 +67,22 @@ struct LinearTile {
 
     template <int M, int R, int part = 0>
     [[gnu::always_inline]] static inline void step(const elem* x, const T* const (&rows)[R], vec (&sums)[M * R]) {
-        operand weights[R];
+        if constexpr (M * R + R + 1 > Simd::direct_registers) {
+            operand values[M];
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) weights[r] = Factors::template load<part>(rows[r]);
-        accumulate<M, R>(x + part * M * kPart, weights, sums);
+            for (int m = 0; m < M; ++m) values[m] = Factors::load_packed(x + (part * M + m) * kPart);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                const operand weight = Factors::template load<part>(rows[r]);
+#pragma GCC unroll 8
+                for (int m = 0; m < M; ++m) sums[m * R + r] = Factors::mac(sums[m * R + r], values[m], weight);
+            }
+        } else {
+            operand weights[R];
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) weights[r] = Factors::template load<part>(rows[r]);
+            accumulate<M, R>(x + part * M * kPart, weights, sums);
+        }
         if constexpr (part + 1 < kParts) step<M, R, part + 1>(x, rows, sums);
     }
 

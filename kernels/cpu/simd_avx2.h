@@ -14,7 +14,8 @@ struct SimdAvx2 {
     static constexpr int W = 8;
     static constexpr int tile_rows = 4;
     static constexpr int panel_rows = 4;
-    static constexpr int direct_up_to = 8;
+    static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 24;
+    static constexpr int stored_bf16_up_to = 16, stored_f32_up_to = 96;
     static constexpr int direct_rows = 4;
     static constexpr int direct_outputs = 6;
     static constexpr int direct_registers = 16;
@@ -63,6 +64,14 @@ struct SimdAvx2 {
         return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(x), from));
     }
     static constexpr float byte_factor = 0x1p-24f;
+    /// The lower halves of 16 bytes, then the upper ones.
+    static void from_nibbles(const uint8_t* p, vec (&x)[4]) {
+        for (int i = 0; i < 2; ++i) {
+            const __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + i * W)));
+            x[i] = _mm256_cvtepi32_ps(_mm256_and_si256(both, _mm256_set1_epi32(15)));
+            x[i + 2] = _mm256_cvtepi32_ps(_mm256_srli_epi32(both, 4));
+        }
+    }
     static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {
         for (int i = 0; i < 16; i += W)

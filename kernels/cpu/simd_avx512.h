@@ -12,7 +12,8 @@ struct SimdAvx512 {
     static constexpr int W = 16;
     static constexpr int tile_rows = 8;
     static constexpr int panel_rows = 8;
-    static constexpr int direct_up_to = 26;
+    static constexpr int direct_bf16_up_to = 26, direct_f32_up_to = 26;
+    static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
     static constexpr int direct_rows = 13;
     static constexpr int direct_outputs = 4;
     static constexpr int direct_registers = 29;

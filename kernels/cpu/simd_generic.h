@@ -11,10 +11,12 @@ struct SimdGeneric {
     typedef int ivec __attribute__((vector_size(16)));
     typedef float unaligned __attribute__((vector_size(16), aligned(4), may_alias));
     static constexpr int W = 4;
-    static constexpr int tile_rows = 4;          ///< rows of a register tile of three vectors each
-    static constexpr int panel_rows = 3;         ///< of x in a tile of LinearPanel, at most
-    static constexpr int direct_up_to = 8;       ///< rows of a product whose weight is not turned round
-    static constexpr int direct_rows = 3;        ///< and in one of LinearDirect
+    static constexpr int tile_rows = 4;   ///< rows of a register tile of three vectors each
+    static constexpr int panel_rows = 3;  ///< of x in a tile of LinearPanel, at most
+    /// Rows of a product whose weight is not turned round: with bf16 and f32, and where the weight is stored in blocks.
+    static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
+    static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
+    static constexpr int direct_rows = 3;        ///< and in a tile of LinearDirect
     static constexpr int direct_outputs = 6;     ///< and there of the weight
     static constexpr int direct_registers = 16;  ///< for sums, weights, and a row of x there
 

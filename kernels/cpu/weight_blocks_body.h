@@ -36,15 +36,13 @@ struct WeightBlocksBody {
         }
     }
 
-    /// The same of four rows, count <= kTogether, to out and `stride` elements on; quicker where the level has pairs.
-    /// What lies `ahead` bytes on is called in from memory.
+    /// The same of four rows, count <= kTogether, to out and `stride` elements on, which is quicker. What lies `ahead`
+    /// bytes on is called in from memory.
     template <class T>
     static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
                        T* out, int64_t stride) {
-        if constexpr (sizeof(T) == sizeof(bf16) && kHasPairs) {
-            if (with_blocks(format, [&](auto of) { four_rows<decltype(of)>(rows, begin, count, ahead, out, stride); }))
-                return;
-        }
+        if (with_blocks(format, [&](auto of) { four_rows<decltype(of)>(rows, begin, count, ahead, out, stride); }))
+            return;
         for (int r = 0; r < 4; ++r) decode(format, static_cast<const void*>(rows[r]), begin, count, out + r * stride);
     }
 
@@ -94,6 +92,12 @@ struct WeightBlocksBody {
     /// Whether the level has an operand of 32 bf16.
     static constexpr bool kHasPairs = requires { typename Simd::pairs; };
 
+    /// Whether two numbers that share a byte come from one that the level has read once for both.
+    template <class F>
+    static constexpr bool kSharesBytes = requires(const uint8_t* p, vec (&x)[kGroup / Simd::W]) {
+        Simd::from_nibbles(F::nibbles_at(p), x);
+    };
+
     /// Most weights of a row that are worked on together.
     static constexpr int64_t kTogether = 2048;
 
@@ -103,9 +107,9 @@ struct WeightBlocksBody {
         static constexpr WeightBlock kBlock = block_of(F::format);
         static constexpr int64_t kMost = (kTogether + kBlock.n) / (F::scales_sixteens ? 16 : 32);
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< at the beginning of a block of 32
-        static constexpr float b = Simd::byte_factor, o = F::has_offset ? 1 : b;
+        static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
         alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
-        /// Times byte_factor, as the numbers of bytes are what they are without it.
+        /// Times byte_factor, as the numbers of bytes are what they are without it (not where they share_bytes).
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
@@ -130,7 +134,7 @@ struct WeightBlocksBody {
         }
         static void read_sixteen(const uint16_t* halves, float* out) {
             Simd::from_sixteen_halves(halves, out);
-            if constexpr (Simd::byte_factor != 1)
+            if constexpr (b != 1)
                 for (int i = 0; i < 16; i += Simd::W)
                     Simd::store(out + i, Simd::mul(Simd::load(out + i), Simd::load(kByteFactors + i)));
         }
@@ -180,17 +184,35 @@ struct WeightBlocksBody {
         /// called in.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups(size_t ahead, const Call& call) const {
+            walk([&](int64_t i, size_t byte, int part, int64_t group) {
+                Group<F> groups[R];
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r) groups[r] = group_of(r, ahead, byte, part, group);
+                call(i, groups);
+            });
+        }
+
+        /// The same of one row.
+        template <class Call>
+        [[gnu::always_inline]] inline void over_groups_of(int row, size_t ahead, const Call& call) const {
+            walk([&](int64_t i, size_t byte, int part, int64_t group) {
+                call(i, group_of(row, ahead, byte, part, group));
+            });
+        }
+
+     private:
+        [[gnu::always_inline]] inline Group<F> group_of(int row, size_t ahead, size_t byte, int part,
+                                                        int64_t group) const {
+            __builtin_prefetch(rows[row] + byte + ahead + (kBlock.n > kGroup ? part * 64 : 0));
+            return {rows[row] + byte, part, &scales[row], group};
+        }
+        template <class Call>
+        [[gnu::always_inline]] inline void walk(const Call& call) const {
             int64_t group = begin % kBlock.n / kGroup;
             int part = static_cast<int>(group);
             auto byte = static_cast<size_t>(begin / kBlock.n) * kBlock.bytes;
             for (int64_t i = 0; i < count; i += kGroup, ++group) {
-                Group<F> groups[R];
-#pragma GCC unroll 8
-                for (int r = 0; r < R; ++r) {
-                    groups[r] = {rows[r] + byte, part, &scales[r], group};
-                    __builtin_prefetch(rows[r] + byte + ahead + (kBlock.n > kGroup ? part * 64 : 0));
-                }
-                call(i, groups);
+                call(i, byte, part, group);
                 if (kBlock.n == kGroup || ++part == kBlock.n / kGroup) {
                     part = 0;
                     byte += kBlock.bytes;
@@ -202,10 +224,18 @@ struct WeightBlocksBody {
     /// Calls `call` with 0, 1 ... and W of a group's numbers each.
     template <class F, class Call>
     [[gnu::always_inline]] static inline void over_vectors(const Group<F>& group, const Call& call) {
-        bytes q[2];
-        F::read(group.block, group.part, q);
+        constexpr int n = kGroup / Simd::W;
+        if constexpr (kSharesBytes<F>) {
+            vec integers[n];
+            Simd::from_nibbles(F::nibbles_at(group.block), integers);
 #pragma GCC unroll 8
-        for (int i = 0; i < kGroup / Simd::W; ++i) call(i, scaled(q, i * Simd::W, group));
+            for (int i = 0; i < n; ++i) call(i, scaled(integers[i], group, i >= n / 2));
+        } else {
+            bytes q[2];
+            F::read(group.block, group.part, q);
+#pragma GCC unroll 8
+            for (int i = 0; i < n; ++i) call(i, scaled(q, i * Simd::W, group));
+        }
     }
 
     /// The numbers of R groups, at levels with pairs.
@@ -328,7 +358,8 @@ struct WeightBlocksBody {
         static auto indices(const uint8_t* p, int) {
             return S::halves_of(p + 4);
         }
-        static void read(const uint8_t* p, int, bytes (&q)[2]) { nibbles(p + 4, q); }
+        static const uint8_t* nibbles_at(const uint8_t* p) { return p + 4; }
+        static void read(const uint8_t* p, int, bytes (&q)[2]) { nibbles(nibbles_at(p), q); }
     };
     struct q5_0 : Format<WeightFormat::q5_0, false, false, -16, 32> {
         template <class S>
@@ -443,12 +474,20 @@ struct WeightBlocksBody {
         return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
     }
 
-    /// W of a group's weights, whose integers are q, from `first` on.
+    /// W of a group's weights. Their factor has at most 17 bits and an integer beside an offset 5: the product is
+    /// exact, so that it need not be rounded before the offset is added.
+    template <class F>
+    [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
+        const vec factor = group.scales->factor(group.at, last);
+        if constexpr (F::has_offset)
+            return Simd::fma(integers, factor, group.scales->offset(group.at, last));
+        else
+            return Simd::mul(integers, factor);
+    }
+    /// Those whose integers are q, from `first` on.
     template <class F>
     [[gnu::always_inline]] static inline vec scaled(const bytes (&q)[2], int first, const Group<F>& group) {
-        const vec x =
-            Simd::mul(Simd::from_bytes(q[first / 16], first % 16), group.scales->factor(group.at, first >= 16));
-        return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at, first >= 16)) : x;
+        return scaled(Simd::from_bytes(q[first / 16], first % 16), group, first >= 16);
     }
 
     template <class F>
@@ -471,42 +510,38 @@ struct WeightBlocksBody {
             numbers_of(one, pairs);
             Simd::store_pairs(out, pairs[0]);
         } else {
-            bytes q[2];
-            F::read(group.block, group.part, q);
-#pragma GCC unroll 8
-            for (int i = 0; i < kGroup; i += Simd::W) store(out + i, scaled(q, i, group));
+            over_vectors(group, [&](int i, vec x) { store(out + i * Simd::W, x); });
         }
     }
 
     template <class F, class T>
     static void groups(const uint8_t* row, int64_t begin, int64_t count, T* out) {
-        constexpr WeightBlock block = block_of(F::format);
-        for (int64_t end = begin + count; begin < end;) {
-            const int64_t together = end - begin < kTogether ? end - begin : kTogether;
+        for (int64_t done = 0; done < count; done += kTogether) {
             const uint8_t* const rows[1] = {row};
-            Scales<F> scales[1];
-            Scales<F>::read(rows, begin, together, scales);
-            const int64_t first = begin / block.n * block.n;  // of the weights that there are scales of
-            for (int64_t i = begin; i < begin + together; i += kGroup, out += kGroup) {
-                const uint8_t* p = row + static_cast<size_t>(i / block.n) * block.bytes;
-                __builtin_prefetch(p + kAhead + (block.n > kGroup ? i % block.n / kGroup * 64 : 0));
-                decode_group<F>({p, static_cast<int>(i % block.n / kGroup), scales, (i - first) / kGroup}, out);
-            }
-            begin += together;
+            Stretch<F, 1> stretch;
+            stretch.read(rows, begin + done, count - done < kTogether ? count - done : kTogether);
+            stretch.over_groups_of(0, kAhead,
+                                   [&](int64_t i, const Group<F>& group) { decode_group(group, out + done + i); });
         }
     }
 
-    template <class F>
-    static void four_rows(const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead, bf16* out,
+    template <class F, class T>
+    static void four_rows(const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead, T* out,
                           int64_t stride) {
         Stretch<F, 4> stretch;
         stretch.read(rows, begin, count);
-        stretch.over_groups(ahead, [&](int64_t i, const auto& groups) {
-            typename Simd::pairs pairs[4];
-            numbers_of(groups, pairs);
+        if constexpr (sizeof(T) == sizeof(bf16) && kHasPairs) {
+            stretch.over_groups(ahead, [&](int64_t i, const auto& groups) {
+                typename Simd::pairs pairs[4];
+                numbers_of(groups, pairs);
 #pragma GCC unroll 4
-            for (int r = 0; r < 4; ++r) Simd::store_pairs(out + r * stride + i, pairs[r]);
-        });
+                for (int r = 0; r < 4; ++r) Simd::store_pairs(out + r * stride + i, pairs[r]);
+            });
+        } else {
+            for (int r = 0; r < 4; ++r)
+                stretch.over_groups_of(
+                    r, ahead, [&](int64_t i, const Group<F>& group) { decode_group(group, out + r * stride + i); });
+        }
     }
 
     static void convert(const float* from, int64_t count, float* out) {
