@@ -193,6 +193,22 @@ TEST_CASE("a run after a model that could not be loaded is not made on the one t
     CHECK(gui.session.documents().size() == 1);
 }
 
+TEST_CASE("a run stopped before anything was finished leaves no unfinished trace") {
+    SessionWithEngine gui("runs");
+    auto request = gui.request({"snapkv:window=8"}, "16");
+    const std::string once = request.context;
+    while (request.context.size() < 4000) request.context += " " + once;
+    const fs::path part = gui.folder / "run.h5.part";
+    gui.engine->run(request);
+    while (gui.engine->status().busy() && !fs::exists(part)) {
+    }
+    gui.engine->cancel();
+    gui.until_idle();
+    CHECK(gui.errors.empty());
+    REQUIRE(gui.session.documents().empty());  // or the machine was too quick for this test
+    CHECK(!fs::exists(part));
+}
+
 TEST_CASE("a run that was begun without spectra goes on without them, although they cost nothing by now") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8", "h2o"}, "16");

@@ -129,9 +129,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
             job.output.string()));
         return 1;
     } catch (const engine::Cancelled&) {
-        const std::string message = stopped_message(job.output);
-        program::remove_empty_trace(job.output);
-        throw std::runtime_error(message);
+        end_stopped(job.output);
     }
 }
 

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
+#include "app/program/engine/run_job.h"
 #include "engine/common/error.h"
 #include "trace/part_folder.h"
 
@@ -49,8 +51,10 @@ std::string stopped_message(const std::filesystem::path& output, bool is_somethi
 
 }  // namespace
 
-std::string stopped_message(const std::filesystem::path& output) {
-    return stopped_message(output, is_something_finished(output));
+void end_stopped(const std::filesystem::path& output) {
+    const std::string message = stopped_message(output, is_something_finished(output));
+    program::remove_empty_trace(output);
+    throw std::runtime_error(message);
 }
 
 TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output) {

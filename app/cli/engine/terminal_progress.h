@@ -56,10 +56,11 @@ class TerminalProgress final : public engine::Progress {
 /// "01:15", "2:05:30".
 std::string clock_text(double seconds);
 
-/// What a command says that is stopped while it writes a trace: whether anything of it was finished.
-std::string stopped_message(const std::filesystem::path& output);
+/// Ends a command that was stopped while it wrote a trace: takes back one of which nothing was finished.
+/// @throws std::runtime_error always, with whether anything was
+[[noreturn]] void end_stopped(const std::filesystem::path& output);
 
-/// The same as it is at the time of each call; the folder is looked at until something is there.
+/// What it says, as it is at the time of each call; the folder is looked at until something is there.
 TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

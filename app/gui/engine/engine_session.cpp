@@ -490,6 +490,7 @@ class ThreadedSession final : public EngineSession {
             program::run(job, plans, *model, progress_, events);
         } catch (...) {
             run->store_answers();
+            if (progress_.cancelled()) program::remove_empty_trace(job.output);
             jobs_.post([this, run] {
                 run->stop(session_);
                 running_.reset();

@@ -175,9 +175,7 @@ int act(Arguments& arguments) {
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds these very results already", job.output.string()));
     } catch (const engine::Cancelled&) {
-        const std::string message = stopped_message(job.output);
-        program::remove_empty_trace(job.output);
-        throw std::runtime_error(message);
+        end_stopped(job.output);
     }
     const trace::Reader reader(job.output);
     show(arguments, reader);
