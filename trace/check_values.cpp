@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <span>
 
 #include "trace/checker.h"
 #include "trace/hdf5.h"
@@ -46,26 +47,34 @@ class Values {
         return out;
     }
 
-    /// `look` gets one layer at a time and ends the walk by returning false.
+    /// `look` gets one layer at a time and ends the walk by returning false. Small ones are read together: a list's
+    /// elements are layers, too.
     template <class T>
     void each_layer(const schema::DataSet& data_set,
-                    const std::function<bool(std::size_t, const std::vector<T>&)>& look) const {
+                    const std::function<bool(std::size_t, std::span<const T>)>& look) const {
+        constexpr std::size_t together = 1 << 18;  // values
         if (!sound(data_set)) return;
         guarded(data_set, [&] {
             const h5::Handle open = h5::open_data_set(file_, path(data_set));
             Block block;
             block.count = h5::info(open.get()).shape;
             block.first.assign(block.count.size(), 0);
-            const std::size_t layers = std::exchange(block.count[0], 1);
-            for (block.first[0] = 0; block.first[0] < layers; ++block.first[0]) {
-                if (!look(block.first[0], h5::read<T>(open.get(), &block))) return;
+            const std::size_t layers = block.count[0];
+            const std::size_t size =
+                std::accumulate(block.count.begin() + 1, block.count.end(), std::size_t{1}, std::multiplies<>());
+            const std::size_t step = std::max(std::size_t{1}, together / std::max(std::size_t{1}, size));
+            for (block.first[0] = 0; block.first[0] < layers; block.first[0] += step) {
+                block.count[0] = std::min(step, layers - block.first[0]);
+                const std::vector<T> values = h5::read<T>(open.get(), &block);
+                for (std::size_t i = 0; i < block.count[0]; ++i)
+                    if (!look(block.first[0] + i, std::span(values).subspan(i * size, size))) return;
             }
         });
     }
 
     /// All of a data set of floats within [low, high].
     void range(const schema::DataSet& data_set, double low, double high, bool nan_allowed = false) const {
-        each_layer<double>(data_set, [&](std::size_t layer, const std::vector<double>& values) {
+        each_layer<double>(data_set, [&](std::size_t layer, std::span<const double> values) {
             const auto bad = std::find_if(values.begin(), values.end(), [&](double value) {
                 return std::isnan(value) ? !nan_allowed : value < low || value > high;
             });
@@ -79,7 +88,7 @@ class Values {
 
     template <class T>
     void integer_range(const schema::DataSet& data_set, std::int64_t low, std::int64_t high) const {
-        each_layer<T>(data_set, [&](std::size_t layer, const std::vector<T>& values) {
+        each_layer<T>(data_set, [&](std::size_t layer, std::span<const T> values) {
             const auto bad = std::find_if(values.begin(), values.end(), [&](T value) {
                 return static_cast<std::int64_t>(value) < low || static_cast<std::int64_t>(value) > high;
             });
@@ -93,7 +102,7 @@ class Values {
     /// Symmetric matrices in [0, ln 2] with a diagonal of zeros.
     void divergences(const schema::DataSet& data_set, std::size_t rows) const {
         range(data_set, -slack, std::numbers::ln2 + slack);
-        each_layer<float>(data_set, [&](std::size_t layer, const std::vector<float>& values) {
+        each_layer<float>(data_set, [&](std::size_t layer, std::span<const float> values) {
             for (std::size_t a = 0; a < rows; ++a) {
                 for (std::size_t b = 0; b <= a; ++b) {
                     const float ab = values[a * rows + b];
@@ -128,7 +137,7 @@ class Values {
 
 void check_descending(const Values& values, const schema::DataSet& data_set, std::size_t length) {
     values.range(data_set, -slack, infinity);
-    values.each_layer<float>(data_set, [&](std::size_t layer, const std::vector<float>& all) {
+    values.each_layer<float>(data_set, [&](std::size_t layer, std::span<const float> all) {
         for (std::size_t i = 1; i < all.size(); ++i) {
             if (i % length != 0 && all[i] > all[i - 1] * (1 + 1e-5F) + 1e-5F) {
                 values.error(data_set, "descending values",
@@ -141,7 +150,7 @@ void check_descending(const Values& values, const schema::DataSet& data_set, std
 }
 
 void check_attention_sums(const Values& values, const schema::DataSet& data_set, std::size_t tokens) {
-    values.each_layer<float>(data_set, [&](std::size_t layer, const std::vector<float>& all) {
+    values.each_layer<float>(data_set, [&](std::size_t layer, std::span<const float> all) {
         for (std::size_t head = 0; (head + 1) * tokens <= all.size(); ++head) {
             const auto begin = all.begin() + static_cast<std::ptrdiff_t>(head * tokens);
             const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(tokens), 0.0);
@@ -159,7 +168,7 @@ void check_modes(const Values& values, const schema::DataSet& modes, const schem
                  std::size_t heads) {
     values.range(modes, -1 - slack, 1 + slack);
     const auto expected = values.read<float>(similarity);
-    values.each_layer<float>(modes, [&](std::size_t layer, const std::vector<float>& all) {
+    values.each_layer<float>(modes, [&](std::size_t layer, std::span<const float> all) {
         const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(heads);
         if (layer >= expected.size() || !(std::abs(mean - double{expected[layer]}) > slack)) return true;
         values.error(modes, fmt::format("numbers that add up to {:.5g}, as in {}", expected[layer], similarity.path),
@@ -269,7 +278,7 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
 void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, std::size_t tokens) {
     const auto& entry_set = schema::run::merged_token_entry;
     if (values.sound(entry_set)) {
-        values.each_layer<std::int32_t>(entry_set, [&](std::size_t layer, const std::vector<std::int32_t>& entries) {
+        values.each_layer<std::int32_t>(entry_set, [&](std::size_t layer, std::span<const std::int32_t> entries) {
             for (std::size_t row = 0; row < rows; ++row) {
                 const std::size_t at = layer * rows + row;
                 const auto count = static_cast<std::int64_t>(kept.offsets[at + 1] - kept.offsets[at]);

@@ -206,7 +206,7 @@ TEST_CASE("a decision is the same whoever looked at the observations before", "[
             for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {
                 if (budget <= protected_entries(spec, shape)) continue;
                 CAPTURE(spec.label(), s, budget);
-                alone.observe(64);
+                alone.tell(64);
                 const auto expected = select_all(*spec.create(), alone, budget);
                 for (int time = 0; time < 2; ++time) {
                     const auto found = select_all(*spec.create(), shared, budget);

@@ -26,19 +26,32 @@ struct Layer {
     /// From the queries and keys: copies of the window's queries, and sums by the definition. What stands behind the
     /// prompt are its first tokens once more, three at most; the answer's queries are theirs.
     void observe(int index, int n_window, LayerObservations& observations) {
+        sum_attention();
+        tell(index, n_window, observations);
+    }
+
+    void sum_attention() {
         const int64_t n = n_tokens, d = shape.head_dim;
-        const int64_t w = std::min<int64_t>(n_window, n);
-        window_queries.clear();
         attention_sums.assign(static_cast<size_t>(shape.n_heads * n), 0.0f);
         for (int h = 0; h < shape.n_heads; ++h) {
             const float* of_head = queries.data() + h * n * d;
-            window_queries.insert(window_queries.end(), of_head + (n - w) * d, of_head + n * d);
             std::vector<double> sums(static_cast<size_t>(n), 0.0);
             for (int64_t i = 0; i < n; ++i) {
                 const std::vector<double> weights = attention(h, of_head + i * d, i + 1);
                 for (int64_t j = 0; j <= i; ++j) sums[static_cast<size_t>(j)] += weights[static_cast<size_t>(j)];
             }
             std::copy(sums.begin(), sums.end(), attention_sums.begin() + h * n);
+        }
+    }
+
+    /// What observe() tells, with the sums that are there.
+    void tell(int index, int n_window, LayerObservations& observations) {
+        const int64_t n = n_tokens, d = shape.head_dim;
+        const int64_t w = std::min<int64_t>(n_window, n);
+        window_queries.clear();
+        for (int h = 0; h < shape.n_heads; ++h) {
+            const float* of_head = queries.data() + h * n * d;
+            window_queries.insert(window_queries.end(), of_head + (n - w) * d, of_head + n * d);
         }
         observations.layer = index;
         observations.shape = shape;
@@ -112,10 +125,16 @@ struct Cache {
     }
 
     void observe(int n_window) {
+        for (Layer& layer : layers) layer.sum_attention();
+        tell(n_window);
+    }
+
+    /// The same observations once more, without what policies have computed of them.
+    void tell(int n_window) {
         observations.clear();
         for (size_t i = 0; i < layers.size(); ++i) {
             observations.push_back(std::make_unique<LayerObservations>());
-            layers[i].observe(static_cast<int>(i), n_window, *observations.back());
+            layers[i].tell(static_cast<int>(i), n_window, *observations.back());
         }
     }
 };
