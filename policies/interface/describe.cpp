@@ -41,10 +41,10 @@ std::string policies_markdown(const std::vector<Definition>& definitions) {
     std::string page =
         "# Policies\n\n"
         "This page is made from the policies' own declarations (`kvscope policies --format md`); a test says when it "
-        "is "
-        "out of\ndate. A policy is named as `--policy name:parameter=value,parameter=value`; `_` and `-` are alike. A "
-        "budget B is the number\nof entries kept per KV head and layer, window and sinks included; of the policies "
-        "that keep every token it is the share of\nthe full cache's bytes, and theirs say so below.\n";
+        "is out of\ndate. A policy is named as `--policy name:parameter=value,parameter=value`, several as `--policy "
+        "snapkv:window=8,h2o`; `_` and\n`-` are alike. A budget B is the number of entries kept per KV head and layer, "
+        "window and sinks included; of the policies\nthat keep every token it is the share of the full cache's bytes, "
+        "and theirs say so below.\n";
     for (const Definition& definition : definitions) {
         page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary +
                 (definition.remark.empty() ? "" : " " + definition.remark) + "\n";

@@ -115,4 +115,21 @@ PolicySpec parse_policy(std::string_view text) {
     return parse_parameters(definition, colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
 }
 
+std::vector<std::string> split_policies(std::string_view list) {
+    std::vector<std::string> policies;
+    bool has_parameters = false;  // of the last one
+    for (size_t begin = 0; begin <= list.size();) {
+        const std::string_view piece = list.substr(begin, list.find(',', begin) - begin);
+        const std::string_view name = trimmed(piece.substr(0, piece.find(':')));
+        if (policies.empty() || !has_parameters || find_definition(name) != nullptr) {
+            policies.emplace_back(trimmed(piece));
+            has_parameters = piece.find(':') != std::string_view::npos;
+        } else {
+            policies.back() += "," + std::string(piece);
+        }
+        begin += piece.size() + 1;
+    }
+    return policies;
+}
+
 }  // namespace kvscope::policies

@@ -54,6 +54,10 @@ bool same_run_label(std::string_view a, std::string_view b);
 /// @throws ParameterError for unknown names (with the nearest and the list) and for values that are not taken.
 PolicySpec parse_policy(std::string_view text);
 
+/// The policies of a list, each as parse_policy() reads it: "snapkv:window=8" and "h2o" of "snapkv:window=8,h2o". A
+/// comma ends a policy without parameters, and one with some where the name of another one follows.
+std::vector<std::string> split_policies(std::string_view list);
+
 /// The same for a definition that is not in the list (tests, plug-ins): "parameter=value,…".
 PolicySpec parse_parameters(const Definition& definition, std::string_view parameters);
 

@@ -145,3 +145,18 @@ TEST_CASE("docs/policies.md is what the declarations say", "[registry]") {
     INFO("run this test with KVSCOPE_UPDATE_DOCS=1 to write the page anew");
     CHECK((found.str() == made));
 }
+
+TEST_CASE("a list of policies is split where the name of one begins", "[registry]") {
+    using Texts = std::vector<std::string>;
+    CHECK(split_policies("snapkv") == Texts{"snapkv"});
+    CHECK(split_policies("snapkv,h2o, k_vec") == Texts{"snapkv", "h2o", "k_vec"});
+    CHECK(split_policies("snapkv:window=8,kernel=7,h2o,aperturekv:lambda=0,window=8") ==
+          Texts{"snapkv:window=8,kernel=7", "h2o", "aperturekv:lambda=0,window=8"});
+    CHECK(split_policies("kvslimmer:final_merge=off,decode_merge,full") ==
+          Texts{"kvslimmer:final_merge=off,decode_merge", "full"});
+    CHECK(split_policies("snap,h2o") == Texts{"snap", "h2o"});  // the first is refused by its name, not by both
+    CHECK(split_policies("headkv:importance=a,b.json") == Texts{"headkv:importance=a,b.json"});
+    for (const Definition& definition : definitions())
+        for (const Parameter& parameter : definition.parameters)
+            CHECK(find_definition(parameter.name) == nullptr);  // or it could not stand alone
+}

@@ -77,8 +77,9 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void declare_policies(CLI::App& app, program::RunJob& job) {
-    app.add_option("--policy", job.policies,
-                   "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
+    app.add_option(
+           "--policy", job.policies,
+           "A policy with its parameters, as in aperturekv:lambda=0,window=8, or a list: snapkv,h2o; repeatable")
         ->type_name("NAME[:K=V,…]");
     app.add_option(
            "--budget", job.budgets,

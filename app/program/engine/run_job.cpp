@@ -149,7 +149,10 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
             "cache alone is run",
             budgets.front().label()));
     std::vector<engine::RunPlan> plans;
-    for (const auto& text : job.policies) {
+    std::vector<std::string> policies;
+    for (const auto& list : job.policies)
+        for (auto& text : policies::split_policies(list)) policies.push_back(std::move(text));
+    for (const auto& text : policies) {
         const auto spec = policies::parse_policy(text);
         if (spec.definition->name == "full") continue;
         require_file(spec);
