@@ -23,8 +23,9 @@ struct LinearDirect {
     /// Whether a tile's x of a whole block of `in` is too large for the first-level cache. Then a piece of it and of
     /// the weights stays there, and the sums of a stretch of outputs wait for the next one.
     static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
-    static constexpr int64_t kRowsOfPiece = 32;    ///< at most
-    static constexpr int64_t kPieceBytes = 16384;  ///< of x, and one step of 256 elements more
+    static constexpr int64_t kRowsOfPiece = 32;                    ///< at most
+    static constexpr int64_t kPieceBytes = 16384;                  ///< of x, and one step of 256 elements more
+    static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a sum that waits
 
     static size_t decoded_bytes(int64_t in) {
         return static_cast<size_t>(Tile::kStretch * Layout::block_elements(in)) * sizeof(T);
@@ -90,7 +91,7 @@ struct LinearDirect {
             Layout::template with_count<Tile::kRows>(task.tiles.rows(tile), [&](auto m) {
                 multiply_tile<decltype(m)::value>(task, piece, tile, weights, stride, waiting);
             });
-            waiting += task.tiles.rows(tile) * Tile::kStretch * Simd::W;
+            waiting += task.tiles.rows(tile) * Tile::kStretch * kWaiting;
         }
     }
 
@@ -116,7 +117,7 @@ struct LinearDirect {
         const elem* x =
             static_cast<const elem*>(task.x) + task.tiles.begin(tile) * Layout::packed_elems(task.in) + piece.begin * M;
         float* result = Tile::result_of(task, tile);
-        for (int64_t o = piece.output; o < piece.end; o += R, waiting += M * R * Simd::W) {
+        for (int64_t o = piece.output; o < piece.end; o += R, waiting += M * R * kWaiting) {
             const T* rows[R];
             Tile::rows_from(weights, stride, o - piece.output, piece.end - piece.output, rows);
             typename Simd::vec sums[M * R];

@@ -50,6 +50,7 @@ struct LinearStored {
     template <int M>
     static constexpr int outputs_beside() {
         if constexpr (kIsPairs) return Tile::template outputs_beside<M>();
+        if (M == 1 && Simd::direct_registers > 16) return 6;
         return M <= 2 ? 4 : M == 3 ? 3 : 2;
     }
 

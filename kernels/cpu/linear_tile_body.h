@@ -25,13 +25,15 @@ struct LinearTile {
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// R: as many as registers hold the sums of, the operands of x or of the weight, and one of the other. More of
-    /// them for one row, so that additions need not wait.
+    /// R: as many as registers hold the sums of, the weight's operands and one of x beside, and more of them for one
+    /// row, so that additions need not wait. Four may fit with the operands of x and one of the weight instead, where
+    /// an operand is read without another register.
     template <int M>
     static constexpr int outputs_beside() {
-        int R = Simd::direct_outputs;
-        while (kStretch % R != 0 || M * R + (M < R ? M : R) + 1 > Simd::direct_registers) --R;
-        return R;
+        constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
+        constexpr int R = fitting >= Simd::direct_outputs ? Simd::direct_outputs : fitting >= 4 ? 4 : fitting;
+        static_assert(kStretch % R == 0);
+        return R < 4 && kParts == 1 && 4 * M + M + 1 <= Simd::direct_registers ? 4 : R;
     }
 
     /// Bytes from the weights that are read to those that are called in from memory: whole groups of R rows, so that
