@@ -74,19 +74,12 @@ const std::vector<Message> hello{{"user", "Hello"}};
 
 }  // namespace
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr size_t kEach = 4;  // each conversation starts a program, which takes the sanitizer a while
-#else
-constexpr size_t kEach = 1;
-#endif
-
 TEST_CASE("Chat templates render to the text of transformers") {
     const json golden = json::parse(read_file(fs::path(KVSCOPE_TEST_DATA) / "checkpoint/chat_templates.json"));
     const std::time_t now = local_time(golden.at("now"));
     const std::vector<std::string> written_out = templates_written_out();
-    size_t compared = 0, refused = 0, number_of_template = 0;
+    size_t compared = 0, refused = 0;
     for (const auto& [name, one] : golden.at("cases").items()) {
-        if (number_of_template++ % kEach != 0) continue;
         INFO("template: " << name);
         std::string source;
         if (one.contains("template")) {
@@ -120,8 +113,8 @@ TEST_CASE("Chat templates render to the text of transformers") {
             }
         }
     }
-    CHECK(compared > 500 / kEach);
-    CHECK(refused > 10 / kEach);
+    CHECK(compared > 500);
+    CHECK(refused > 10);
 }
 
 TEST_CASE("The default model's template, with its default system message") {

@@ -89,7 +89,7 @@ template <class T>
 void check_product(const Named& named, int64_t in, int64_t out) {
     const auto rows = stored_rows(named, out, in, true);
     const auto numbers = expanded<T>(named, rows, out, in);
-    for (const int64_t n_rows : {1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 25, 26, 27, 49, 96, 97}) {
+    for (const int64_t n_rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 16, 17, 24, 25, 26, 27, 49, 96, 97, 200}) {
         CAPTURE(n_rows, in, out);
         const auto x = random_values<T>(static_cast<size_t>(n_rows * in), 3);
         const auto whole = product<T, float>({.in = in, .out = out, .weight = numbers.data()}, n_rows, x);

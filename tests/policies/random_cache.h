@@ -23,13 +23,7 @@ struct Layer {
     std::vector<float> window_queries, attention_sums, answer_attention, appended_queries, appended_keys;
     std::vector<float> token_probabilities;  ///< from the values
 
-    /// From the queries and keys: copies of the window's queries, and sums by the definition. What stands behind the
-    /// prompt are its first tokens once more, three at most; the answer's queries are theirs.
-    void observe(int index, int n_window, LayerObservations& observations) {
-        sum_attention();
-        tell(index, n_window, observations);
-    }
-
+    /// From the queries and keys, by the definition.
     void sum_attention() {
         const int64_t n = n_tokens, d = shape.head_dim;
         attention_sums.assign(static_cast<size_t>(shape.n_heads * n), 0.0f);
@@ -44,7 +38,8 @@ struct Layer {
         }
     }
 
-    /// What observe() tells, with the sums that are there.
+    /// The sums that are there, and copies of the window's queries. What stands behind the prompt are its first tokens
+    /// once more, three at most; the answer's queries are theirs.
     void tell(int index, int n_window, LayerObservations& observations) {
         const int64_t n = n_tokens, d = shape.head_dim;
         const int64_t w = std::min<int64_t>(n_window, n);

@@ -574,7 +574,7 @@ TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
     std::mt19937 random(20240229);
     int refused = 0;
     const char* more = std::getenv("KVSCOPE_FUZZ_ROUNDS");
-    const int rounds = more != nullptr ? std::atoi(more) : 100;
+    const int rounds = more != nullptr ? std::atoi(more) : 200;
     for (int i = 0; i < rounds; ++i) {
         std::string flipped = bytes;
         const int bits = 1 << (random() % 4);

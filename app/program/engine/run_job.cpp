@@ -140,6 +140,14 @@ std::vector<policies::Budget> budgets_of(const RunJob& job) {
     return budgets;
 }
 
+std::vector<std::string> policies_of(const RunJob& job) {
+    std::vector<std::string> policies;
+    for (const auto& list : job.policies) {
+        for (auto& text : policies::split_policies(list)) policies.push_back(std::move(text));
+    }
+    return policies;
+}
+
 /// As they are asked for, the same one possibly twice; without the full cache.
 std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
     const std::vector<policies::Budget> budgets = budgets_of(job);
@@ -149,10 +157,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
             "cache alone is run",
             budgets.front().label()));
     std::vector<engine::RunPlan> plans;
-    std::vector<std::string> policies;
-    for (const auto& list : job.policies)
-        for (auto& text : policies::split_policies(list)) policies.push_back(std::move(text));
-    for (const auto& text : policies) {
+    for (const auto& text : policies_of(job)) {
         const auto spec = policies::parse_policy(text);
         if (spec.definition->name == "full") continue;
         require_file(spec);
