@@ -8,36 +8,56 @@ namespace {
 
 constexpr int usual_share = 40;
 
-struct Named {
-    std::string_view policy;
+/// A colour and what its shades are mixed of.
+struct Shades {
     Rgb color;
     int white = usual_share;  ///< per cent of it in the paler shade
     int black = usual_share;  ///< likewise
 };
 
-/// The demonstration's dozen was sought by annealing among 1,100 colours: the largest least CIEDE2000 between any two
-/// of them and black, as they are and as deuteranopes and protanopes see them, on white and on the window's dark
-/// ground. The others that select entries were added one by one, each where it is farthest from those before. Those
-/// that store something else than whole entries, and are drawn together, were sought in the same way as a group, with
-/// those that they are mostly drawn beside. The paler and the darker shade of each are
-/// those mixtures, of 30 to 70 % white and of 25 to 60 % black, whose least CIEDE2000 to the other policies' colours,
-/// black, white and the colour itself is largest: mixed alike, one of echokv would be echokv-hybrid's. Tests hold what
+struct Named {
+    std::string_view policy;
+    Shades on_paper;
+    Shades on_dark;
+};
+
+/// On paper, the demonstration's dozen was sought by annealing among 1,100 colours: the largest least CIEDE2000 between
+/// any two of them and black, as they are and as deuteranopes and protanopes see them. The others that select entries
+/// were added one by one, each where it is farthest from those before. Those that store something else than whole
+/// entries, and are drawn together, were sought in the same way as a group, with those that they are mostly drawn
+/// beside. On the dark ground all were sought at once, in the same way, each within 14 degrees of its hue on paper and
+/// with a contrast of at least 3 to the ground. The paler and the darker shade of each are those mixtures, of 30 to
+/// 72 % white and of 20 to 60 % black, whose least CIEDE2000 to the other policies' colours, to the full cache's, to
+/// the ground and to the colour itself is largest: mixed alike, one of echokv would be echokv-hybrid's. Tests hold what
 /// came of it.
 constexpr std::array<Named, 27> kNamed = {
-    {{"streaming-llm", {0xff, 0x96, 0x00}, 65, 30}, {"h2o", {0x5a, 0xa5, 0xff}, 65, 45},
-     {"snapkv", {0x00, 0xc3, 0x96}, 70, 40},        {"pyramidkv", {0xf0, 0x5a, 0x5a}, 70, 25},
-     {"ada-snapkv", {0x2d, 0x3c, 0x87}, 40, 60},    {"aperturekv", {0xa5, 0x2d, 0xf0}, 55, 40},
-     {"k-vec", {0x69, 0x78, 0x00}, 30, 60},         {"dapq", {0xa5, 0x2d, 0x5a}, 40, 60},
-     {"laq", {0x0f, 0x87, 0x96}, 30, 60},           {"gemfilter", {0x5a, 0x3c, 0x00}, 50, 55},
-     {"random", {0xc3, 0xa5, 0xc3}, 50, 50},        {"oracle", {0x0f, 0x4b, 0x3c}, 55, 55},
-     {"ada-pyramidkv", {0xd2, 0x69, 0xc3}, 70, 35}, {"headkv", {0xa5, 0x78, 0x78}, 60, 55},
-     {"lacache", {0x96, 0xd2, 0x78}, 65, 55},       {"longcache", {0x00, 0x96, 0x4b}, 70, 30},
-     {"laq++", {0x69, 0xd2, 0xf0}, 65, 25},         {"cam", {0x87, 0x5a, 0x3c}, 55, 60},
-     {"llmlingua-2", {0x1e, 0x69, 0x87}, 70, 60},   {"think", {0x00, 0x69, 0xd2}, 70, 60},
-     {"kvslimmer", {0xf0, 0x0f, 0x69}, 50, 60},     {"asymkv", {0xff, 0x78, 0x69}, 65, 30},
-     {"echokv", {0x69, 0x1e, 0x5a}, 45, 60},        {"echokv-hybrid", {0xa5, 0x69, 0x96}, 70, 60},
-     {"palu", {0x5a, 0x78, 0x69}, 45, 60},          {"commonkv", {0x00, 0x00, 0xd2}, 50, 60},
-     {"minicache", {0x96, 0x00, 0x0f}, 60, 60}}};
+    {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 70, 30}},
+     {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, 60}},
+     {"snapkv", {{0x00, 0xc3, 0x96}, 70, 40}, {{0x78, 0xe1, 0xb4}, 70, 60}},
+     {"pyramidkv", {{0xf0, 0x5a, 0x5a}, 70, 25}, {{0xff, 0x87, 0x78}, 65, 55}},
+     {"ada-snapkv", {{0x2d, 0x3c, 0x87}, 40, 60}, {{0x5a, 0x5a, 0xb4}, 30, 30}},
+     {"aperturekv", {{0xa5, 0x2d, 0xf0}, 55, 40}, {{0xc3, 0x4b, 0xff}, 50, 45}},
+     {"k-vec", {{0x69, 0x78, 0x00}, 30, 60}, {{0x78, 0x96, 0x00}, 70, 45}},
+     {"dapq", {{0xa5, 0x2d, 0x5a}, 40, 60}, {{0xd2, 0x3c, 0x69}, 40, 40}},
+     {"laq", {{0x0f, 0x87, 0x96}, 30, 60}, {{0x3c, 0x87, 0x96}, 60, 40}},
+     {"gemfilter", {{0x5a, 0x3c, 0x00}, 50, 55}, {{0x87, 0x5a, 0x0f}, 55, 25}},
+     {"random", {{0xc3, 0xa5, 0xc3}, 50, 50}, {{0xd2, 0xa5, 0xc3}, 55, 60}},
+     {"oracle", {{0x0f, 0x4b, 0x3c}, 55, 55}, {{0x00, 0x78, 0x5a}, 70, 30}},
+     {"ada-pyramidkv", {{0xd2, 0x69, 0xc3}, 70, 35}, {{0xe1, 0x78, 0xc3}, 70, 55}},
+     {"headkv", {{0xa5, 0x78, 0x78}, 60, 55}, {{0xb4, 0x87, 0x87}, 50, 50}},
+     {"lacache", {{0x96, 0xd2, 0x78}, 65, 55}, {{0xc3, 0xf0, 0x78}, 70, 60}},
+     {"longcache", {{0x00, 0x96, 0x4b}, 70, 30}, {{0x0f, 0xb4, 0x5a}, 70, 55}},
+     {"laq++", {{0x69, 0xd2, 0xf0}, 65, 25}, {{0x5a, 0xc3, 0xe1}, 60, 60}},
+     {"cam", {{0x87, 0x5a, 0x3c}, 55, 60}, {{0x96, 0x5a, 0x3c}, 60, 30}},
+     {"llmlingua-2", {{0x1e, 0x69, 0x87}, 70, 60}, {{0x2d, 0x69, 0x87}, 35, 30}},
+     {"think", {{0x00, 0x69, 0xd2}, 70, 60}, {{0x00, 0x87, 0xe1}, 70, 45}},
+     {"kvslimmer", {{0xf0, 0x0f, 0x69}, 50, 60}, {{0xff, 0x5a, 0x87}, 70, 50}},
+     {"asymkv", {{0xff, 0x78, 0x69}, 65, 30}, {{0xf0, 0x69, 0x3c}, 65, 50}},
+     {"echokv", {{0x69, 0x1e, 0x5a}, 45, 60}, {{0xa5, 0x3c, 0x78}, 70, 25}},
+     {"echokv-hybrid", {{0xa5, 0x69, 0x96}, 70, 60}, {{0xa5, 0x78, 0xa5}, 60, 45}},
+     {"palu", {{0x5a, 0x78, 0x69}, 45, 60}, {{0x3c, 0x96, 0x78}, 65, 45}},
+     {"commonkv", {{0x00, 0x00, 0xd2}, 50, 60}, {{0x5a, 0x3c, 0xff}, 40, 25}},
+     {"minicache", {{0x96, 0x00, 0x0f}, 60, 60}, {{0xd2, 0x0f, 0x2d}, 55, 30}}}};
 
 /// Of policies that are not in the list.
 constexpr std::array<Rgb, 5> kOthers = {
@@ -51,11 +71,11 @@ uint64_t hash_of(std::string_view text) {
 }
 
 /// A policy's own, else what is usual.
-Named named_color(Rgb color) {
+Shades shades_of(Rgb color) {
     for (const Named& named : kNamed) {
-        if (named.color == color) return named;
+        if (named.on_paper.color == color) return named.on_paper;
     }
-    return {"", color};
+    return {color};
 }
 
 Rgb mixed(Rgb color, int other, int share) {
@@ -65,15 +85,27 @@ Rgb mixed(Rgb color, int other, int share) {
     return {channel(color.r), channel(color.g), channel(color.b)};
 }
 
+Rgb paler(const Shades& shades) { return mixed(shades.color, 255, shades.white); }
+Rgb darker(const Shades& shades) { return mixed(shades.color, 0, shades.black); }
+
 }  // namespace
 
-Rgb paler(Rgb color) { return mixed(color, 255, named_color(color).white); }
+Rgb paler(Rgb color) { return paler(shades_of(color)); }
 
-Rgb darker(Rgb color) { return mixed(color, 0, named_color(color).black); }
+Rgb darker(Rgb color) { return darker(shades_of(color)); }
+
+std::optional<Rgb> policy_color_on_dark(Rgb color) {
+    for (const Named& named : kNamed) {
+        if (color == named.on_paper.color) return named.on_dark.color;
+        if (color == paler(named.on_paper)) return paler(named.on_dark);
+        if (color == darker(named.on_paper)) return darker(named.on_dark);
+    }
+    return std::nullopt;
+}
 
 Rgb policy_color(std::string_view policy) {
     for (const Named& named : kNamed) {
-        if (named.policy == policy) return named.color;
+        if (named.policy == policy) return named.on_paper.color;
     }
     return kOthers[hash_of(policy) % kOthers.size()];
 }

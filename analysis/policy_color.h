@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "analysis/color_map.h"
@@ -7,7 +8,7 @@
 namespace kvscope::analysis {
 
 /// The colour that a policy has in every trace, view and figure, by its name alone. Those of the demonstration are the
-/// farthest apart, for eyes that do not tell red from green, too, on white paper and on the window's dark ground. A
+/// farthest apart on white paper, for eyes that do not tell red from green, too. A
 /// policy that is not in the list has one of a few colours beside theirs, always the same. `full`, drawn black, has
 /// none.
 Rgb policy_color(std::string_view policy);
@@ -16,5 +17,9 @@ Rgb policy_color(std::string_view policy);
 /// policies' colours. Of any other colour, mixed with 40 % of white or black.
 Rgb paler(Rgb color);
 Rgb darker(Rgb color);
+
+/// What stands for it on a dark ground: of the same hue, as bright as the ground asks for, and as far from the others
+/// as on paper. @param color a policy's own, or a shade of it; nothing of any other colour
+std::optional<Rgb> policy_color_on_dark(Rgb color);
 
 }  // namespace kvscope::analysis

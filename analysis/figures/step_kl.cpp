@@ -174,6 +174,12 @@ Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     return figure;
 }
 
+/// Curves of several steps have no markers.
+void drop_markers(std::vector<LegendEntry>& legend, size_t n_steps) {
+    if (n_steps < 2) return;
+    for (LegendEntry& entry : legend) entry.style.marker = Marker::none;
+}
+
 void add_classes(std::vector<LegendEntry>& legend, const std::vector<Categories::Class>& classes) {
     for (const auto& each : classes) legend.push_back({each.label, LegendEntry::Symbol::patch, {each.color}});
 }
@@ -192,6 +198,7 @@ Figure make(std::span<const TracePart> parts) {
     Figure figure = two_panels(curves(all, source), agreement(all), all.runs.size());
     figure.title = "Divergence from the full cache at each decode step";
     figure.legend = legend_of(shown);
+    drop_markers(figure.legend, all.n_steps);
     add_classes(figure.legend, agreement_classes);
     figure.caption =
         "Divergence KL(full || compressed) of the next token's distribution at each step, both fed the full run's "
@@ -293,6 +300,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     figure.title = "Divergence from the full cache at each decode step, A − B";
     figure.panels.front().title = difference_title(sides, shown);
     figure.legend = legend_of(sides, shown);
+    drop_markers(figure.legend, most_steps(pairs));
     add_classes(figure.legend, difference_classes);
     figure.caption = fmt::format(
         "Divergence KL(full || compressed) of the next token's distribution at each step, of each run of A ({}) less "

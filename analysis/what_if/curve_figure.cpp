@@ -79,6 +79,17 @@ Line line_of(const DrawnCurve& curve, const CurveAxes& axes) {
     return line;
 }
 
+/// Of curves that are one line, as of policies that keep the same, only the last one is seen: which that is; nothing of
+/// one that is seen.
+const DrawnCurve* curve_above(std::span<const DrawnCurve> curves, size_t i, const CurveAxes& axes) {
+    const Line own = line_of(curves[i], axes);
+    for (size_t j = curves.size(); j-- > i + 1;) {
+        const Line above = line_of(curves[j], axes);
+        if (above.x == own.x && above.y == own.y) return &curves[j];
+    }
+    return nullptr;
+}
+
 /// The runs that the trace has.
 std::vector<Shape> points_of(const DrawnCurve& curve, const CurveAxes& axes) {
     std::vector<Shape> shapes;
@@ -140,12 +151,14 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
         rule.style = {grey, Dash::dashed, Marker::none, 0.5};
         panel.shapes.emplace_back(std::move(rule));
     }
-    for (const DrawnCurve& curve : curves) {
+    for (size_t i = 0; i < curves.size(); ++i) {
+        const DrawnCurve& curve = curves[i];
         panel.shapes.emplace_back(line_of(curve, axes));
         std::string behind;
         if (has_threshold)
             behind = curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
                                    : fmt::format(": below {}", threshold);
+        if (const DrawnCurve* above = curve_above(curves, i, axes)) behind += fmt::format(" (under {})", above->label);
         figure.legend.push_back({curve.label + behind,
                                  LegendEntry::Symbol::line,
                                  {curve.style.color, Dash::solid, Marker::none, 1.0},

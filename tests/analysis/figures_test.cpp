@@ -292,6 +292,8 @@ TEST_CASE("KL per step: the stored curves, and agreement beneath") {
     const Figure figure = made(sample.reader(), "step-kl", options);
     CHECK(layer_of<Line>(figure, 0).y.at(3) == static_cast<double>(stored[3]));
     CHECK(layer_of<Categories>(figure, 1).ids == std::vector<uint8_t>{0, 0, 0, 0, 0, 1});
+    CHECK(layer_of<Line>(figure, 0).style.marker == Marker::none);
+    CHECK(figure.legend.at(0).style.marker == Marker::none);  // it shows what is drawn
     const Table table = table_of(sample.reader(), "step-kl", options);
     REQUIRE(table.rows.size() == stored.size());
     CHECK(whole(table.rows.back().cells[4]) == 0);

@@ -15,6 +15,7 @@
 
 using namespace kvscope::analysis;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 using kvscope::analysis::test::PolicyTrace;
 namespace policies = kvscope::policies;
 namespace trace = kvscope::trace;
@@ -223,4 +224,16 @@ TEST_CASE("curves: of several traces each that is left out is named with its tra
     const std::vector<TracePart> parts = {{&reader, options, "one"}, {&reader, options, "two"}};
     const Figure figure = make_figure(figure_definition("curves"), parts);
     CHECK_THAT(figure.caption, Contains("one: h2o @ 40, two: h2o @ 40."));
+}
+
+TEST_CASE("curves: of runs that are one line, the legend says under which the others are", "[curves]") {
+    // CaM drops what H2O drops, and merges it into what is kept.
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"snapkv:window=8", 40}, {"cam", 40}});
+    const trace::Reader reader = stored.reader();
+    const Figure figure = figure_definition("curves").make(reader, {});
+    REQUIRE(figure.legend.size() == 3);
+    CHECK_THAT(figure.legend[0].label, Contains("h2o: ") && EndsWith(" (under cam)"));
+    CHECK(figure.legend[0].label == "h2o" + figure.legend[0].behind);
+    CHECK_THAT(figure.legend[1].label, !Contains("under"));
+    CHECK_THAT(figure.legend[2].label, !Contains("under"));
 }

@@ -12,6 +12,7 @@
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/figure/figure_source.h"
+#include "policies/interface/registry.h"
 #include "tests/analysis/color_distance.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
@@ -75,28 +76,81 @@ TEST_CASE("the curve of each run of two traces with many policies is seen on eit
     }
 }
 
-TEST_CASE("the demonstration's policies are told apart on the dark ground, too") {
-    const Theme dark = [] {
-        Theme theme;
-        theme.brightness = Brightness::dark;
-        theme.ground = {0.08f, 0.09f, 0.1f, 1};
-        theme.ink = {0.87f, 0.89f, 0.92f, 1};
-        return theme;
-    }();
-    using namespace analysis::test;
-    const auto seen = [&](const char* policy) {
-        const ImVec4 color = line_on_ground(analysis::policy_color(policy), dark);
-        return Triple{color.x, color.y, color.z};
+namespace {
+
+using analysis::test::Eyes;
+using analysis::test::Triple;
+
+Theme dark_theme() {
+    Theme theme;
+    theme.brightness = Brightness::dark;
+    theme.ground = {0x14 / 255.0f, 0x16 / 255.0f, 0x1a / 255.0f, 1};
+    theme.ink = {0xdf / 255.0f, 0xe3 / 255.0f, 0xea / 255.0f, 1};
+    return theme;
+}
+
+Triple on_dark(analysis::Rgb color) {
+    const ImVec4 seen = line_on_ground(color, dark_theme());
+    return {seen.x, seen.y, seen.z};
+}
+
+/// WCAG's, of two colours.
+double contrast(const Triple& one, const Triple& two) {
+    const auto light = [](const Triple& color) {
+        const Triple of = analysis::test::linear(color);
+        return 0.2126 * of[0] + 0.7152 * of[1] + 0.0722 * of[2] + 0.05;
     };
-    const std::vector<const char*> policies = {"streaming-llm", "h2o",        "snapkv", "pyramidkv",
-                                               "ada-snapkv",    "aperturekv", "k-vec",  "dapq",
-                                               "laq",           "gemfilter",  "random", "oracle"};
+    return std::max(light(one), light(two)) / std::min(light(one), light(two));
+}
+
+/// Of any two of these policies, and of each and the full cache's, on dark ground.
+void check_told_apart_on_dark(const std::vector<const char*>& policies, double least,
+                              double least_without_red_and_green) {
     for (size_t i = 0; i < policies.size(); ++i) {
-        for (size_t j = 0; j < i; ++j) {
-            CAPTURE(policies[i], policies[j]);
-            CHECK(color_distance(seen(policies[i]), seen(policies[j]), Eyes::usual) >= 17);
-            CHECK(color_distance(seen(policies[i]), seen(policies[j]), Eyes::deuteranope) >= 11);
-            CHECK(color_distance(seen(policies[i]), seen(policies[j]), Eyes::protanope) >= 11);
+        const Triple color = on_dark(analysis::policy_color(policies[i]));
+        for (size_t j = 0; j <= i; ++j) {
+            const Triple other = on_dark(j == i ? analysis::Rgb{} : analysis::policy_color(policies[j]));
+            CAPTURE(policies[i], j == i ? "full" : policies[j]);
+            CHECK(color_distance(color, other, Eyes::usual) >= least);
+            CHECK(color_distance(color, other, Eyes::deuteranope) >= least_without_red_and_green);
+            CHECK(color_distance(color, other, Eyes::protanope) >= least_without_red_and_green);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("policies that are drawn together are told apart on the dark ground, too") {
+    check_told_apart_on_dark({"streaming-llm", "h2o", "snapkv", "pyramidkv", "ada-snapkv", "aperturekv", "k-vec",
+                              "dapq", "laq", "gemfilter", "random", "oracle"},
+                             20, 11.4);
+    check_told_apart_on_dark({"snapkv", "h2o", "random", "streaming-llm", "think", "kvslimmer", "asymkv", "echokv",
+                              "echokv-hybrid", "palu", "commonkv", "minicache"},
+                             14, 10);
+}
+
+TEST_CASE("every policy's colour, and its shades, are seen on the dark ground, and come near no other policy's") {
+    const Theme dark = dark_theme();
+    const Triple ground{dark.ground.x, dark.ground.y, dark.ground.z};
+    std::vector<std::string> named;  // others, as a new policy, have colours that are only lightened
+    for (const auto& policy : policies::definitions())
+        if (analysis::policy_color_on_dark(analysis::policy_color(policy.name))) named.push_back(policy.name);
+    REQUIRE(named.size() >= 27);
+    for (const std::string& policy : named) {
+        const analysis::Rgb own = analysis::policy_color(policy);
+        CAPTURE(policy);
+        CHECK(contrast(on_dark(own), ground) >= 3);
+        for (const analysis::Rgb shade : {analysis::paler(own), analysis::darker(own)}) {
+            CAPTURE(int{shade.r}, int{shade.g}, int{shade.b});
+            const Triple seen = on_dark(shade);
+            CHECK(contrast(seen, ground) >= 1.85);
+            CHECK(color_distance(seen, on_dark(own), Eyes::usual) >= 8);
+            CHECK(color_distance(seen, on_dark({}), Eyes::usual) >= 8);
+            for (const std::string& other : named) {
+                if (other == policy) continue;
+                CAPTURE(other);
+                CHECK(color_distance(seen, on_dark(analysis::policy_color(other)), Eyes::usual) >= 8);
+            }
         }
     }
 }

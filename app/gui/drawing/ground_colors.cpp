@@ -2,12 +2,24 @@
 
 #include <algorithm>
 
+#include "analysis/policy_color.h"
+
 namespace kvscope::gui {
 
 namespace {
 
 /// 0 black, 1 white.
 double luminance(ImVec4 color) { return 0.2126 * color.x + 0.7152 * color.y + 0.0722 * color.z; }
+
+ImVec4 opaque(analysis::Rgb color) {
+    return {static_cast<float>(color.r) / 255, static_cast<float>(color.g) / 255, static_cast<float>(color.b) / 255, 1};
+}
+
+/// Neither black nor grey, and nearly white.
+bool is_pale_hue(analysis::Rgb color) {
+    const auto [least, most] = std::minmax({color.r, color.g, color.b});
+    return least > 0xc0 && most - least >= 8;
+}
 
 }  // namespace
 
@@ -16,24 +28,25 @@ ImVec4 mixed(ImVec4 a, ImVec4 b, float share) {
 }
 
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
-    ImVec4 seen = on_ground(color, theme);
-    if (theme.brightness == Brightness::light || color == analysis::Rgb{}) return seen;
+    if (theme.brightness == Brightness::light) return opaque(color);
+    if (color == analysis::Rgb{}) return theme.ink;
     const auto [least, most] = std::minmax({color.r, color.g, color.b});
-    if (least > 0xc0) {  // nearly paper becomes nearly ground, of the same hue
-        if (most - least < 8) return theme.line;
-        const auto full = [&, rest = static_cast<float>(255 - least)](uint8_t channel) {
+    if (is_pale_hue(color)) {  // nearly paper becomes nearly ground, of the same hue
+        const auto full = [rest = static_cast<float>(255 - least)](uint8_t channel) {
             return 1 - static_cast<float>(255 - channel) / rest;
         };
         return mixed(theme.ground, {full(color.r), full(color.g), full(color.b), 1}, 0.3f);
     }
+    if (least > 0xc0) return theme.line;
+    ImVec4 seen = opaque(color);
     for (int i = 0; i < 10 && luminance(seen) < 0.3; ++i) seen = mixed(seen, theme.ink, 0.1f);
     return seen;
 }
 
 ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme) {
-    const auto [least, most] = std::minmax({color.r, color.g, color.b});
-    const bool is_pale_hue = least > 0xc0 && most - least >= 8;
-    return is_pale_hue ? on_ground(color, theme) : seen_on_ground(color, theme);
+    if (theme.brightness == Brightness::light) return opaque(color);
+    if (const auto on_dark = analysis::policy_color_on_dark(color)) return opaque(*on_dark);
+    return is_pale_hue(color) ? opaque(color) : seen_on_ground(color, theme);
 }
 
 analysis::ColorMap map_on_ground(analysis::ColorMap on_paper, const Theme& theme) {

@@ -14,7 +14,8 @@ ImVec4 mixed(ImVec4 a, ImVec4 b, float share);
 /// seen is lightened.
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
 
-/// A curve's or point's colour: the same, but a pale hue, as runs of a second trace have it, stays.
+/// A run's colour, of its curve, point, bar or chip: black, the full cache's, becomes ink, a policy's its colour for
+/// dark ground (analysis/policy_color.h), and of others a pale hue, as runs of a second trace have it, stays.
 ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
 
 /// The map on this ground: on either the larger value stands out more, and around zero the ground's own lightness.

@@ -181,12 +181,6 @@ Theme apply_theme(Brightness brightness, float scale) {
     return theme;
 }
 
-ImVec4 on_ground(analysis::Rgb color, const Theme& theme) {
-    const bool is_black = color == analysis::Rgb{};
-    if (is_black && theme.brightness == Brightness::dark) return theme.ink;
-    return {static_cast<float>(color.r) / 255, static_cast<float>(color.g) / 255, static_cast<float>(color.b) / 255, 1};
-}
-
 ImU32 packed(const ImVec4& color, float alpha) {
     return ImGui::ColorConvertFloat4ToU32({color.x, color.y, color.z, color.w * alpha});
 }

@@ -38,8 +38,6 @@ Theme apply_theme(Brightness brightness, float scale);
 /// them; other faces where those are missing. Once, before the first frame.
 Fonts load_fonts();
 
-/// A run's colour on this ground: black (the full cache) becomes the text's colour.
-ImVec4 on_ground(analysis::Rgb color, const Theme& theme);
 ImU32 packed(const ImVec4& color, float alpha = 1);
 ImU32 packed(analysis::Rgb color, float alpha = 1);
 

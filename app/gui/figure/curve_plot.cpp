@@ -9,6 +9,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/ground_colors.h"
 #include "app/gui/session/measures.h"
 
 namespace kvscope::gui {
@@ -274,7 +275,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
         const ImVec2 from = ImGui::GetCursorScreenPos();
         const float em = ImGui::GetFontSize();
         ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + 0.45f * em}, {from.x + em, from.y + 0.65f * em},
-                                                  packed(on_ground(curve.style.color, context.theme)));
+                                                  packed(line_on_ground(curve.style.color, context.theme)));
         ImGui::Dummy({em, em});
         ImGui::SameLine();
         ImGui::PushID(run.text().c_str());

@@ -124,7 +124,7 @@ struct ShapePainter {
     }
 
     void operator()(const analysis::Line& line) const {
-        const ImVec4 color = seen_on_ground(line.style.color, theme);
+        const ImVec4 color = line_on_ground(line.style.color, theme);
         for (size_t i = 0; i + 1 < line.low.size() && i + 1 < line.high.size(); ++i) {
             if (std::isnan(line.low[i]) || std::isnan(line.low[i + 1])) continue;
             list->AddQuadFilled(place(line.x[i], line.high[i]), place(line.x[i + 1], line.high[i + 1]),

@@ -12,6 +12,7 @@
 #include "analysis/cost_table.h"
 #include "analysis/memory_at.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/ground_colors.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
@@ -278,7 +279,8 @@ class CostView : public View {
         const bool is_run = row.run.valid();
         const bool visible = !is_run || session.is_visible(row.run);
         const bool is_quiet = !visible || (is_run && row.row->control);
-        const ImVec4 color = is_run ? on_ground(session.look(row.run).style.color, context.theme) : context.theme.line;
+        const ImVec4 color =
+            is_run ? line_on_ground(session.look(row.run).style.color, context.theme) : context.theme.line;
         ImGui::PushID(row.run.text().c_str());
         ImGui::TableNextRow();
         if (is_run && session.hover().run == row.run)

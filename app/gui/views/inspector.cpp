@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/token_report.h"
+#include "app/gui/drawing/ground_colors.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/inspector/border_of_head.h"
 #include "app/gui/inspector/heads_of_layer.h"
@@ -169,7 +170,7 @@ class InspectorView : public View {
             return;
         }
         const TokenReport& report = *shown.report;
-        const ImU32 color = packed(on_ground(look.style.color, context.theme));
+        const ImU32 color = packed(line_on_ground(look.style.color, context.theme));
         const std::string measure = score_definition(session.attributes(asked.run).policy);
         draw_layer_charts(context, report, color, measure);
         int layer = session.cursor().layer;
