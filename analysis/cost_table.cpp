@@ -128,6 +128,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const double bytes_share = share_of_full_bytes(reader, prompt, run);
     row.cells.push_back(known_cell(bytes_share));
     row.cells.push_back(bytes_share > 0 ? Cell(1 / bytes_share) : Cell());
+    row.control = row.control || bytes_share > 1;
     row.cells.push_back(attributes.select_s);
     row.cells.push_back(optional_real(attributes.first_token_s));
     row.cells.push_back(optional_real(attributes.decode_tokens_per_s));

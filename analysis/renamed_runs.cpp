@@ -30,10 +30,19 @@ std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
     return labels;
 }
 
+/// What `rename` calls a run with this label; nothing where it is of others. Of all budgets of a policy, each keeps its
+/// budget.
+std::optional<std::string> new_label(const std::string& label, const Rename& rename) {
+    if (policies::same_run_label(label, rename.from)) return rename.to;
+    const std::string_view setting = policies::label_without_budget(label);
+    if (setting.empty() || setting != rename.from) return std::nullopt;
+    return rename.to + label.substr(setting.size());
+}
+
 Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
     for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
         const std::string from = text.substr(0, at);
-        const auto is_called = [&](const std::string& label) { return policies::same_run_label(label, from); };
+        const auto is_called = [&](const std::string& label) { return new_label(label, {from, ""}).has_value(); };
         if (std::none_of(labels.begin(), labels.end(), is_called)) continue;
         if (at + 1 == text.size())
             throw FigureError(
@@ -52,8 +61,8 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             std::string label = recorded_label(reader.run(prompt, run));
             for (const Rename& rename : renames) {
-                if (!policies::same_run_label(recorded_label(reader.run(prompt, run)), rename.from)) continue;
-                given[{prompt, run}] = label = rename.to;
+                const auto renamed = new_label(recorded_label(reader.run(prompt, run)), rename);
+                if (renamed) given[{prompt, run}] = label = *renamed;
             }
             called[label].push_back(run);
         }

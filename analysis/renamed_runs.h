@@ -8,7 +8,8 @@
 namespace kvscope::analysis {
 
 /// The traces with some of their runs called otherwise (trace::Reader::with_labels), in all prompts.
-/// @param renames "LABEL=NEW LABEL" each, where LABEL is a run's recorded label and may hold '=' itself
+/// @param renames "LABEL=NEW LABEL" each, where LABEL is a run's recorded label, or that without its budget, of all
+/// budgets ("k-vec=K-VEC": "K-VEC @ 64" and "K-VEC @ 256"), and may hold '=' itself
 /// @throws FigureError where no trace has such a run, with the labels there are, where there is no new label, or where
 /// two runs of a prompt would be called alike
 std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames);

@@ -45,7 +45,17 @@ std::optional<size_t> as_number(const std::string& text) {
     return value;
 }
 
-/// The recorded label before a given one before a policy's name before a number, as a label may well be a number.
+/// A policy with its parameters as labels have it, "aperturekv:qd=off" of "aperturekv:qd=false".
+std::string setting_called(const std::string& name) {
+    try {
+        return policies::parse_policy(name).label();
+    } catch (const policies::ParameterError&) {
+        return name;  // as another program has labelled it
+    }
+}
+
+/// The recorded label before a given one before a policy's name, without or with parameters, before a number, as a
+/// label may well be a number.
 std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
     std::vector<size_t> found;
     for (size_t j = 0; j < runs.size(); ++j) {
@@ -58,6 +68,11 @@ std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, c
     if (!found.empty()) return found;
     for (size_t j = 0; j < runs.size(); ++j) {
         if (runs[j].policy == name) found.push_back(j);
+    }
+    if (!found.empty()) return found;
+    const std::string setting = setting_called(name);
+    for (size_t j = 0; j < runs.size(); ++j) {
+        if (policies::label_without_budget(recorded_label(runs[j])) == setting) found.push_back(j);
     }
     if (!found.empty()) return found;
     if (const auto number = as_number(name); number && *number < runs.size()) return {*number};

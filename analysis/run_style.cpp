@@ -76,7 +76,7 @@ std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& 
 }
 
 std::string budget_text(const trace::RunAttributes& run) {
-    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of bytes", 100 * run.budget_fraction);
+    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of bytes asked for", 100 * run.budget_fraction);
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
 
@@ -152,8 +152,17 @@ std::string run_label(const trace::RunAttributes& run) {
 namespace {
 
 std::string without_budget(const trace::RunAttributes& run) {
-    const std::string_view label = policies::label_without_budget(run.label);
+    const std::string_view label =
+        policies::label_without_budget(run.given_label.empty() ? run.label : run.given_label);
     return label.empty() ? run.policy : std::string(label);
+}
+
+/// Whether the label that was given to it, if one was, says its budget as the recorded one does.
+bool says_its_budget(const trace::RunAttributes& run) {
+    const std::string_view given = run.given_label, recorded = run.label;
+    const size_t n_given = policies::label_without_budget(given).size();
+    const size_t n_recorded = policies::label_without_budget(recorded).size();
+    return given.empty() || (n_given > 0 && n_recorded > 0 && given.substr(n_given) == recorded.substr(n_recorded));
 }
 
 }  // namespace
@@ -164,18 +173,21 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     std::vector<std::string> methods;
     std::vector<BudgetKey> budgets;
     std::set<std::string> policies;
+    std::set<std::pair<std::string, std::string>> named_methods;
+    bool say_budgets = true;
     for (const int run : shown) {
         const auto& attributes = runs[static_cast<size_t>(run)];
         if (is_full(attributes)) continue;
         place_of(methods, method(attributes));
         place_of(budgets, budget_key(attributes));
         policies.insert(attributes.policy);
+        named_methods.emplace(method(attributes), without_budget(attributes));
+        say_budgets = say_budgets && says_its_budget(attributes);
     }
-    const bool is_renamed = std::any_of(shown.begin(), shown.end(),
-                                        [&](int run) { return !runs[static_cast<size_t>(run)].given_label.empty(); });
-    // A policy's name says which runs are meant only while no two sets of parameters share it, and says nothing of a
-    // label that was given to one of its runs.
-    const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() && !is_renamed;
+    // A policy's name says which runs are meant only while no two sets of parameters share it, and while all of its
+    // runs are called by it, or by what it was renamed to.
+    const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() &&
+                         named_methods.size() == methods.size() && say_budgets;
     if (!grouped) {
         for (const int run : shown) {
             const auto i = static_cast<size_t>(run);
@@ -194,11 +206,12 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         style.marker = Marker::none;
         legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style});
     }
-    std::vector<BudgetKey> listed_budgets;
+    std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // entries first, then shares of bytes
     for (const int run : shown) {
         const auto i = static_cast<size_t>(run);
-        const size_t n_listed = listed_budgets.size();
-        if (is_full(runs[i]) || place_of(listed_budgets, budget_key(runs[i])) < n_listed) continue;
+        if (!is_full(runs[i])) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_key(runs[i])), i);
+    }
+    for (const auto& [size, i] : by_size) {
         LineStyle style = styles[i];
         style.color = kGrey;
         legend.push_back({budget_text(runs[i]), LegendEntry::Symbol::line, style});

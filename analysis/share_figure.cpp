@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/axes.h"
+#include "analysis/hidden_curves.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/subject_table.h"
@@ -200,15 +201,25 @@ void check_layers(const SharePair& pair) {
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 
-using Curve = std::pair<std::vector<double>, std::vector<double>>;
+/// A curve with the axis that it is drawn along.
+struct Curve {
+    const Line* line = nullptr;
+    const Axis* y = nullptr;
+};
 
 std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
     std::vector<Curve> curves;
     for (const Panel& panel : figure.panels)
         for (const Shape& shape : panel.shapes)
             if (const auto* line = std::get_if<Line>(&shape); line && line->style.color == color)
-                curves.emplace_back(line->x, line->y);
+                curves.push_back({line, &panel.y});
     return curves;
+}
+
+bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& above) {
+    return std::equal(below.begin(), below.end(), above.begin(), above.end(), [](const Curve& a, const Curve& b) {
+        return a.y == b.y && is_hidden_by(*a.line, *b.line, *a.y);
+    });
 }
 
 /// A legend's entries of curves, where each has a colour of its own; none where colours are shared, as by the budgets
@@ -240,7 +251,7 @@ void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
     for (size_t i = 0; i < entries.size(); ++i) {
         LegendEntry& hidden = *entries[i];
         for (size_t j = entries.size(); j-- > i + 1;) {
-            if (curves[j] != curves[i]) continue;
+            if (!are_hidden_by(curves[i], curves[j])) continue;
             hidden.behind = " (under " + labels[j] + ")";
             hidden.label += hidden.behind;
             if (!hidden.whole.empty()) hidden.whole += hidden.behind;

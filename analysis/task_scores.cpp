@@ -208,8 +208,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     const auto groups = task_groups(rows);
     const auto budgets = budgets_of(groups);
-    Table table{
-        "task_scores", "Right answers in per cent, with 95 % bootstrap intervals", {{"policy", "Policy", ""}}, {}};
+    Table table{"task_scores", "Right answers in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
     for (const auto& budget : budgets)
         table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});
     std::map<std::string, size_t> rows_of;
@@ -293,6 +292,30 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
     if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
     return fmt::format("Usable: {} samples, the full cache right in {:.1f} %, random at {} in {:.1f} %.",
                        full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
+}
+
+std::string task_untouched(std::span<const trace::ResultRow> rows) {
+    std::map<std::string, std::pair<size_t, size_t>> by_budget;  // samples in which nothing is dropped, and all
+    std::vector<std::string> budgets;
+    for (const auto& group : task_groups(rows)) {
+        if (group.policy == "full" || group.budget.ends_with('%')) continue;
+        const auto [place, is_new] = by_budget.try_emplace(group.budget);
+        if (is_new) budgets.push_back(group.budget);
+        const auto n = std::count_if(group.answered.begin(), group.answered.end(),
+                                     [](const auto* row) { return row->budget_fraction >= 1; });
+        auto& [untouched, all] = place->second;
+        untouched = std::max(untouched, static_cast<size_t>(n));
+        all = std::max(all, group.answered.size());
+    }
+    std::string text;
+    for (const std::string& budget : budgets) {
+        const auto [untouched, all] = by_budget.at(budget);
+        if (untouched > 0)
+            text += fmt::format("{}{} of {} samples at {}", text.empty() ? "" : ", ", untouched, all, budget);
+    }
+    return text.empty()
+               ? text
+               : fmt::format("Nothing is dropped where a prompt has no more tokens than the budget: {}.", text);
 }
 
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window) {

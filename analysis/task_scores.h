@@ -63,6 +63,10 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 /// given too few tokens, where most of the full cache's wrong ones break off.
 std::string task_verdict(std::span<const trace::ResultRow> rows);
 
+/// "Nothing is dropped where a prompt has no more tokens than the budget: 12 of 60 samples at 512.": what a score at a
+/// budget says less by; empty where every prompt is longer than every budget of entries.
+std::string task_untouched(std::span<const trace::ResultRow> rows);
+
 /// "windows: 8 of aperturekv; 32 of h2o, snapkv": how many tokens the policies' windows are; empty where none has one.
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
 /// The same of a task's results. Policies that this program does not know are left out.

@@ -90,11 +90,10 @@ Ticks logarithmic_ticks(const Axis& axis, size_t max_ticks) {
     const int n = last - first + 1;
     if (n < 2) return within_a_decade(axis, max_ticks);
     const int stride = (n + static_cast<int>(max_ticks) - 1) / static_cast<int>(max_ticks);
-    for (int e = first; e <= last; e += stride) {
-        const std::string label =
-            e >= -2 && e <= 4 ? label_of(std::pow(10.0, e), std::max(0, -e)) : "10" + superscript(e);
-        result.ticks.push_back({std::pow(10.0, e), label});
-    }
+    const bool is_short = first >= -2 && first + (last - first) / stride * stride <= 4;  // without a power of ten
+    for (int e = first; e <= last; e += stride)
+        result.ticks.push_back(
+            {std::pow(10.0, e), is_short ? label_of(std::pow(10.0, e), std::max(0, -e)) : "10" + superscript(e)});
     return result;
 }
 

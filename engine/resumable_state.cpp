@@ -45,7 +45,10 @@ ResumableState::ResumableState(std::filesystem::path path, std::string kind, std
     std::error_code error;
     std::ifstream in;
     if (path_.empty() || !std::filesystem::exists(path_, error)) return;
-    if (std::filesystem::is_regular_file(path_, error)) in.open(path_, std::ios::binary);
+    if (std::filesystem::is_regular_file(path_, error)) {
+        if (std::filesystem::file_size(path_, error) == 0 && !error) return;  // what a failing disk left of it
+        in.open(path_, std::ios::binary);
+    }
     if (!in.is_open() || !read_text(in, kind_))
         throw UsageError(fmt::format(
             "{}: what is done so far would be kept here, and there is something else: move it away", path_.string()));

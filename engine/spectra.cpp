@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/common/error.h"
+#include "engine/model/model.h"
 #include "kernels/team.h"
 #include "trace/kept_spectra.h"
 
@@ -43,24 +44,12 @@ void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector
     }
 }
 
-/// What the kept spectra go by.
-trace::ModelAttributes attributes_of(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
-    trace::ModelAttributes model;
-    model.fingerprint = fingerprint;
-    model.n_layers = config.n_layers;
-    model.n_heads = config.n_heads;
-    model.n_kv_heads = config.n_kv_heads;
-    model.head_dim = config.head_dim;
-    model.hidden_size = config.hidden_size;
-    return model;
-}
-
 }  // namespace
 
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress) {
     const auto& config = checkpoint.config();
-    const auto model = attributes_of(config, fingerprint);
+    const auto model = model_attributes(config, fingerprint);
     if (trace::read_kept_spectra(model, record)) return;
     for (const auto& part : parts_of(config, record)) {
         part.whole->clear();
@@ -90,7 +79,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
 }
 
 double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
-    if (trace::has_kept_spectra(attributes_of(config, fingerprint))) return 0;
+    if (trace::has_kept_spectra(model_attributes(config, fingerprint))) return 0;
     constexpr double operations_per_second = 2.5e9;
     const double hidden = config.hidden_size;
     const double d = config.head_dim;

@@ -32,7 +32,7 @@ class TraceCheck {
                 }
                 guarded(place.group, [&] { check_prompt(place, *model); });
             }
-            if (source_.prompts.empty() && source_.results.empty() && source_.root.complete)
+            if (source_.prompts.empty() && source_.results.empty() && source_.root.complete && !is_of_model_alone())
                 problems_.error("/prompts", "a prompt, or results of a task", "none");
         }
         for (const auto& [task, tables] : source_.results) {
@@ -117,6 +117,13 @@ class TraceCheck {
             problems_.error("/model@dtype", "f32, bf16 or f16", quoted_text(model.dtype));
         }
         check_json("/model@config_json", model.config_json);
+    }
+
+    /// A trace that lost its prompts has the model's spectra, too: its recipe says whether it was to have nothing else.
+    bool is_of_model_alone() {
+        const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
+        return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
+               h5::exists(file(*source_.model), fmt::format("/model/{}", schema::model::spectrum_q.path));
     }
 
     void check_json(const std::string& path, const std::string& text) {

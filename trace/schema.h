@@ -84,6 +84,8 @@ inline constexpr std::string_view prompts_group = "prompts";
 inline constexpr std::string_view runs_group = "runs";
 inline constexpr std::string_view results_group = "results";
 inline constexpr std::string_view full_group = "full";
+/// In a recipe: what the trace holds is the model's spectra, without prompts.
+inline constexpr const char* recipe_spectra = "spectra";
 
 inline constexpr Attribute attributes[] = {
     {"format", AttributeType::text, Need::always, "kvscope-trace"},

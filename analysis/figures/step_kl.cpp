@@ -203,6 +203,7 @@ Figure make(std::span<const TracePart> parts) {
     figure.caption =
         "Divergence KL(full || compressed) of the next token's distribution at each step, both fed the full run's "
         "tokens; below, whether both would draw the same greedy token.";
+    if (source == Source::logarithmic) figure.caption += " What is less than 10⁻⁶ nats, as 0, is drawn there.";
     if (!all.left_out.empty())
         figure.caption += fmt::format(" Not compared and left out: {}.", labels_of(all.left_out));
     complete_figure(figure, parts, shown);

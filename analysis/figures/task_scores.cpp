@@ -12,6 +12,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
+#include "analysis/hidden_curves.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
@@ -278,6 +279,22 @@ std::vector<CurveLook> curve_looks(const Scores& scores) {
     return curves;
 }
 
+/// Of curves that are one, as of policies that are never right, the last one is seen: the legend says under which the
+/// others are. @param legend an entry for each line of the panel
+void name_hidden(std::vector<LegendEntry>& legend, const Panel& panel) {
+    std::vector<const Line*> lines;
+    for (const Shape& shape : panel.shapes)
+        if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line);
+    for (size_t i = 0; i < lines.size(); ++i) {
+        for (size_t j = lines.size(); j-- > i + 1;) {
+            if (!is_hidden_by(*lines[i], *lines[j], panel.y)) continue;
+            legend[i].behind = fmt::format(" (under {})", lines[j]->label);
+            legend[i].label += legend[i].behind;
+            break;
+        }
+    }
+}
+
 void make_curves(Figure& figure, const Scores& scores) {
     constexpr size_t most_bands = 4;  // more of them hide one another
     const std::vector<CurveLook> looks = curve_looks(scores);
@@ -288,6 +305,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     panel.x.scale = Scale::logarithmic;
     panel.y.title = "Score";
     panel.y.unit = "%";
+    panel.y.min = -4;   // a point at 0 is whole
     panel.y.max = 106;  // room for the name of `full`
     double low_end = INFINITY;
     double high_end = 0;
@@ -322,6 +340,7 @@ void make_curves(Figure& figure, const Scores& scores) {
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
         panel.shapes.emplace_back(std::move(line));
     }
+    name_hidden(figure.legend, panel);
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;
@@ -401,9 +420,15 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
-    figure.caption =
-        fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
-                    source == Source::depths ? "" : ", with 95 % bootstrap intervals", task_verdict(scores.rows));
+    const std::string verdict = task_verdict(scores.rows);
+    figure.caption = fmt::format(
+        "Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
+        source == Source::depths ? "" : ", with 95 % intervals (bootstrap; Clopper and Pearson's where all are alike)",
+        verdict);
+    if (const std::string untouched = task_untouched(scores.rows); !untouched.empty())
+        figure.caption += " " + untouched;
+    if (source != Source::depths && verdict.starts_with("Not usable"))
+        figure.panels.front().note = "not usable: see the caption";
     complete_figure(figure, reader, options, {});
     return figure;
 }
@@ -450,7 +475,7 @@ FigureDefinition task_scores_figure() {
             "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",
             {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
              {"source",
-              "table: policies by budgets, with 95 % bootstrap intervals; curves: over the budget; depths: length by "
+              "table: policies by budgets, with 95 % intervals; curves: over the budget; depths: length by "
               "depth, a map a setting and budget (of many the last budget alone)",
               {"table", "curves", "depths"}}},
             check,

@@ -30,7 +30,7 @@ inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(
 
 struct Row {
     std::vector<Cell> cells;  ///< one for each column
-    bool control = false;     ///< the full cache: shown, never counted as best
+    bool control = false;     ///< the full cache, or what takes more bytes than it: shown, never counted as best
 };
 
 /// The numbers behind a figure, or a command's answer.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/figure_definition.h"
+#include "analysis/hidden_curves.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {
@@ -81,11 +82,10 @@ Line line_of(const DrawnCurve& curve, const CurveAxes& axes) {
 
 /// Of curves that are one line, as of policies that keep the same, only the last one is seen: which that is; nothing of
 /// one that is seen.
-const DrawnCurve* curve_above(std::span<const DrawnCurve> curves, size_t i, const CurveAxes& axes) {
+const DrawnCurve* curve_above(std::span<const DrawnCurve> curves, size_t i, const CurveAxes& axes, const Axis& y) {
     const Line own = line_of(curves[i], axes);
     for (size_t j = curves.size(); j-- > i + 1;) {
-        const Line above = line_of(curves[j], axes);
-        if (above.x == own.x && above.y == own.y) return &curves[j];
+        if (is_hidden_by(own, line_of(curves[j], axes), y)) return &curves[j];
     }
     return nullptr;
 }
@@ -158,7 +158,8 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
         if (has_threshold)
             behind = curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
                                    : fmt::format(": below {}", threshold);
-        if (const DrawnCurve* above = curve_above(curves, i, axes)) behind += fmt::format(" (under {})", above->label);
+        if (const DrawnCurve* above = curve_above(curves, i, axes, panel.y))
+            behind += fmt::format(" (under {})", above->label);
         figure.legend.push_back({curve.label + behind,
                                  LegendEntry::Symbol::line,
                                  {curve.style.color, Dash::solid, Marker::none, 1.0},

@@ -181,6 +181,7 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
     if (const auto what = what_policies_saw(reader, rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
+    if (const auto untouched = analysis::task_untouched(rows); !untouched.empty()) text += untouched + "\n";
     return text + analysis::task_verdict(rows) + "\n";
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/tables/table_format.h"
 #include "app/figures/layout.h"
 
 namespace kvscope::figures {
@@ -43,6 +44,18 @@ Ticks thinned(const Axis& axis, double length_pt, Direction direction) {
     return ticks;
 }
 
+/// The first and the last of what an axis counts: where no two round numbers have room, it still says from where to
+/// where it goes. Nothing on other axes.
+Ticks ends_of(const Axis& axis) {
+    Ticks ticks;
+    if (!axis.whole_numbers || axis.scale != analysis::Scale::linear) return ticks;
+    const double first = std::ceil(axis.min), last = std::floor(axis.max);
+    if (first >= last || std::max(std::fabs(first), std::fabs(last)) >= 1e7) return ticks;
+    for (const double value : {first, last})
+        ticks.ticks.push_back({value, analysis::format_count(std::llround(value))});
+    return ticks;
+}
+
 }  // namespace
 
 double axis_share(const Axis& axis, double value) {
@@ -60,6 +73,8 @@ Ticks fit_ticks(const Axis& axis, double length_pt, Direction direction) {
         ticks = analysis::ticks_for(axis, n);
         if (have_room(axis, ticks, length_pt, direction)) return ticks;
     }
+    if (const Ticks ends = ends_of(axis); have_room(axis, ends, length_pt, direction) && ends.ticks.size() > 1)
+        return ends;
     if (ticks.ticks.size() > 1) ticks.ticks.resize(1);
     return ticks;
 }

@@ -335,36 +335,63 @@ class Placement {
     double place_below(double y) {
         const double begin = y;
         layout_.color_bars.clear();
+        ColorBarSize widest;
+        for (const analysis::ColorScale& scale : figure_.color_scales) {
+            const ColorBarSize size = color_bar_size(scale);
+            widest.lead = std::max(widest.lead, size.lead);
+            widest.bar = std::max(widest.bar, size.bar);
+            widest.overhang = std::max(widest.overhang, size.overhang);
+        }
         for (const analysis::ColorScale& scale : figure_.color_scales)
-            y = place_color_bar(scale, y + theme::space_pt * 0.7);
+            y = place_color_bar(scale, y + theme::space_pt * 0.7, widest);
         if (!figure_.legend.empty()) y = place_legend(y + theme::space_pt * 0.7);
         return y - begin;
     }
 
-    double place_color_bar(const analysis::ColorScale& scale, double y) {
-        ColorBarPlace place;
+    /// On one line: what stands before the bar, the bar, and how far its last label reaches beyond it.
+    struct ColorBarSize {
+        double lead = 0;
+        double bar = 0;
+        double overhang = 0;
+        double patch = 0;  ///< of the ground, where a smooth bar has it before it, with room for its label
+        analysis::Ticks ticks{};
+        std::string title{};
+    };
+
+    ColorBarSize color_bar_size(const analysis::ColorScale& scale) const {
+        ColorBarSize size;
         const double room = layout_.width - 2 * theme::margin_pt;
         const size_t patches = color_patches(scale);
-        const double bar_width = patches > 0 ? std::min(room * 0.6, 26.0 * static_cast<double>(patches))
-                                             : std::min(room * 0.45, 60 * points_per_mm);
-        place.ticks = color_bar_ticks(scale, bar_width);
-        place.title = analysis::axis_title(analysis::full_title(scale), scale.unit, place.ticks.exponent);
-        const TextSize title = measure_text(place.title, axis_title_style());
-        const double overhang =
-            place.ticks.ticks.empty() ? 0 : measure_text(place.ticks.ticks.back().label, tick_text_style()).width / 2;
-        // A smooth bar has its ground as a patch before it, with room for the patch's label.
+        size.bar = patches > 0 ? std::min(room * 0.6, 26.0 * static_cast<double>(patches))
+                               : std::min(room * 0.45, 60 * points_per_mm);
+        size.ticks = color_bar_ticks(scale, size.bar);
+        size.title = analysis::axis_title(analysis::full_title(scale), scale.unit, size.ticks.exponent);
+        if (!size.ticks.ticks.empty())
+            size.overhang = measure_text(size.ticks.ticks.back().label, tick_text_style()).width / 2;
         const bool has_patch = patches == 0 && !scale.background_label.empty();
-        const double patch_width = has_patch ? 2.5 * theme::color_bar_pt : 0;
+        size.patch = has_patch ? 2.5 * theme::color_bar_pt : 0;
         const double label_width = has_patch ? measure_text(scale.background_label, tick_text_style()).width : 0;
-        const double before =
-            3 * theme::gap_pt + (has_patch ? std::max(patch_width, label_width) + 4 * theme::gap_pt : 0);
-        const bool one_line = title.width + before + bar_width + overhang <= room;
-        const double total = one_line ? title.width + before + bar_width : std::max(title.width, bar_width);
-        const double left = std::max(theme::margin_pt, (layout_.width - total) / 2);
-        if (one_line) {
+        size.lead = measure_text(size.title, axis_title_style()).width + 3 * theme::gap_pt +
+                    (has_patch ? std::max(size.patch, label_width) + 4 * theme::gap_pt : 0);
+        return size;
+    }
+
+    /// @param widest of the figure's colour bars, which stand below one another
+    double place_color_bar(const analysis::ColorScale& scale, double y, const ColorBarSize& widest) {
+        const ColorBarSize size = color_bar_size(scale);
+        ColorBarPlace place;
+        place.ticks = size.ticks;
+        place.title = size.title;
+        const double room = layout_.width - 2 * theme::margin_pt;
+        const double bar_width = size.bar, patch_width = size.patch;
+        const TextSize title = measure_text(place.title, axis_title_style());
+        const bool has_patch = patch_width > 0;
+        if (widest.lead + widest.bar + widest.overhang <= room) {
+            const double left = std::max(theme::margin_pt, (layout_.width - widest.lead - widest.bar) / 2);
             const double top = y + std::max(0.0, (title.height - theme::color_bar_pt) / 2);
-            place.bar = {left + title.width + before, top, bar_width, theme::color_bar_pt};
-            place.title_box = {left, place.bar.y + place.bar.height / 2 - title.height / 2, title.width, title.height};
+            place.bar = {left + widest.lead, top, bar_width, theme::color_bar_pt};
+            place.title_box = {place.bar.x - size.lead, place.bar.y + place.bar.height / 2 - title.height / 2,
+                               title.width, title.height};
         } else {
             place.title = fit_text(place.title, axis_title_style(), room);
             place.title_box = {(layout_.width - std::min(title.width, room)) / 2, y, std::min(title.width, room),

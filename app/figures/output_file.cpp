@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -18,6 +19,7 @@ namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
     const char* help = error == ENOSPC || error == EDQUOT ? "; free some space and try again"
+                       : error == EFBIG                   ? "; it is larger than files may be here (ulimit -f)"
                        : error == ENOENT                  ? "; does its folder exist?"
                                                           : "";
     throw OutputFailed(fmt::format("{}: {} failed: {}{}", path.string(), doing, std::strerror(error), help));
@@ -49,18 +51,27 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
     if (::close(file) != 0) fail(path, "writing", errno);
 }
 
-/// Ctrl-C and the like wait meanwhile, so that no half a file is left behind.
+/// Ctrl-C and the like wait meanwhile, so that no half a file is left behind. A limit of a file's size is an error like
+/// a full disk, and not the signal that ends the program.
 class SignalsWait {
  public:
     SignalsWait() {
         sigset_t signals{};
         sigemptyset(&signals);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGXFSZ}) sigaddset(&signals, signal);
         pthread_sigmask(SIG_BLOCK, &signals, &before_);
     }
     SignalsWait(const SignalsWait&) = delete;
     SignalsWait& operator=(const SignalsWait&) = delete;
-    ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    ~SignalsWait() {
+        sigset_t size_limit{};
+        sigemptyset(&size_limit);
+        sigaddset(&size_limit, SIGXFSZ);
+        const timespec now{};
+        while (sigismember(&before_, SIGXFSZ) == 0 && sigtimedwait(&size_limit, nullptr, &now) == SIGXFSZ) {
+        }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
 
  private:
     sigset_t before_{};
@@ -72,7 +83,10 @@ class TemporaryFile {
     explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
         for (int attempt = 0; file_ < 0; ++attempt) {
             path_ = target;
-            path_.replace_filename(fmt::format(".{}.{}-{}.tmp", target.filename().string(), ::getpid(), attempt));
+            constexpr size_t longest = 200;  // of 255 bytes that a name may have
+            std::string name = target.filename().string();
+            if (name.size() > longest) name = "kvscope";
+            path_.replace_filename(fmt::format(".{}.{}-{}.tmp", name, ::getpid(), attempt));
             file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
             if (file_ >= 0) break;
             const int error = errno;

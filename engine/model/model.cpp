@@ -76,13 +76,11 @@ std::string Model::answer_text(std::span<const int32_t> ids) const {
     return tokenizer_->decode(shown);
 }
 
-trace::ModelAttributes Model::attributes() const {
-    const auto& config = checkpoint_->config();
+trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
     trace::ModelAttributes attributes;
     attributes.name = config.name;
     attributes.family = config.family;
-    attributes.fingerprint = fingerprint_;
-    attributes.dtype = kernels::name_of(transformer_->dtype());
+    attributes.fingerprint = fingerprint;
     attributes.n_layers = config.n_layers;
     attributes.n_heads = config.n_heads;
     attributes.n_kv_heads = config.n_kv_heads;
@@ -91,6 +89,12 @@ trace::ModelAttributes Model::attributes() const {
     attributes.vocab_size = config.vocab_size;
     attributes.rope_theta = config.rope_theta;
     attributes.config_json = config.config_json;
+    return attributes;
+}
+
+trace::ModelAttributes Model::attributes() const {
+    trace::ModelAttributes attributes = model_attributes(checkpoint_->config(), fingerprint_);
+    attributes.dtype = kernels::name_of(transformer_->dtype());
     return attributes;
 }
 

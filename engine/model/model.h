@@ -18,6 +18,9 @@
 
 namespace kvscope::engine {
 
+/// What a trace says of a model with this configuration, without the type of its weights.
+trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint);
+
 /// A model ready to run: its files, tokenizer, chat template and weights.
 class Model {
  public:

@@ -1,6 +1,7 @@
 #include "kernels/team.h"
 
 #include <omp.h>
+#include <signal.h>
 
 #include <chrono>
 #include <exception>
@@ -94,7 +95,26 @@ class Team {
             inside_.wait(inside, std::memory_order_acquire);
     }
 
+    /// What asks the program to end is for the threads that it knows of, which may hold it off. A crash is the
+    /// worker's.
+    class SignalsBlocked {
+     public:
+        SignalsBlocked() {
+            sigset_t signals{};
+            sigemptyset(&signals);
+            for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+            pthread_sigmask(SIG_BLOCK, &signals, &before_);
+        }
+        SignalsBlocked(const SignalsBlocked&) = delete;
+        SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+        ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+     private:
+        sigset_t before_{};
+    };
+
     void grow(int n_workers) {
+        const SignalsBlocked blocked;  // which new threads inherit
         while (static_cast<int>(workers_.size()) < n_workers) {
             const int member = static_cast<int>(workers_.size()) + 1;
             try {

@@ -6,6 +6,7 @@
 
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 
 namespace kvscope::analysis::test {
@@ -52,6 +53,41 @@ TEST_CASE("a renamed run is called so in titles, legends and tables, and the rec
     CHECK(curves.legend[0].label == "SnapKV, B = 16");
     CHECK(curves.legend[0].whole == "snapkv 16");
     CHECK(curves.legend[2].label == "ApertureKV");
+}
+
+TEST_CASE("a policy is renamed at all budgets, which its runs and the legend keep") {
+    const PolicyTrace stored(
+        {{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"h2o", 20}, {"k-vec:window=8", 40}, {"k-vec:window=8", 20}});
+    std::vector<trace::Reader> readers;
+    readers.push_back(stored.reader().with_labels({}));
+    const auto with_labels = renamed(readers, {"h2o=H2O", "k-vec:window=8=K-VEC"});
+    const trace::Reader& reader = with_labels.front();
+    CHECK(run_label(reader.run(0, 1)) == "H2O @ 40");
+    CHECK(run_label(reader.run(0, 4)) == "K-VEC @ 20");
+    const auto& runs = reader.runs(0);
+    const auto legend = run_legend(runs, run_styles(runs), {1, 2, 3, 4});
+    REQUIRE(legend.size() == 4);
+    CHECK(legend[0].label == "H2O");
+    CHECK(legend[1].label == "K-VEC");
+    CHECK(legend[2].label.starts_with("20 entries"));  // ascending, whatever stands first
+    // Of one budget alone: its name says nothing of the other's.
+    const auto one = renamed(readers, {"h2o @ 40=H2O @ 40"});
+    CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4}).size() == 4);
+    CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4})[0].label == "H2O @ 40");
+    CHECK_THROWS_AS(renamed(readers, {"h2o=X", "k-vec:window=8=X"}), FigureError);
+}
+
+TEST_CASE("runs are chosen by a policy with its parameters, however they are written") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
+                              {"h2o", 40},
+                              {"aperturekv:qd=off", 40},
+                              {"aperturekv:qd=off", 20},
+                              {"aperturekv", 40}});
+    const trace::Reader reader = stored.reader();
+    CHECK(chosen_runs(reader, of_runs({"aperturekv:qd=off"})) == std::vector<int>{2, 3});
+    CHECK(chosen_runs(reader, of_runs({"aperturekv:qd=false"})) == std::vector<int>{2, 3});
+    CHECK(chosen_runs(reader, of_runs({"aperturekv"})) == std::vector<int>{2, 3, 4});
+    CHECK_THROWS_AS(chosen_runs(reader, of_runs({"aperturekv:qd=perhaps"})), FigureError);
 }
 
 TEST_CASE("a run is chosen by either of its labels") {

@@ -157,7 +157,7 @@ class Refusals(ProgramTest):
         self.refuses(2, ["--device", "--queries"], "analyze", HF_MODEL, "--device", "cpu")
 
     def test_where_a_figure_of_spectra_is_from(self):
-        self.refuses(2, ["--output is of --queries", "export TRACE.h5 --figure spectrum"], "analyze", HF_MODEL, "-o", "an.pdf")
+        self.refuses(2, ["--force requires --output"], "analyze", HF_MODEL, "--force")
         self.refuses(2, ["there is no option --device"], "train-echo", "-m", HF_MODEL, "--device", "cpu", "-o", "e.safetensors")
 
 

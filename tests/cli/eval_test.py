@@ -119,6 +119,39 @@ class MoreSamples(ProgramTest):
         self.assertEqual(json.loads(json.loads((part / "trace.json").read_text())["recipe_json"])["prompts"][-1]["name"][:5],
                          "niah-")
 
+    def test_a_sample_of_another_number_is_another_sample(self):
+        """The texts of one length are all among those of two, under other numbers: what is filed under 0 is not their number 0."""
+        def evaluate(lengths, seed):
+            return ("eval", "-m", HF_MODEL, "--lengths", lengths, "--depths", 0.5, "--samples", 3, "--seed", seed, "--policy", "h2o",
+                    "--budget", 32, "-n", 100, "--dtype", "f32", "-t", 1, "-o", "numbers.h5")
+
+        def prompts():
+            with h5py.File(self.path("numbers.h5"), "r") as trace:
+                return json.loads(trace.attrs["recipe_json"])["prompts"]
+        self.made(*evaluate("150,300", 0))
+        of_two = prompts()
+        self.path("numbers.h5").unlink()
+        self.made(*evaluate("300", of_two[3]["number"]))
+        of_one = prompts()
+        self.assertEqual([prompt["number"] for prompt in of_one], [0, 1, 2])
+        self.assertEqual([prompt["text"] for prompt in of_one], [prompt["text"] for prompt in of_two[3:]])
+        self.path("numbers.h5").unlink()
+        process = self.start(*evaluate("300", of_two[3]["number"]))
+        part = self.path("numbers.h5.part")
+        while process.poll() is None and not (part / "results-niah-0.h5").exists():
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        done = self.run_program(*evaluate("150,300", 0))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("--force", done.stderr)
+
+    def test_a_budget_that_drops_nothing_is_told(self):
+        said = ("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget",
+                "32,256", "-n", 2, "-q", "-o", "untouched.h5")
+        self.assertIn("1 of 2 samples at 256", self.made(*said).stdout)
+        self.assertIn("1 of 2 samples at 256", self.made("inspect", "untouched.h5").stdout)
+
     def test_anything_else_is_refused(self):
         self.assertEqual(self.evaluate(2, "other.h5").returncode, 0)
         before = self.path("other.h5").read_bytes()

@@ -74,8 +74,9 @@ class ProgramTest(unittest.TestCase):
     def run_program(cls, *arguments, text=None, **options):
         options |= {"input": text} if text is not None else {"stdin": subprocess.DEVNULL}
         options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
         return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cls.folder, env=environment(cls.cache),
-                              stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="strict", check=False,
+                              text=True, encoding="utf-8", errors="strict", check=False,
                               timeout=SECONDS_UNTIL_HUNG, **options)
 
     @classmethod

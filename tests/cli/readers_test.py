@@ -128,6 +128,40 @@ class Analyze(AllForms):
         self.assertTrue(any(self.cache.rglob("*")), "nothing is kept for the next time")
         self.check()
 
+    def test_spectra_are_drawn_and_their_numbers_written(self):
+        said = ("analyze", HF_MODEL, "-q")
+        for extension, begin in (("pdf", b"%PDF-1."), ("svg", b"<?xml"), ("png", b"\x89PNG")):
+            output = self.path(f"spectra.{extension}")
+            self.assertEqual(self.made(*said, "-o", output).stdout, "")
+            self.assertTrue(output.read_bytes().startswith(begin))
+        drawn = self.path("spectra.svg").read_text()
+        self.assertIn("fingerprint", drawn)
+        self.assertNotIn("model.h5", drawn)
+        self.made(*said, "-o", self.path("again.svg"))
+        self.assertEqual(self.path("again.svg").read_text(), drawn)
+        self.made(*said, "-o", self.path("spectra.csv"))
+        self.assertEqual(self.path("spectra.csv").read_text(), self.made(*said, "--format", "csv").stdout)
+        self.refuses(1, ["spectra.csv", "--force"], *said, "-o", self.path("spectra.csv"))
+        self.refuses(2, ["spectra.xyz"], *said, "-o", self.path("spectra.xyz"))
+
+    def test_a_trace_of_the_model_alone(self):
+        trace = self.path("model.h5")
+        self.made("analyze", HF_MODEL, "-q", "-o", trace)
+        self.made("inspect", trace)  # no problem is found
+        with h5py.File(trace, "r") as file:
+            weights = stored_weights(HF_MODEL)["model.layers.1.self_attn.k_proj.weight"].astype("f8")
+            eigenvalues = numpy.linalg.svd(weights, compute_uv=False) ** 2
+            stored = file["model/spectrum/k"][1]
+            numpy.testing.assert_allclose(stored[:len(eigenvalues)], eigenvalues, rtol=1e-4, atol=1e-5 * eigenvalues[0])
+            self.assertEqual(file["model"].attrs["n_layers"], 2)
+        before = trace.read_bytes()
+        self.assertIn("nothing to do", self.made("analyze", HF_MODEL, "-o", trace).stderr)
+        self.assertEqual(trace.read_bytes(), before)
+        self.made("export", trace, "--figure", "spectrum", "--source", "cumulative", "-o", self.path("shares.csv"))
+        self.path("other.h5").write_text("no trace")
+        self.refuses(1, ["other.h5"], "analyze", HF_MODEL, "-q", "-o", self.path("other.h5"))
+        self.assertEqual(self.path("other.h5").read_text(), "no trace")
+
 
 @NEEDS_ENGINE
 class Queries(AllForms):
@@ -157,7 +191,6 @@ class Queries(AllForms):
         self.refuses(1, ["queries.csv", "--force"], *said, "-o", self.path("queries.csv"))
         self.made(*said, "-o", self.path("queries.csv"), "--force")
         self.refuses(2, ["queries.xyz"], *said, "-o", self.path("queries.xyz"))
-        self.refuses(2, ["--queries"], "analyze", HF_MODEL, "-o", self.path("spectra.csv"))
 
     def test_queries_need_a_prompt_and_a_prompt_needs_queries(self):
         self.refuses(2, ["there is no prompt", "-p", "-f"], "analyze", HF_MODEL, "--queries")

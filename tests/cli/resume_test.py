@@ -323,6 +323,58 @@ class NoRoom(ProgramTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard output", done.stderr)
 
+        for said in (["--version"], ["--help"], ["run", "--help"]):
+            with open("/dev/full", "w") as full:
+                done = self.run_program(*said, stdout=full)
+            self.assertEqual(done.returncode, 1, said)
+            self.assertIn("standard output", done.stderr)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_progress_that_nobody_can_read_costs_nothing(self):
+        with open("/dev/full", "w") as full:
+            done = self.run_program(*self.command("unread.h5"), stderr=full)
+            self.assertEqual(done.returncode, 0)
+            self.made("inspect", "unread.h5")
+            drawn = self.run_program("export", "unread.h5", "--figure", "all", "-o", "unread.csv", stderr=full)
+        self.assertEqual(drawn.returncode, 0)
+        self.assertTrue(self.path("unread-retention.csv").exists())
+
+    def test_a_terminal_that_goes_away_does_not_end_a_run(self):
+        ours, theirs = os.openpty()
+        process = subprocess.Popen([PROGRAM, *map(str, self.command("alone.h5"))], cwd=self.folder, env=environment(self.cache),
+                                   stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        os.close(theirs)
+        os.close(ours)
+        process.wait(timeout=SECONDS_UNTIL_HUNG)
+        self.made("inspect", "alone.h5")  # it is whole
+
+    def test_a_limit_of_a_files_size_is_told(self):
+        self.made(*self.command("limited.h5"))
+        done = self.run_program("export", "limited.h5", "--figure", "all", "--dpi", 600, "-o", "limited.png",
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILE, SMALL_FILE)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("ulimit -f", done.stderr)
+        self.assertEqual([p.name for p in self.folder.glob(".limited*")], [])
+
+    def test_a_long_name_is_a_name(self):
+        self.made(*self.command("short.h5"))
+        name = "x" * 250 + ".csv"
+        self.made("export", "short.h5", "--figure", "retention", "-o", name)
+        self.assertTrue(self.path(name).exists())
+
+    def test_timings_replace_nothing(self):
+        self.path("mine.json").write_text("precious")
+        self.refuses(1, ["mine.json", "--force"], *self.command("timed.h5"), "--timings", "mine.json")
+        self.assertEqual(self.path("mine.json").read_text(), "precious")
+        self.refuses(2, ["--timings", "timed.h5"], *self.command("timed.h5"), "--timings", "./timed.h5", "--force")
+        self.path("text.txt").write_text("Some words to read.")
+        self.refuses(2, ["--timings", "text.txt"], "run", "-m", HF_MODEL, "-f", "text.txt", "--policy", "h2o", "--budget", 8,
+                     "-o", "timed.h5", "--timings", "text.txt", "--force")
+        self.assertEqual(self.path("text.txt").read_text(), "Some words to read.")
+        self.made(*self.command("timed.h5"), "--timings", "mine.json", "--force")
+        self.assertIn("prefill_s", self.path("mine.json").read_text())
+
     def test_outputs_that_cannot_be_written(self):
         self.path("folder.h5").mkdir()
         with tempfile.TemporaryDirectory() as gone:

@@ -397,6 +397,11 @@ class RebuiltLayers(ProgramTest):
                      200, "--tune", 2, "-o", "no.safetensors")
         self.refuses(2, ["a step of --stage1 adamw reads 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190,
                      "--sequence", 200, "--stage1", "adamw", "-o", "no.safetensors")
+        descent = [*train, "--stage1", "adamw", "--steps", 2, "--sequence", 100]
+        self.refuses(2, ["--loss", "the maps go into this file"], *descent, "-o", "one.safetensors", "--loss", "./one.safetensors", "--force")
+        (self.folder / "precious.csv.part").write_text("precious")
+        self.refuses(2, ["precious.csv.part", "move it away"], *descent, "-o", "no.safetensors", "--loss", "precious.csv")
+        self.assertEqual((self.folder / "precious.csv.part").read_text(), "precious")
         self.refuses(2, ["--loss", "take no steps"], *train, "--loss", "no.csv", "-o", "no.safetensors")
         self.refuses(2, ["--tune-loss", "--tune"], *train, "--tune-loss", "qk-kl", "-o", "no.safetensors")
         self.refuses(2, ["--steps", "--stage1"], *train, "--steps", 9, "-o", "no.safetensors")

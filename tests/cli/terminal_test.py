@@ -68,6 +68,10 @@ class HostileTexts(ProgramTest):
         self.clean("models", self.odd, code=2)
         self.clean("export", self.odd, "--figure", "x\x1b[31m", "-o", "x.pdf", code=2)
 
+    def test_what_an_export_says(self):
+        self.assertIn("␛[31m", self.clean("export", self.trace, "--figure", "difference", "-o", "said.csv").stderr)
+        self.clean("export", self.trace, "--figure", "all", "-o", "said-all.csv", "--force")
+
     def test_arguments(self):
         self.clean("x\x1b[31m", code=2)
         self.clean("policies", "--\x1b[31m", code=2)

@@ -210,10 +210,34 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     CHECK(gui.session.at(result).kept()->indices == reader.kept(0, 2)->indices);
     CHECK(gui.engine->has_cache(result));
 
+    document.give_label(0, document.id_of(0, 2), "another run");
+    CHECK(gui.engine->has_cache(result));
+
     what_if.budget() = 20;
     gui.settle(what_if);
     CHECK(gui.session.attributes(what_if.result(gui.session)).output_text.empty());
     CHECK(!gui.engine->has_cache(what_if.result(gui.session)));
+}
+
+TEST_CASE("a what-if keeps its answer when another run is renamed, or the file read anew, while it is decoded") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
+    gui.until_idle();
+    Document& document = *gui.session.documents().front();
+    gui.session.selection.select_run(document.key_of(0, 1));
+    LiveWhatIf what_if;
+    gui.settle(what_if);
+    what_if.budget() = 20;
+    gui.settle(what_if);
+    const RunKey result = what_if.result(gui.session);
+    REQUIRE(result.valid());
+    gui.engine->decode({result});
+    SECTION("renamed") { document.give_label(0, document.id_of(0, 2), "mine"); }
+    SECTION("read anew") { gui.session.open(document.path()); }
+    gui.until_idle();
+    CHECK(gui.errors.empty());
+    CHECK(!gui.session.attributes(result).output_text.empty());
+    CHECK(gui.engine->has_cache(result));
 }
 
 }  // namespace kvscope::gui

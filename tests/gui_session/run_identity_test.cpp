@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "analysis/run_choice.h"
+#include "app/gui/session/annotations.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/what_if.h"
 #include "tests/trace/sample_trace.h"
@@ -297,6 +299,123 @@ TEST_CASE("what a job writes is shown in place of the trace that it will replace
     CHECK(session.exists(second));
     CHECK_FALSE(written.is_pending(second.run));
     CHECK(written.file()->complete());
+}
+
+namespace {
+
+/// Two prompts that ask of one text, as a writer leaves them that has finished these of their four runs.
+void write_two_prompts(trace::Writer& writer, const std::vector<int>& first, const std::vector<int>& second) {
+    trace::sample::Options options;
+    options.n_questions = 2;
+    writer.write_model(trace::sample::model(options));
+    for (int i = 0; i < 2; ++i) {
+        const auto prompt = trace::sample::prompt(options, i);
+        writer.write_prompt(i, prompt);
+        const auto runs = trace::sample::runs(options, prompt);
+        for (const int run : i == 0 ? first : second) writer.write_run(i, run, runs[static_cast<size_t>(run)]);
+    }
+}
+
+struct TwoPrompts {
+    trace::sample::TemporaryFolder folder;
+    std::filesystem::path path = folder / "two.h5";
+    trace::Writer writer{path, trace::sample::recipe, {.force = true, .generator = "sample"}};
+    Tasks tasks{[] {}};
+    Session session{tasks};
+};
+
+}  // namespace
+
+TEST_CASE("another prompt that lacks a run shows the same runs, not those that stand in their places") {
+    TwoPrompts two;
+    write_two_prompts(two.writer, {0, 1, 2, 3}, {0, 2, 3});
+    Session& session = two.session;
+    Document& document = session.open(two.path.string() + ".part");
+    const std::string selected = session.attributes(document.key_of(0, 2)).label;
+    const std::string b = session.attributes(document.key_of(0, 3)).label;
+    session.selection.select_run(document.key_of(0, 2));
+    session.pair.a = document.key_of(0, 1);
+    session.pair.b = document.key_of(0, 3);
+    session.show_prompt(document, 1);
+    CHECK(session.attributes(session.cursor().run).label == selected);
+    CHECK(!session.pair.a);  // it is still being decoded
+    REQUIRE(session.pair.b);
+    CHECK(session.attributes(*session.pair.b).label == b);
+}
+
+TEST_CASE("runs that are still in memory stand behind those of the file, and are found by their numbers") {
+    TwoPrompts two;
+    write_two_prompts(two.writer, {0, 1, 2, 3}, {3});
+    Document& document = two.session.open(two.path, true);
+    trace::sample::Options options;
+    options.n_questions = 2;
+    const auto runs = trace::sample::runs(options, trace::sample::prompt(options, 1));
+    document.set_pending_runs(1, {{0, runs[0]}, {1, runs[1]}, {2, runs[2]}});
+    two.session.selection.select_run(document.key_of(0, 2));
+    const std::string label = two.session.attributes(two.session.cursor().run).label;
+    two.session.show_prompt(document, 1);
+    CHECK(two.session.attributes(two.session.cursor().run).label == label);
+}
+
+TEST_CASE("from a what-if, another prompt shows the run that it came from") {
+    TwoPrompts two;
+    write_two_prompts(two.writer, {0, 1, 2, 3}, {0, 1, 2, 3});
+    two.writer.finish();
+    Document& document = two.session.open(two.path);
+    const RunId what_if = document.add_run(0, what_if_of(1), document.id_of(0, 1));
+    document.add_run(1, what_if_of(3), document.id_of(1, 3));
+    two.session.selection.select_run({document.id(), 0, what_if});
+    two.session.show_prompt(document, 1);
+    CHECK(two.session.cursor().run == document.key_of(1, 1));
+}
+
+TEST_CASE("a file that has fewer prompts than before is shown from one that it has") {
+    TwoPrompts two;
+    write_two_prompts(two.writer, {0, 1}, {0, 1});
+    two.writer.finish();
+    Document& document = two.session.open(two.path);
+    two.session.show_prompt(document, 1);
+    {
+        trace::Writer writer(two.path, trace::sample::recipe, {.force = true, .generator = "sample"});
+        trace::sample::Options options;
+        options.n_questions = 2;
+        writer.write_model(trace::sample::model(options));
+        const auto prompt = trace::sample::prompt(options, 0);
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::runs(options, prompt)[0]);
+        writer.finish();
+    }
+    CHECK(two.session.open(two.path).prompt == 0);
+}
+
+TEST_CASE("what was noted on an unfinished trace is there once it is finished") {
+    TwoPrompts two;
+    write_two_prompts(two.writer, {0, 1}, {0, 1});
+    const auto unfinished = two.path.string() + ".part";
+    Document& document = two.session.open(unfinished);
+    document.write_note(3, 4, "before");
+    save_annotations(document, nlohmann::json());
+    document.annotations_changed = false;
+    two.writer.finish();
+    SECTION("and stays open meanwhile") {
+        two.session.open(unfinished);
+        CHECK(document.path() == two.path);
+        CHECK(document.annotations_changed);
+        document.write_note(5, 6, "after");
+        save_annotations(document, nlohmann::json());
+        Session later{two.tasks};
+        CHECK(later.open(two.path).notes.size() == 2);
+    }
+    SECTION("and is opened anew") {
+        Session later{two.tasks};
+        Document& again = later.open(two.path);
+        CHECK(again.notes.size() == 1);
+        CHECK(again.annotations_changed);
+        again.write_note(5, 6, "after");
+        save_annotations(again, nlohmann::json());
+        Session last{two.tasks};
+        CHECK(last.open(two.path).notes.size() == 2);
+    }
 }
 
 }  // namespace kvscope::gui

@@ -245,6 +245,18 @@ TEST_CASE("a trace of a task's results alone keeps to the format", "[trace]") {
     }
 }
 
+TEST_CASE("a trace of the model alone keeps to the format where its recipe says so", "[trace]") {
+    const sample::TemporaryFolder folder;
+    for (const char* recipe : {R"({"spectra": true})", R"({"spectra": true, "prompts": []})", R"({})", "[]"}) {
+        const auto path = folder / "model.h5";
+        Writer writer(path, recipe, {.force = true});
+        writer.write_model(sample::model());
+        writer.finish();
+        CAPTURE(recipe);
+        CHECK(check(path).empty() == (std::string(recipe) == R"({"spectra": true})"));
+    }
+}
+
 TEST_CASE("results are joined in the order of their batches", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);

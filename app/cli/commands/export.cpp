@@ -20,6 +20,7 @@
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/cli/option_checks.h"
+#include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
 #include "trace/reader.h"
@@ -239,7 +240,7 @@ class FigureOfTraces {
             if (lacks.empty())
                 say_what_is_shown(part);
             else
-                fmt::print(stderr, "kvscope: {} leaves out all of {}: {}\n", definition_->name, part.name, lacks);
+                complain(fmt::format("kvscope: {} leaves out all of {}: {}", definition_->name, part.name, lacks));
         }
     }
 
@@ -249,9 +250,9 @@ class FigureOfTraces {
             return what ? what(*part.reader, part.options) : std::string();
         };
         if (const std::string choice = said(definition_->own_choice); !choice.empty())
-            fmt::print(stderr, "kvscope: {} shows {}{}; --run chooses\n", definition_->name, of, choice);
+            complain(fmt::format("kvscope: {} shows {}{}; --run chooses", definition_->name, of, choice));
         if (const std::string labels = said(definition_->left_out); !labels.empty())
-            fmt::print(stderr, "kvscope: {} leaves out {}{}\n", definition_->name, of, labels);
+            complain(fmt::format("kvscope: {} leaves out {}{}", definition_->name, of, labels));
     }
 
     const analysis::FigureDefinition* definition_;
@@ -272,7 +273,7 @@ void export_one(const Arguments& arguments, const std::vector<trace::Reader>& re
     const auto written = figures::export_figure(FigureOfTraces(arguments, readers, definition).exported(),
                                                 arguments.output, arguments.file, arguments.force);
     if (written.size() > 1)
-        fmt::print(stderr, "kvscope: {} has {} pages: {}\n", definition.name, written.size(), joined(written));
+        complain(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
 }
 
 /// @returns the exit status: 1 where one of them failed
@@ -284,11 +285,11 @@ int export_several(const Arguments& arguments, const std::vector<trace::Reader>&
             return FigureOfTraces(arguments, readers, definition).exported();
         },
         {arguments.output}, arguments.file, arguments.force);
-    if (!exported.written.empty()) fmt::print(stderr, "kvscope: written: {}\n", joined(exported.written));
+    if (!exported.written.empty()) complain(fmt::format("kvscope: written: {}", joined(exported.written)));
     for (const auto& [figure, reason] : exported.left_out)
-        fmt::print(stderr, "kvscope: left out: {}: {}\n", figure, reason);
+        complain(fmt::format("kvscope: left out: {}: {}", figure, reason));
     for (const auto& [figure, reason] : exported.failed)
-        fmt::print(stderr, "kvscope: failed: {}: {}\n", figure, reason);
+        complain(fmt::format("kvscope: failed: {}: {}", figure, reason));
     if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
     return exported.failed.empty() ? 0 : 1;
 }
@@ -390,9 +391,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
         ->allow_extra_args(false);
-    app.add_option("--rename", arguments->renames,
-                   "LABEL=NEW LABEL: what a run is called in figure and ranking; repeatable. The recipe "
-                   "keeps the run's own label")
+    app.add_option(
+           "--rename", arguments->renames,
+           "LABEL=NEW LABEL: what a run is called in figure and ranking, as k-vec=K-VEC at all budgets; repeatable. "
+           "The recipe keeps the run's own label")
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");

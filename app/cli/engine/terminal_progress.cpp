@@ -64,10 +64,20 @@ TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output
     };
 }
 
+namespace {
+
+/// Nobody may be there to read it any more: the work goes on without a word.
+void say(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
+}  // namespace
+
 TerminalProgress::~TerminalProgress() { clear_line(); }
 
 void TerminalProgress::clear_line() {
-    if (line_open_) fmt::print(stderr, "\r\033[K");
+    if (line_open_) say("\r\033[K");
     line_open_ = false;
 }
 
@@ -93,12 +103,11 @@ void TerminalProgress::advance(int64_t done) {
                     clock_text(elapsed), clock_text(left), note_.empty() ? "" : ", ", note_),
         analysis::Lines::one);
     if (terminal_) {
-        fmt::print(stderr, "\r{}\033[K", line);
+        say(fmt::format("\r{}\033[K", line));
         line_open_ = true;
     } else {
-        fmt::print(stderr, "{}\n", line);
+        say(line + "\n");
     }
-    std::fflush(stderr);
 }
 
 void TerminalProgress::message(std::string_view text) {

@@ -132,7 +132,7 @@ void set_colors(ImVec4 (&colors)[ImGuiCol_COUNT], const Theme& theme) {
     colors[ImGuiCol_TableBorderStrong] = colors[ImGuiCol_TableBorderLight] = theme.line;
     colors[ImGuiCol_TableRowBgAlt] = is_dark ? hex(0xffffff, 0.02f) : hex(0x000000, 0.02f);
     colors[ImGuiCol_SeparatorHovered] = colors[ImGuiCol_SeparatorActive] = theme.accent;
-    colors[ImGuiCol_PlotHistogram] = theme.accent;
+    colors[ImGuiCol_PlotHistogram] = faded(theme.accent, 0.45f);  // text lies over it
     colors[ImGuiCol_NavCursor] = theme.accent;
     colors[ImGuiCol_TextSelectedBg] = faded(theme.accent, 0.35f);
     colors[ImGuiCol_DockingPreview] = faded(theme.accent, 0.4f);

@@ -29,7 +29,7 @@ std::string RunCaches::name_of(const Document& document, const RunKey& run) {
     const trace::Reader& reader = *document.reader();
     const int at = document.place_of(run.prompt, run.run).value();
     if (reader.is_in_file(run.prompt, at)) return fmt::format("{}", reader.run_number(run.prompt, at));
-    return document.run_stamp(run.prompt, run.run);
+    return document.is_what_if(run.run) ? document.what_if_stamp(run.run) : document.run_stamp(run.prompt, run.run);
 }
 
 std::shared_ptr<engine::Conversation> RunCaches::find(const Session& session, const RunKey& run) const {

@@ -12,6 +12,7 @@
 
 #include "app/gui/session/stored_json.h"
 #include "json/bounded_json.h"
+#include "trace/part_folder.h"
 
 namespace kvscope::gui {
 namespace {
@@ -283,9 +284,22 @@ std::vector<fs::path> annotation_files(const fs::path& trace) {
 
 json load_view(const fs::path& trace) { return view_of(InFile(trace).stored.contents); }
 
+namespace {
+
+/// Where a trace has no annotations, those that were made beside its folder while it was not finished.
+fs::path annotated(const fs::path& trace) {
+    const fs::path unfinished = trace::part_folder_of(trace);
+    std::error_code error;
+    const bool are_left = annotation_files(trace).empty() && !annotation_files(unfinished).empty();
+    return are_left && !fs::exists(unfinished, error) ? unfinished : trace;
+}
+
+}  // namespace
+
 void load_annotations(Document& document) {
-    InFile file(document.path());
-    if (const StoredJson usual = read_stored_json(usual_path(document.path()), notes_key, notes_version);
+    const fs::path trace = annotated(document.path());
+    InFile file(trace);
+    if (const StoredJson usual = read_stored_json(usual_path(trace), notes_key, notes_version);
         usual.state == StoredJson::State::newer)
         document.annotations_notices.push_back(fmt::format("{}: it is left as it is, and what you add here goes to {}",
                                                            usual.why, file.path.filename().string()));
@@ -301,7 +315,10 @@ void load_annotations(Document& document) {
     document.set_given_labels(std::move(file.known.labels));
     json base = annotations_json(document);
     base["view"] = view_of(file.stored.contents);
-    document.annotations_in_file = base.dump();
+    if (trace == document.path())
+        document.annotations_in_file = base.dump();
+    else
+        document.annotations_changed = true;  // into a file beside the trace
 }
 
 void save_annotations(Document& document, const json& view) {

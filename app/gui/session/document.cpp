@@ -15,6 +15,7 @@ namespace kvscope::gui {
 Document::Document(int id, const std::filesystem::path& path, bool is_written)
     : id_(id), path_(path), is_written_(is_written) {
     show(std::make_shared<const trace::Reader>(source()), {});
+    follow_to_finished_file();
     if (file_->complete() || is_written) return;
     unfinished_answers_ = read_unfinished_answers(path_);
     std::erase_if(unfinished_answers_, [&](const UnfinishedAnswer& answer) {
@@ -41,6 +42,15 @@ void Document::reload() {
     }
     show(file, std::move(memory));
     ++file_version_;
+    follow_to_finished_file();
+    prompt = std::clamp(prompt, 0, std::max(0, file_->n_prompts() - 1));
+}
+
+void Document::follow_to_finished_file() {
+    if (is_written_ || !file_->complete() || path_ != trace::part_folder_of(file_->path())) return;
+    path_ = file_->path();
+    annotations_changed = annotations_changed || !annotations_in_file.empty();  // they lie beside the folder's name
+    annotations_in_file.clear();
 }
 
 bool Document::has_text(const std::string& text) const {
@@ -152,6 +162,25 @@ std::optional<std::pair<int, std::string>> Document::number_of(int prompt_index,
     for (const auto& [number, pending] : memory_.at(prompt_index).pending)
         if (pending.id == run) return std::pair{number, label};
     return std::nullopt;
+}
+
+std::optional<RunId> Document::like(int prompt_index, RunId run, int other_prompt) const {
+    const RunId of = is_what_if(run) ? source_of(run) : run;
+    const auto number = number_of(prompt_index, of);
+    if (!number) return std::nullopt;
+    const std::string& policy = reader_->run(prompt_index, place_of(prompt_index, of).value()).policy;
+    for (const RunId other : runs(other_prompt)) {
+        const auto its = number_of(other_prompt, other);
+        if (!its || its->first != number->first) continue;
+        const bool is_same = reader_->run(other_prompt, place_of(other_prompt, other).value()).policy == policy;
+        return is_same ? std::optional(other) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+std::string Document::what_if_stamp(RunId what_if) const {
+    const MemoryRun* in_memory = memory_run(what_if);
+    return in_memory ? fmt::format("what-if {}+{}", what_if.number, in_memory->version) : "gone";
 }
 
 std::vector<KeptWhatIf> Document::kept_what_ifs() const {

@@ -134,6 +134,11 @@ class Document {
     bool is_what_if(RunId run) const;
     /// The run that a what-if came from, which may be gone; not valid where the run is no what-if.
     RunId source_of(RunId run) const;
+    /// Changes whenever this what-if does, and for nothing else: not where the file grows or a run is renamed.
+    std::string what_if_stamp(RunId what_if) const;
+    /// The same run of another prompt, of a what-if that of the run that it came from: by its number in the trace, as
+    /// an unfinished one has not all of them. nullopt where there is none.
+    std::optional<RunId> like(int prompt, RunId run, int other_prompt) const;
     /// A job has kept it, and it is not in the file yet.
     bool is_pending(RunId run) const;
 
@@ -220,6 +225,8 @@ class Document {
     const Note* note_on(int of_prompt, int64_t first_token, int64_t last_token) const;
     /// Where the trace is now: at its path, or in the folder of an unfinished one.
     std::filesystem::path source() const;
+    /// What was opened by the name of an unfinished trace's folder has the file's name once it is finished.
+    void follow_to_finished_file();
     void show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory);
     void number_runs_of_file();
     void label_runs();

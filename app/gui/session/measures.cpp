@@ -12,9 +12,15 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
-     {"kl_mean", "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own"},
-     {"kl_stderr", "standard error of the mean over steps"},
-     {"agreement", "share of steps at which both would draw the same greedy token; kvscope's own"},
+     {"kl_mean",
+      "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own. The first step's comes out "
+      "of "
+      "the prefill: it is 0 but for policies that read the prompt anew"},
+     {"kl_stderr",
+      "standard error of the mean over the steps of this one answer, as if they were independent: not an error over "
+      "prompts"},
+     {"agreement",
+      "share of decode steps, the first included, at which both would draw the same greedy token; kvscope's own"},
      {"attention_kept",
       "share Σ P_t of the window's full attention on kept entries, mean over layers and heads; P: K-VEC, Eq. 8"},
      {"recall", "|M_gold ∩ kept| / |M_gold|, M_gold: the best B by the answer's attention; mean; DapQ, Eqs. 1 to 3"},

@@ -289,8 +289,8 @@ void Session::remove_added_run(const RunKey& what_if) {
 RunKey Session::like_in(const Document& of, int prompt, const RunKey& run) const {
     if (!exists(run)) return {};
     if (run.document != of.id() || run.prompt != of.prompt) return run;
-    const auto place = static_cast<size_t>(at(run).run);
-    return place < of.runs(prompt).size() ? of.key_of(prompt, at(run).run) : RunKey{};
+    const auto like = of.like(run.prompt, run.run, prompt);
+    return like ? RunKey{of.id(), prompt, *like} : RunKey{};
 }
 
 void Session::show_prompt(Document& of, int prompt) {

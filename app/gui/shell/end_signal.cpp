@@ -47,13 +47,21 @@ EndSignal::EndSignal(std::function<void()> function) {
     struct sigaction action {};
     action.sa_handler = asked;
     action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-    for (const int signal : signals) sigaction(signal, &action, nullptr);
+    for (const int signal : signals) {
+        struct sigaction before {};
+        sigaction(signal, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup's is not to end it
+    }
 }
 
 int EndSignal::signal() const { return came; }
 
 EndSignal::~EndSignal() {
-    for (const int signal : signals) std::signal(signal, SIG_DFL);
+    for (const int signal : signals) {
+        struct sigaction now {};
+        sigaction(signal, nullptr, &now);
+        if (now.sa_handler == asked) std::signal(signal, SIG_DFL);
+    }
     tell(no_longer_needed);
     thread_.join();
     for (int& end : ends) close(std::exchange(end, -1));

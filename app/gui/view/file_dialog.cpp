@@ -121,13 +121,21 @@ bool FileDialog::draw(const std::function<void()>& draw_above) {
     ImGui::TextDisabled("%s", folder_.c_str());
     bool is_chosen = draw_entries();
     is_chosen |= draw_field();
-    const fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
+    const fs::path path = typed_path();
     draw_remark(path);
     is_chosen |= draw_buttons(path);
     if (is_chosen) choose(path);
     if (draw_above) draw_above();
     ImGui::EndPopup();
     return static_cast<bool>(draw_above);
+}
+
+fs::path FileDialog::typed_path() const {
+    fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
+    std::error_code error;
+    const bool lacks_extension = question_.kind == Kind::save && path.has_filename() && !path.has_extension();
+    if (lacks_extension && !fs::is_directory(path, error)) path += question_.suggestion.extension();
+    return path;
 }
 
 bool FileDialog::draw_entries() {

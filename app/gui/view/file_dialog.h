@@ -21,7 +21,8 @@ class FileDialog {
         Kind kind = Kind::open;
         std::string title;
         std::vector<std::string> extensions;  ///< ".h5"; empty: all files
-        std::filesystem::path suggestion;     ///< a file's name for `save`, a new folder's for `folder`
+        std::filesystem::path suggestion;     ///< a file's name for `save`, whose extension a name without one gets; a
+                                              ///< new folder's for `folder`
         std::function<void(const std::filesystem::path&)> answer;
         /// What has to be confirmed before this path is answered; empty: nothing. `save` asks before it replaces a
         /// file.
@@ -42,6 +43,8 @@ class FileDialog {
         uintmax_t bytes;
     };
     void list_folder();
+    /// What the field names: of a file to save without an extension, with the suggested one's.
+    std::filesystem::path typed_path() const;
     /// The entry after (step 1) or before (−1) the typed one; the first that begins like it where it is none.
     const Entry* neighbour(std::string_view typed, int step) const;
     static int step_through(ImGuiInputTextCallbackData* data);

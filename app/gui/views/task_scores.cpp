@@ -55,6 +55,9 @@ class TaskScoresView : public FigureView {
     }
     void draw_figure(Context& context, const FigureRequest&,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
+        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
+        ImGui::TextWrapped("%s", shown->figure.caption.c_str());
+        ImGui::PopStyleColor();
         const float least = least_height(shown->figure) * ImGui::GetFontSize();
         const float height = std::max(ImGui::GetContentRegionAvail().y, least);
         ImGui::BeginChild("task scores", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollWithMouse);

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,70 +13,17 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/measure_queries.h"
 #include "app/cli/engine/model_options.h"
+#include "app/cli/engine/model_spectra.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
 #include "app/cli/output_option.h"
 #include "app/figures/export_figure.h"
 #include "app/program/paths.h"
 #include "app/program/version.h"
-#include "engine/checkpoint/checkpoint.h"
 #include "engine/common/error.h"
-#include "engine/spectra.h"
 
 namespace kvscope::cli::analyze_file {
 namespace {
-
-/// How many of the largest eigenvalues hold a share of their sum.
-int64_t modes_holding(std::span<const float> eigenvalues, double share) {
-    double total = 0;
-    for (const float value : eigenvalues) total += value;
-    double held = 0;
-    int64_t n = 0;
-    while (n < static_cast<int64_t>(eigenvalues.size()) && held < share * total)
-        held += eigenvalues[static_cast<size_t>(n++)];
-    return n;
-}
-
-analysis::Table spectra_of(const ModelOptions& model, engine::Progress& progress) {
-    model.set_threads();
-    const auto checkpoint = checkpoint::open_checkpoint(model.path());
-    const auto& config = checkpoint->config();
-    trace::ModelRecord record;
-    engine::add_spectra(*checkpoint, checkpoint->fingerprint(), record, progress);
-    using analysis::ColumnType;
-    analysis::Table table{"spectra",
-                          "Spectra of the projections of " + config.name,
-                          {{"layer", "Layer", "", ColumnType::integer},
-                           {"projection", "Projection", ""},
-                           {"largest", "Largest eigenvalue", "", ColumnType::real},
-                           {"sum", "Sum", "", ColumnType::real},
-                           {"modes_50", "Modes holding 50 %", "", ColumnType::integer},
-                           {"modes_90", "Modes holding 90 %", "", ColumnType::integer},
-                           {"modes_99", "Modes holding 99 %", "", ColumnType::integer},
-                           {"modes", "Modes", "", ColumnType::integer}},
-                          {}};
-    const auto hidden = static_cast<size_t>(config.hidden_size);
-    struct Part {
-        const char* name;
-        const std::vector<float>& values;
-        int n_heads;
-    };
-    const Part parts[] = {{"q", record.spectrum_q, config.n_heads},
-                          {"k", record.spectrum_k, config.n_kv_heads},
-                          {"v", record.spectrum_v, config.n_kv_heads}};
-    for (int layer = 0; layer < config.n_layers; ++layer) {
-        for (const auto& [name, values, n_heads] : parts) {
-            // W has no more modes than outputs: the rest of the recorded eigenvalues of its WᵀW are zeros.
-            const auto n_modes = std::min(hidden, static_cast<size_t>(n_heads * config.head_dim));
-            const auto row = std::span<const float>(values).subspan(static_cast<size_t>(layer) * hidden, n_modes);
-            double sum = 0;
-            for (const float value : row) sum += value;
-            table.rows.push_back({{int64_t{layer}, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
-                                   modes_holding(row, 0.9), modes_holding(row, 0.99), static_cast<int64_t>(n_modes)}});
-        }
-    }
-    return table;
-}
 
 struct Arguments {
     ModelOptions model;
@@ -119,11 +65,7 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
                                                   .n_new = arguments.options.n_answer,
                                                   .origin = origin}));
     MeasuredQueries measured;
-    try {
-        measured.all = measure_queries(model, prompts, arguments.options, progress);
-    } catch (const engine::Cancelled&) {
-        throw std::runtime_error("stopped; nothing was written");
-    }
+    measured.all = measure_queries(model, prompts, arguments.options, progress);
     measured.recipe = {{"Software", std::string("kvscope ") + program::version()},
                        {"Model", analysis::model_in_words(model.attributes())}};
     for (const auto& prompt : prompts)
@@ -134,8 +76,7 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
     return measured;
 }
 
-/// Nothing is measured for a file that cannot be written.
-void export_queries(const Arguments& arguments, engine::Progress& progress) {
+figures::Exported exported_queries(const Arguments& arguments, engine::Progress& progress) {
     figures::Exported what;
     what.figure = [&] {
         auto [all, recipe] = queries_of(arguments, progress);
@@ -144,8 +85,37 @@ void export_queries(const Arguments& arguments, engine::Progress& progress) {
         return figure;
     };
     what.numbers = [&] { return analysis::pseudo_query_table(queries_of(arguments, progress).all); };
-    figures::export_figure(what, arguments.output, {.creator = std::string("kvscope ") + program::version()},
-                           arguments.force);
+    return what;
+}
+
+bool is_trace(const std::filesystem::path& output) {
+    std::string extension = output.extension().string();
+    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return extension == ".h5" || extension == ".hdf5";
+}
+
+/// Nothing is measured for a file that cannot be written.
+void write_output(const Arguments& arguments, engine::Progress& progress) {
+    const figures::ExportOptions options{.creator = std::string("kvscope ") + program::version()};
+    if (arguments.queries) {
+        figures::export_figure(exported_queries(arguments, progress), arguments.output, options, arguments.force);
+        return;
+    }
+    arguments.model.set_threads();
+    if (is_trace(arguments.output)) {
+        ModelSpectra(arguments.model.path(), progress).write_trace(arguments.output, arguments.force);
+        return;
+    }
+    figures::Exported what;
+    what.figure = [&] { return ModelSpectra(arguments.model.path(), progress).figure(); };
+    what.numbers = [&] { return ModelSpectra(arguments.model.path(), progress).table(); };
+    figures::export_figure(what, arguments.output, options, arguments.force);
+}
+
+analysis::Table table_of(const Arguments& arguments, engine::Progress& progress) {
+    if (arguments.queries) return analysis::pseudo_query_table(queries_of(arguments, progress).all);
+    arguments.model.set_threads();
+    return ModelSpectra(arguments.model.path(), progress).table();
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -159,9 +129,10 @@ std::function<int()> declare(CLI::App& app) {
                      "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
                      "position (DapQ, Table 1), instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
-    app.add_option("-o,--output", arguments->output,
-                   "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl): of "
-                   "--queries alone")
+    app.add_option(
+           "-o,--output", arguments->output,
+           "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl); of spectra "
+           "also a trace of the model (h5), which export draws more of and view opens")
         ->type_name("FILE");
     of_queries.push_back(arguments->model.declare_dtype(app));
     of_queries.push_back(arguments->model.declare_device(app));
@@ -185,24 +156,21 @@ std::function<int()> declare(CLI::App& app) {
                         "Also the answer's own tokens at this many start positions from 0 to the prompt's end (Figure "
                         "2b)")
              ->check(WholeNumber(0, most_draws)),
-         app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str(),
-         app.add_flag("--force", arguments->force, "Replace an existing file")});
+         app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str()});
     for (auto* option : of_queries) option->needs(queries);
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     arguments->format.declare(app);
     app.get_option("--output")->excludes(app.get_option("--format"));
+    app.add_flag("--force", arguments->force, "Replace an existing file")->needs(app.get_option("--output"));
     return [arguments] {
-        if (!arguments->output.empty() && !arguments->queries)
-            throw std::invalid_argument(
-                "--output is of --queries: spectra are drawn from a trace of the model, by `kvscope export TRACE.h5 "
-                "--figure spectrum -o FILE`, and printed by --format");
         TerminalProgress progress(arguments->quiet);
-        if (!arguments->output.empty()) {
-            export_queries(*arguments, progress);
-        } else {
-            arguments->format.print(arguments->queries
-                                        ? analysis::pseudo_query_table(queries_of(*arguments, progress).all)
-                                        : spectra_of(arguments->model, progress));
+        try {
+            if (arguments->output.empty())
+                arguments->format.print(table_of(*arguments, progress));
+            else
+                write_output(*arguments, progress);
+        } catch (const engine::Cancelled&) {
+            throw std::runtime_error("stopped; nothing was written");
         }
         return 0;
     };
@@ -215,11 +183,12 @@ namespace kvscope::cli {
 
 Command analyze_command() {
     using namespace analyze_file;
-    return {"analyze", "Spectra of a model's projections, or how far queries depend on content and position",
-            "  kvscope analyze\n  kvscope analyze model.gguf --format csv\n"
-            "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20\n"
-            "  kvscope analyze --queries -f report.txt --trials 100 --offsets 9 -o queries.pdf",
-            declare};
+    return {
+        "analyze", "Spectra of a model's projections, or how far queries depend on content and position",
+        "  kvscope analyze\n  kvscope analyze model.gguf --format csv\n  kvscope analyze model.gguf -o spectra.pdf\n"
+        "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20\n"
+        "  kvscope analyze --queries -f report.txt --trials 100 --offsets 9 -o queries.pdf",
+        declare};
 }
 
 }  // namespace kvscope::cli

@@ -54,7 +54,8 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
         return;
     }
     std::string text;
-    for (const std::string& said : {what_policies_saw(reader, rows), failures, analysis::task_verdict(rows)})
+    for (const std::string& said :
+         {what_policies_saw(reader, rows), failures, analysis::task_untouched(rows), analysis::task_verdict(rows)})
         if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
     print(text);
 }
@@ -121,6 +122,8 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
     auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, job.experiment));
     recipe["task"] = arguments.tasks;
+    // A sample's results are filed under its number, which other lengths or another seed give another sample.
+    for (size_t i = 0; i < samples.size(); ++i) recipe["prompts"][i]["number"] = samples[i].number;
     trace::WriterOptions options{.force = job.force, .generator = fmt::format("kvscope {}", program::version())};
     if (!job.force)
         options.is_part_of_it = [wanted = nlohmann::json(recipe)](const std::string& other) {

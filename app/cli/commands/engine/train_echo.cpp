@@ -43,6 +43,16 @@ class Curve {
                           {"loss", "Loss", "", ColumnType::real},      {"error", "Error", "", ColumnType::real}};
     }
 
+    /// Where the rows are until the training has ended.
+    static std::filesystem::path part_of(const std::filesystem::path& curve) { return curve.string() + ".part"; }
+
+    /// Whether a training has left it, which was stopped.
+    static bool is_own_part(const std::filesystem::path& part) {
+        std::ifstream in(part, std::ios::binary);
+        std::string first;
+        return in && std::getline(in, first) && first.starts_with("stage,loss_of,step");
+    }
+
     void add(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
         if (path_.empty()) return;
         if (!file_.is_open()) begin();
@@ -65,7 +75,7 @@ class Curve {
     }
 
  private:
-    std::filesystem::path part() const { return path_.string() + ".part"; }
+    std::filesystem::path part() const { return part_of(path_); }
 
     void begin() {
         file_.open(part(), std::ios::binary | std::ios::trunc);
@@ -110,6 +120,19 @@ void require_sense(const Arguments& arguments) {
         throw engine::UsageError("--steps is for --stage1 adamw: least squares take none");
     if (arguments.ridge->count() > 0 && arguments.job.by_descent)
         throw engine::UsageError("--ridge is for least squares alone: leave out --stage1 adamw");
+    const auto whole = [](const std::filesystem::path& path) {
+        std::error_code error;
+        const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+        return error ? path : canonical;
+    };
+    if (!arguments.curve.empty() && whole(arguments.curve) == whole(arguments.output))
+        throw engine::UsageError(
+            fmt::format("--loss {}: the maps go into this file; name another", arguments.curve.string()));
+    if (std::error_code none; !arguments.curve.empty() && !Curve::is_own_part(Curve::part_of(arguments.curve)) &&
+                              std::filesystem::exists(Curve::part_of(arguments.curve), none))
+        throw engine::UsageError(
+            fmt::format("--loss {}: the losses are collected in {}, and there is something else: move it away",
+                        arguments.curve.string(), Curve::part_of(arguments.curve).string()));
     if (!arguments.job.force) {
         figures::refuse_existing(arguments.output);
         if (!arguments.curve.empty()) figures::refuse_existing(arguments.curve);

@@ -1,0 +1,147 @@
+#include "app/cli/engine/model_spectra.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "analysis/figure_definition.h"
+#include "app/program/engine/run_job.h"
+#include "app/program/version.h"
+#include "engine/common/error.h"
+#include "engine/model/model.h"
+#include "engine/spectra.h"
+#include "trace/reader.h"
+#include "trace/schema.h"
+#include "trace/writer.h"
+
+namespace kvscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How many of the largest eigenvalues hold a share of their sum.
+int64_t modes_holding(std::span<const float> eigenvalues, double share) {
+    double total = 0;
+    for (const float value : eigenvalues) total += value;
+    double held = 0;
+    int64_t n = 0;
+    while (n < static_cast<int64_t>(eigenvalues.size()) && held < share * total)
+        held += eigenvalues[static_cast<size_t>(n++)];
+    return n;
+}
+
+/// Removed with all that is in it.
+class TemporaryFolder {
+ public:
+    TemporaryFolder() {
+        std::string name = (fs::temp_directory_path() / "kvscope-XXXXXX").string();
+        if (!mkdtemp(name.data()))
+            throw std::runtime_error(fmt::format("no folder can be made in {}: {}", fs::temp_directory_path().string(),
+                                                 std::error_code(errno, std::generic_category()).message()));
+        path_ = name;
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    ~TemporaryFolder() {
+        std::error_code none;
+        fs::remove_all(path_, none);
+    }
+    const fs::path& path() const { return path_; }
+
+ private:
+    fs::path path_;
+};
+
+std::string generator() { return fmt::format("kvscope {}", program::version()); }
+
+}  // namespace
+
+ModelSpectra::ModelSpectra(const fs::path& model, engine::Progress& progress)
+    : checkpoint_(checkpoint::open_checkpoint(model)), progress_(progress) {}
+
+trace::ModelRecord ModelSpectra::record() const {
+    trace::ModelRecord record;
+    static_cast<trace::ModelAttributes&>(record) =
+        engine::model_attributes(checkpoint_->config(), checkpoint_->fingerprint());
+    record.dtype = "f32";  // as which the weights were read
+    engine::add_spectra(*checkpoint_, record.fingerprint, record, progress_);
+    return record;
+}
+
+analysis::Table ModelSpectra::table() const {
+    const trace::ModelRecord model = record();
+    using analysis::ColumnType;
+    analysis::Table table{"spectra",
+                          "Spectra of the projections of " + model.name,
+                          {{"layer", "Layer", "", ColumnType::integer},
+                           {"projection", "Projection", ""},
+                           {"largest", "Largest eigenvalue", "", ColumnType::real},
+                           {"sum", "Sum", "", ColumnType::real},
+                           {"modes_50", "Modes holding 50 %", "", ColumnType::integer},
+                           {"modes_90", "Modes holding 90 %", "", ColumnType::integer},
+                           {"modes_99", "Modes holding 99 %", "", ColumnType::integer},
+                           {"modes", "Modes", "", ColumnType::integer}},
+                          {}};
+    struct Part {
+        const char* name;
+        const std::vector<float>& values;
+        int64_t n_heads;
+    };
+    const Part parts[] = {{"q", model.spectrum_q, model.n_heads},
+                          {"k", model.spectrum_k, model.n_kv_heads},
+                          {"v", model.spectrum_v, model.n_kv_heads}};
+    for (int64_t layer = 0; layer < model.n_layers; ++layer) {
+        for (const auto& [name, values, n_heads] : parts) {
+            // W has no more modes than outputs: the rest of the recorded eigenvalues of its WᵀW are zeros.
+            const int64_t n_modes = std::min(model.hidden_size, n_heads * model.head_dim);
+            const auto row = std::span<const float>(values).subspan(static_cast<size_t>(layer * model.hidden_size),
+                                                                    static_cast<size_t>(n_modes));
+            double sum = 0;
+            for (const float value : row) sum += value;
+            table.rows.push_back({{layer, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
+                                   modes_holding(row, 0.9), modes_holding(row, 0.99), n_modes}});
+        }
+    }
+    return table;
+}
+
+analysis::Figure ModelSpectra::figure() const {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "model.h5";
+    trace::Writer writer(path, "{}", {.generator = generator()});
+    writer.write_model(record());
+    writer.finish();
+    analysis::Figure figure = analysis::figure_definition("spectrum").make(trace::Reader(path), {});
+    // Of what it is made has a name, and was made, for this picture alone.
+    figure.recipe.erase(std::remove_if(figure.recipe.begin(), figure.recipe.end(),
+                                       [](const auto& entry) { return entry.first == "Trace"; }),
+                        figure.recipe.end());
+    figure.created_utc.clear();
+    return figure;
+}
+
+void ModelSpectra::write_trace(const fs::path& path, bool force) const {
+    nlohmann::ordered_json recipe;
+    recipe["model"] = checkpoint_->fingerprint();
+    recipe[trace::schema::root::recipe_spectra] = true;
+    try {
+        trace::Writer writer(path, recipe.dump(), {.force = force, .generator = generator()});
+        writer.write_model(record());
+        writer.finish();
+    } catch (const trace::AlreadyComplete&) {
+        progress_.message(fmt::format("{} holds this very trace already: nothing to do", path.string()));
+        return;
+    } catch (const engine::Cancelled&) {
+        program::remove_empty_trace(path);
+        throw;
+    }
+    progress_.message(fmt::format("{} written", path.string()));
+}
+
+}  // namespace kvscope::cli
