@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "analysis/policy_color.h"
 #include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/drawing/theme.h"
@@ -115,7 +116,7 @@ TEST_CASE("the marker of a run that dropped the token is full in Inspector: holl
     const auto y = static_cast<int>(row.GetCenter().y);
     const Screenshot picture = driven.picture();
     const uint8_t* pixel = &picture.rgb[static_cast<size_t>(y * picture.width + x) * 3];
-    const analysis::Rgb color = session.look(run).style.color;
+    const analysis::Rgb color = analysis::policy_color_on_dark(session.look(run).style.color).value();
     CAPTURE(x, y, int{pixel[0]}, int{pixel[1]}, int{pixel[2]});
     CHECK(std::abs(pixel[0] - color.r) + std::abs(pixel[1] - color.g) + std::abs(pixel[2] - color.b) < 60);
 }
@@ -135,6 +136,29 @@ TEST_CASE("what lacks a font is told once, with the package that has one") {
     REQUIRE(told.size() == 1);
     CHECK_THAT(told.front(), Contains("U+F0123"));
     CHECK(take_missing_fonts().empty());
+}
+
+TEST_CASE("letters of a long text stand where those of a short one do, whichever way they are read") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const std::string some = "漢字 שלום かな é 한글 ";  // left to right, with a part from right to left
+    std::string many = some;
+    while (many.size() < 5000) many += some;
+    std::vector<float> of_some, of_many;
+    drawn([&](const Theme&, ImDrawList*) {
+        const auto few = byte_edges(some);
+        of_some.assign(few.begin(), few.end());
+        const auto all = byte_edges(many);
+        of_many.assign(all.begin(), all.end());
+    });
+    REQUIRE(of_many.size() == many.size() + 1);
+    for (size_t at = 0; at < some.size(); ++at) {
+        CAPTURE(at);
+        CHECK(std::abs(of_many[at] - of_some[at]) < 0.6f);
+    }
+    const float end = *std::max_element(of_many.begin(), of_many.end());
+    CHECK(std::abs(of_many.back() - end) < 0.6f);
+    const auto times = static_cast<float>(many.size() / some.size());
+    CHECK(std::abs(end / times - of_some.back()) < 0.6f);
 }
 
 }  // namespace kvscope::gui::testing

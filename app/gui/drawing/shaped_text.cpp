@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -216,24 +217,62 @@ Shaped& shaped_of(std::string_view text, ImU32 color) {
     return *shaped;
 }
 
+/// Places each character's bytes from its leading to its trailing edge.
+struct Edges {
+    std::vector<float> of_bytes;
+
+    explicit Edges(size_t n_bytes) : of_bytes(n_bytes + 1, 0.0f) {}
+    void set(size_t at, size_t bytes, int from, int to) {
+        for (size_t i = 0; i < bytes && at + i + 1 < of_bytes.size(); ++i) {
+            const float share = static_cast<float>(i) / static_cast<float>(bytes);
+            of_bytes[at + i] = (static_cast<float>(from) + static_cast<float>(to - from) * share) / PANGO_SCALE;
+        }
+        if (at + bytes + 1 >= of_bytes.size()) of_bytes.back() = static_cast<float>(to) / PANGO_SCALE;
+    }
+};
+
+/// By the characters of each run in turn: letters of one cluster share its width evenly.
+std::vector<float> edges_by_runs(const PangoLayoutLine& line, const std::string& text) {
+    Edges edges(text.size());
+    int left = 0;
+    for (GSList* run = line.runs; run; run = run->next) {
+        auto* glyphs = static_cast<PangoGlyphItem*>(run->data);
+        const PangoItem& item = *glyphs->item;
+        std::vector<int> widths(static_cast<size_t>(item.num_chars));
+        pango_glyph_item_get_logical_widths(glyphs, text.c_str(), widths.data());
+        const int right = std::accumulate(widths.begin(), widths.end(), left);
+        const bool is_leftwards = item.analysis.level % 2 == 1;
+        int from = is_leftwards ? right : left;
+        auto at = static_cast<size_t>(item.offset);
+        for (const int width : widths) {
+            const size_t bytes = std::max<size_t>(analysis::utf8_character(text, at).bytes, 1);
+            const int to = is_leftwards ? from - width : from + width;
+            edges.set(at, bytes, from, to);
+            at += bytes;
+            from = to;
+        }
+        left = right;
+    }
+    return edges.of_bytes;
+}
+
 std::vector<float> measure_edges(const std::string& text, float pixels, bool mono) {
+    // Pango's question for one character's place goes through the line from its beginning.
+    constexpr size_t most_questions = 2000;  // bytes
     const Layout layout = make_layout(text, pixels, mono);
     PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
-    std::vector<float> edges(text.size() + 1, 0.0f);
+    if (text.size() > most_questions) return edges_by_runs(*line, text);
+    Edges edges(text.size());
     for (size_t at = 0; at < text.size();) {
         const size_t bytes = std::max<size_t>(analysis::utf8_character(text, at).bytes, 1);
         int from = 0;
         int to = 0;
         pango_layout_line_index_to_x(line, static_cast<int>(at), FALSE, &from);
         pango_layout_line_index_to_x(line, static_cast<int>(at), TRUE, &to);
-        for (size_t i = 0; i < bytes; ++i) {
-            const float share = static_cast<float>(i) / static_cast<float>(bytes);
-            edges[at + i] = (static_cast<float>(from) + static_cast<float>(to - from) * share) / PANGO_SCALE;
-        }
+        edges.set(at, bytes, from, to);
         at += bytes;
-        if (at == text.size()) edges.back() = static_cast<float>(to) / PANGO_SCALE;
     }
-    return edges;
+    return edges.of_bytes;
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ void JobQueue::work() {
             });
             job.run();
         } catch (const engine::Cancelled&) {
-            post([this] { notice_("stopped", false); });
+            post([this, what = job.what] { notice_("stopped: " + what, false); });
         } catch (const std::bad_alloc&) {
             failure = job.what + ": out of memory: use a shorter prompt or fewer runs at once";
         } catch (const std::exception& error) {

@@ -142,14 +142,25 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
             writer.write_results(arguments.tasks, sample.number, rows->second);
     }
     FailuresOnTheWay failures(plans, arguments.quiet, progress);
+    double tokens_done = 0, seconds_done = 0;
     engine::evaluate(
         model, arguments.tasks, samples, plans, job.experiment, writer, progress,
         [&](size_t i, std::span<const trace::ResultRow> rows) {
             failures.tell(samples[i].id, rows);
             const auto right = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.score > 0.5; });
-            progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s", i + 1, samples.size(),
+            const double seconds = rows[0].seconds * static_cast<double>(rows.size());
+            tokens_done += static_cast<double>(samples[i].prompt.ids.size());
+            seconds_done += seconds;
+            double tokens_left = 0;
+            for (size_t j = i + 1; j < samples.size(); ++j)
+                if (!writer.has_results(arguments.tasks, samples[j].number))
+                    tokens_left += static_cast<double>(samples[j].prompt.ids.size());
+            const std::string left = tokens_left > 0 ? fmt::format("; about {} left for all",
+                                                                   clock_text(seconds_done / tokens_done * tokens_left))
+                                                     : "";
+            progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s{}", i + 1, samples.size(),
                                          samples[i].id, rows[0].score > 0.5 ? "right" : "wrong", right, rows.size(),
-                                         rows[0].seconds * static_cast<double>(rows.size())));
+                                         seconds, left));
         });
     writer.finish();
 }
