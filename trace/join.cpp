@@ -196,19 +196,31 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
     store_root(joined.id(), root);
 }
 
+/// Through a link the file that it names is replaced, and the link stays.
+std::filesystem::path through_link(const std::filesystem::path& output) {
+    std::error_code error;
+    const bool is_link = std::filesystem::is_symlink(output, error) && std::filesystem::is_regular_file(output, error);
+    const auto target = is_link ? std::filesystem::canonical(output, error) : output;
+    return error ? output : target;
+}
+
 }  // namespace
 
 void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output) {
+    const std::filesystem::path target = through_link(output);
+    // What a link names may lie on another file system, into which nothing can be moved.
+    const std::filesystem::path beside =
+        target == output ? folder / "joined.h5.tmp" : std::filesystem::path(target.string() + ".joined.tmp");
     std::unique_ptr<OutputFile> joined;
     {
         h5::Guard guard;
         Source parts(folder);
         require_no_gaps(parts);
-        joined = std::make_unique<OutputFile>(folder / "joined.h5.tmp");
+        joined = std::make_unique<OutputFile>(beside);
         join(parts, *joined, guard);
         joined->close();
     }
-    joined->commit(output);
+    joined->commit(target);
 }
 
 }  // namespace kvscope::trace

@@ -51,17 +51,20 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// Where all the runs cover the same, as those that keep every token do, by what they hold.
+/// Where more than half of the runs cover the same, as those that keep every token do, by what they hold: over coverage
+/// they would lie on one line.
 std::string default_x(std::span<const ShownRun> runs) {
     std::map<const TracePart*, Table> tables;
-    std::set<double> coverages;
+    std::map<double, size_t> coverages;  // of how many runs
+    size_t most = 0;
     for (const ShownRun& run : runs) {
         auto& table = tables[run.part];
         if (table.columns.empty()) table = cost_table(*run.part->reader, run.part->options.prompt);
         const auto& cells = table.rows[static_cast<size_t>(run.index)].cells;
-        if (const auto coverage = number(cells[column_index(table, "coverage")])) coverages.insert(*coverage);
+        if (const auto coverage = number(cells[column_index(table, "coverage")]))
+            most = std::max(most, ++coverages[*coverage]);
     }
-    return runs.size() > 1 && coverages.size() == 1 ? "bytes_share" : "coverage";
+    return runs.size() > 1 && 2 * most > runs.size() ? "bytes_share" : "coverage";
 }
 
 std::vector<std::string> chosen_columns(const FigureOptions& options, std::span<const ShownRun> runs) {
@@ -340,7 +343,7 @@ FigureDefinition cost_figure() {
         "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "
         "per run",
         {{"columns",
-          "two columns of the table of runs, x and y; default: coverage (bytes_share where all runs cover the "
+          "two columns of the table of runs, x and y; default: coverage (bytes_share where most runs cover the "
           "same), kl_mean"},
          {"runs", "labels, policies or numbers of runs; default: all but full"}},
         check,

@@ -1,5 +1,6 @@
 #include "app/figures/draw_figure.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,20 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
 
 }  // namespace
 
-void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const FigureLayout& layout) {
+namespace {
+
+/// Of a figure with many maps each has fewer cells drawn one by one: in an SVG each cell takes 250 bytes.
+size_t most_rectangles(const analysis::Figure& figure) {
+    constexpr size_t most_of_figure = 16384;
+    const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);
+    return std::min(Canvas().most_rectangles, most_of_figure / static_cast<size_t>(std::max<ptrdiff_t>(n_maps, 1)));
+}
+
+}  // namespace
+
+void draw_figure(const Canvas& on, const analysis::Figure& figure, const FigureLayout& layout) {
+    Canvas canvas = on;
+    canvas.most_rectangles = most_rectangles(figure);
     set_color(canvas.cr, theme::ground);
     cairo_paint(canvas.cr);
     if (figure.show_title && !figure.title.empty()) {

@@ -12,7 +12,8 @@ namespace kvscope::figures {
 struct Canvas {
     cairo_t* cr = nullptr;
     double dpi = 300;
-    bool bitmap = false;  ///< edges fall on device pixels
+    bool bitmap = false;            ///< edges fall on device pixels
+    size_t most_rectangles = 4096;  ///< cells of a map that are drawn one by one; one with more is an image
 };
 
 /// Draws the figure with its upper left corner at the origin. Errors of Cairo stay in the status of `canvas.cr`.

@@ -8,8 +8,6 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr size_t kMostRectangles = 4096;
-
 /// Cells as rectangles, each reaching a little under its right and lower neighbours, so that no viewer shows seams.
 void draw_rectangles(const Canvas& canvas, const Box& box, const Raster& raster) {
     constexpr double overlap_pt = 0.15;
@@ -33,7 +31,7 @@ size_t device_pixels(double points, double dpi) { return static_cast<size_t>(std
 void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, const Window& rows,
                  const std::function<Raster(size_t width, size_t height)>& make) {
     const bool whole = columns.whole_cells > 0 && rows.whole_cells > 0;
-    if (!canvas.bitmap && whole && columns.whole_cells * rows.whole_cells <= kMostRectangles) {
+    if (!canvas.bitmap && whole && columns.whole_cells * rows.whole_cells <= canvas.most_rectangles) {
         draw_rectangles(canvas, box, make(columns.whole_cells, rows.whole_cells));
         return;
     }
@@ -42,7 +40,10 @@ void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, co
     draw_image(canvas, box, make(width, height));
 }
 
-void draw_image(const Canvas& canvas, const Box& box, const Raster& raster) {
+void draw_image(const Canvas& canvas, const Box& given, const Raster& raster) {
+    // In vector files it reaches a little under the frame: viewers may leave its last pixels out.
+    const double under = canvas.bitmap ? 0 : 0.2;
+    const Box box{given.x - under, given.y - under, given.width + 2 * under, given.height + 2 * under};
     cairo_surface_t* image =
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(raster.width), static_cast<int>(raster.height));
     if (cairo_surface_status(image) == CAIRO_STATUS_SUCCESS) {

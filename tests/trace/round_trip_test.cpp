@@ -257,6 +257,23 @@ TEST_CASE("a trace of the model alone keeps to the format where its recipe says 
     }
 }
 
+TEST_CASE("a trace that is written anew through a link replaces the file that the link names", "[trace]") {
+    const sample::TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "store");
+    sample::write(folder / "store/real.h5");
+    std::filesystem::create_symlink("store/real.h5", folder / "link.h5");
+    {
+        Writer writer(folder / "link.h5", R"({"spectra": true})", {.force = true});
+        writer.write_model(sample::model());
+        writer.finish();
+    }
+    CHECK(std::filesystem::is_symlink(folder / "link.h5"));
+    CHECK(Reader(folder / "store/real.h5").n_prompts() == 0);
+    CHECK(check(folder / "link.h5").empty());
+    CHECK(std::distance(std::filesystem::directory_iterator(folder / "store"), {}) == 1);
+    CHECK(!std::filesystem::exists(folder / "link.h5.part"));
+}
+
 TEST_CASE("results are joined in the order of their batches", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
