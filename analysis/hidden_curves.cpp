@@ -1,20 +1,41 @@
 #include "analysis/hidden_curves.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kvscope::analysis {
+namespace {
 
-bool is_hidden_by(const Line& below, const Line& above, const Axis& y) {
+double place(const Axis& axis, double value) { return axis.scale == Scale::logarithmic ? std::log(value) : value; }
+
+/// Where a curve is at x, as shares of the axis: between two of its points on the line through them; NaN where it is
+/// not.
+double height_at(const Line& line, double x, const Panel& panel) {
+    const auto next = std::lower_bound(line.x.begin(), line.x.end(), x);
+    if (next == line.x.end()) return NAN;
+    const auto i = static_cast<size_t>(next - line.x.begin());
+    if (*next == x) return place(panel.y, line.y[i]);
+    if (i == 0) return NAN;
+    const double from = place(panel.x, line.x[i - 1]), to = place(panel.x, line.x[i]);
+    const double share = (place(panel.x, x) - from) / (to - from);
+    return place(panel.y, line.y[i - 1]) * (1 - share) + place(panel.y, line.y[i]) * share;
+}
+
+}  // namespace
+
+bool is_hidden_by(const Line& below, const Line& above, const Panel& panel) {
     constexpr double line_width = 0.003;
-    const bool is_log = y.scale == Scale::logarithmic;
-    const auto place = [is_log](double value) { return is_log ? std::log(value) : value; };
-    const double width = line_width * std::abs(place(y.max) - place(y.min));
-    if (below.x != above.x || below.y.size() != above.y.size()) return false;
+    if (above.style.dash != Dash::solid && above.style.dash != below.style.dash) return false;
+    if (!std::is_sorted(above.x.begin(), above.x.end())) return false;
+    const double width = line_width * std::abs(place(panel.y, panel.y.max) - place(panel.y, panel.y.min));
+    bool is_somewhere = false;
     for (size_t i = 0; i < below.y.size(); ++i) {
         if (std::isnan(below.y[i])) continue;
-        if (!(std::abs(place(below.y[i]) - place(above.y[i])) <= width) && below.y[i] != above.y[i]) return false;
+        is_somewhere = true;
+        const double own = place(panel.y, below.y[i]), other = height_at(above, below.x[i], panel);
+        if (!(std::abs(own - other) <= width) && own != other) return false;
     }
-    return true;
+    return is_somewhere;
 }
 
 }  // namespace kvscope::analysis

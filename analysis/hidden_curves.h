@@ -4,8 +4,9 @@
 
 namespace kvscope::analysis {
 
-/// Whether nothing of a curve is seen below another one that is drawn later: both have the same x, and wherever the
-/// lower one has a y, the other's is as high to 0.3 % of the axis, which is less than a line's width.
-bool is_hidden_by(const Line& below, const Line& above, const Axis& y);
+/// Whether nothing of a curve is seen below another one that is drawn later in the panel: the upper one goes on where
+/// the lower one does, has no gaps that the lower one lacks, and is as high there to 0.3 % of the axis, which is less
+/// than a line's width. A curve without a number is not hidden: there is none.
+bool is_hidden_by(const Line& below, const Line& above, const Panel& panel);
 
 }  // namespace kvscope::analysis

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 
 namespace kvscope::analysis {
 namespace {
@@ -18,7 +19,11 @@ struct Shades {
 struct Named {
     std::string_view policy;
     Shades on_paper;
-    Shades on_dark;
+    struct {
+        Rgb color;
+        int white;  ///< per cent of it in the paler shade
+        int third;  ///< per cent in what the darker shade is there: of white, or where negative of black
+    } on_dark;
 };
 
 /// On paper, the demonstration's dozen was sought by annealing among 1,100 colours: the largest least CIEDE2000 between
@@ -28,36 +33,37 @@ struct Named {
 /// beside. On the dark ground all were sought at once, in the same way, each within 14 degrees of its hue on paper and
 /// with a contrast of at least 3 to the ground. The paler and the darker shade of each are those mixtures, of 30 to
 /// 72 % white and of 20 to 60 % black, whose least CIEDE2000 to the other policies' colours, to the full cache's, to
-/// the ground and to the colour itself is largest: mixed alike, one of echokv would be echokv-hybrid's. Tests hold what
-/// came of it.
+/// the ground and to the colour itself is largest: mixed alike, one of echokv would be echokv-hybrid's. On the
+/// dark ground the darker one has a contrast of at least 2.2, for which that of a dark colour is pale, too. Tests hold
+/// what came of it.
 constexpr std::array<Named, 27> kNamed = {
-    {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 70, 30}},
-     {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, 60}},
-     {"snapkv", {{0x00, 0xc3, 0x96}, 70, 40}, {{0x78, 0xe1, 0xb4}, 70, 60}},
-     {"pyramidkv", {{0xf0, 0x5a, 0x5a}, 70, 25}, {{0xff, 0x87, 0x78}, 65, 55}},
-     {"ada-snapkv", {{0x2d, 0x3c, 0x87}, 40, 60}, {{0x5a, 0x5a, 0xb4}, 30, 30}},
-     {"aperturekv", {{0xa5, 0x2d, 0xf0}, 55, 40}, {{0xc3, 0x4b, 0xff}, 50, 45}},
-     {"k-vec", {{0x69, 0x78, 0x00}, 30, 60}, {{0x78, 0x96, 0x00}, 70, 45}},
-     {"dapq", {{0xa5, 0x2d, 0x5a}, 40, 60}, {{0xd2, 0x3c, 0x69}, 40, 40}},
-     {"laq", {{0x0f, 0x87, 0x96}, 30, 60}, {{0x3c, 0x87, 0x96}, 60, 40}},
-     {"gemfilter", {{0x5a, 0x3c, 0x00}, 50, 55}, {{0x87, 0x5a, 0x0f}, 55, 25}},
-     {"random", {{0xc3, 0xa5, 0xc3}, 50, 50}, {{0xd2, 0xa5, 0xc3}, 55, 60}},
-     {"oracle", {{0x0f, 0x4b, 0x3c}, 55, 55}, {{0x00, 0x78, 0x5a}, 70, 30}},
-     {"ada-pyramidkv", {{0xd2, 0x69, 0xc3}, 70, 35}, {{0xe1, 0x78, 0xc3}, 70, 55}},
-     {"headkv", {{0xa5, 0x78, 0x78}, 60, 55}, {{0xb4, 0x87, 0x87}, 50, 50}},
-     {"lacache", {{0x96, 0xd2, 0x78}, 65, 55}, {{0xc3, 0xf0, 0x78}, 70, 60}},
-     {"longcache", {{0x00, 0x96, 0x4b}, 70, 30}, {{0x0f, 0xb4, 0x5a}, 70, 55}},
-     {"laq++", {{0x69, 0xd2, 0xf0}, 65, 25}, {{0x5a, 0xc3, 0xe1}, 60, 60}},
-     {"cam", {{0x87, 0x5a, 0x3c}, 55, 60}, {{0x96, 0x5a, 0x3c}, 60, 30}},
-     {"llmlingua-2", {{0x1e, 0x69, 0x87}, 70, 60}, {{0x2d, 0x69, 0x87}, 35, 30}},
-     {"think", {{0x00, 0x69, 0xd2}, 70, 60}, {{0x00, 0x87, 0xe1}, 70, 45}},
-     {"kvslimmer", {{0xf0, 0x0f, 0x69}, 50, 60}, {{0xff, 0x5a, 0x87}, 70, 50}},
-     {"asymkv", {{0xff, 0x78, 0x69}, 65, 30}, {{0xf0, 0x69, 0x3c}, 65, 50}},
-     {"echokv", {{0x69, 0x1e, 0x5a}, 45, 60}, {{0xa5, 0x3c, 0x78}, 70, 25}},
-     {"echokv-hybrid", {{0xa5, 0x69, 0x96}, 70, 60}, {{0xa5, 0x78, 0xa5}, 60, 45}},
-     {"palu", {{0x5a, 0x78, 0x69}, 45, 60}, {{0x3c, 0x96, 0x78}, 65, 45}},
-     {"commonkv", {{0x00, 0x00, 0xd2}, 50, 60}, {{0x5a, 0x3c, 0xff}, 40, 25}},
-     {"minicache", {{0x96, 0x00, 0x0f}, 60, 60}, {{0xd2, 0x0f, 0x2d}, 55, 30}}}};
+    {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 60, -30}},
+     {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, -55}},
+     {"snapkv", {{0x00, 0xc3, 0x96}, 70, 40}, {{0x78, 0xe1, 0xb4}, 60, -60}},
+     {"pyramidkv", {{0xf0, 0x5a, 0x5a}, 70, 25}, {{0xff, 0x87, 0x78}, 45, -25}},
+     {"ada-snapkv", {{0x2d, 0x3c, 0x87}, 40, 60}, {{0x5a, 0x5a, 0xb4}, 30, 60}},
+     {"aperturekv", {{0xa5, 0x2d, 0xf0}, 55, 40}, {{0xc3, 0x4b, 0xff}, 50, -35}},
+     {"k-vec", {{0x69, 0x78, 0x00}, 30, 60}, {{0x78, 0x96, 0x00}, 75, -30}},
+     {"dapq", {{0xa5, 0x2d, 0x5a}, 40, 60}, {{0xd2, 0x3c, 0x69}, 75, -30}},
+     {"laq", {{0x0f, 0x87, 0x96}, 30, 60}, {{0x3c, 0x87, 0x96}, 50, -35}},
+     {"gemfilter", {{0x5a, 0x3c, 0x00}, 50, 55}, {{0x87, 0x5a, 0x0f}, 30, 65}},
+     {"random", {{0xc3, 0xa5, 0xc3}, 50, 50}, {{0xd2, 0xa5, 0xc3}, 50, -40}},
+     {"oracle", {{0x0f, 0x4b, 0x3c}, 55, 55}, {{0x00, 0x78, 0x5a}, 50, 75}},
+     {"ada-pyramidkv", {{0xd2, 0x69, 0xc3}, 70, 35}, {{0xe1, 0x78, 0xc3}, 60, -45}},
+     {"headkv", {{0xa5, 0x78, 0x78}, 60, 55}, {{0xb4, 0x87, 0x87}, 50, -25}},
+     {"lacache", {{0x96, 0xd2, 0x78}, 65, 55}, {{0xc3, 0xf0, 0x78}, 75, -60}},
+     {"longcache", {{0x00, 0x96, 0x4b}, 70, 30}, {{0x0f, 0xb4, 0x5a}, 75, -20}},
+     {"laq++", {{0x69, 0xd2, 0xf0}, 65, 25}, {{0x5a, 0xc3, 0xe1}, 45, -55}},
+     {"cam", {{0x87, 0x5a, 0x3c}, 55, 60}, {{0x96, 0x5a, 0x3c}, 45, 70}},
+     {"llmlingua-2", {{0x1e, 0x69, 0x87}, 70, 60}, {{0x2d, 0x69, 0x87}, 35, 60}},
+     {"think", {{0x00, 0x69, 0xd2}, 70, 60}, {{0x00, 0x87, 0xe1}, 30, -35}},
+     {"kvslimmer", {{0xf0, 0x0f, 0x69}, 50, 60}, {{0xff, 0x5a, 0x87}, 35, -45}},
+     {"asymkv", {{0xff, 0x78, 0x69}, 65, 30}, {{0xf0, 0x69, 0x3c}, 45, -45}},
+     {"echokv", {{0x69, 0x1e, 0x5a}, 45, 60}, {{0xa5, 0x3c, 0x78}, 35, -20}},
+     {"echokv-hybrid", {{0xa5, 0x69, 0x96}, 70, 60}, {{0xa5, 0x78, 0xa5}, 60, -25}},
+     {"palu", {{0x5a, 0x78, 0x69}, 45, 60}, {{0x3c, 0x96, 0x78}, 30, -40}},
+     {"commonkv", {{0x00, 0x00, 0xd2}, 50, 60}, {{0x5a, 0x3c, 0xff}, 40, 75}},
+     {"minicache", {{0x96, 0x00, 0x0f}, 60, 60}, {{0xd2, 0x0f, 0x2d}, 55, 75}}}};
 
 /// Of policies that are not in the list.
 constexpr std::array<Rgb, 5> kOthers = {
@@ -97,8 +103,9 @@ Rgb darker(Rgb color) { return darker(shades_of(color)); }
 std::optional<Rgb> policy_color_on_dark(Rgb color) {
     for (const Named& named : kNamed) {
         if (color == named.on_paper.color) return named.on_dark.color;
-        if (color == paler(named.on_paper)) return paler(named.on_dark);
-        if (color == darker(named.on_paper)) return darker(named.on_dark);
+        if (color == paler(named.on_paper)) return mixed(named.on_dark.color, 255, named.on_dark.white);
+        if (color == darker(named.on_paper))
+            return mixed(named.on_dark.color, named.on_dark.third > 0 ? 255 : 0, std::abs(named.on_dark.third));
     }
     return std::nullopt;
 }

@@ -19,7 +19,8 @@ Rgb paler(Rgb color);
 Rgb darker(Rgb color);
 
 /// What stands for it on a dark ground: of the same hue, as bright as the ground asks for, and as far from the others
-/// as on paper. @param color a policy's own, or a shade of it; nothing of any other colour
+/// as on paper. @param color a policy's own, or its paler shade; nothing of any other colour: one that is too dark has
+/// to be lightened
 std::optional<Rgb> policy_color_on_dark(Rgb color);
 
 }  // namespace kvscope::analysis

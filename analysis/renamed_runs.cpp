@@ -30,25 +30,46 @@ std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
     return labels;
 }
 
-/// What `rename` calls a run with this label; nothing where it is of others. Of all budgets of a policy, each keeps its
-/// budget.
-std::optional<std::string> new_label(const std::string& label, const Rename& rename) {
-    if (policies::same_run_label(label, rename.from)) return rename.to;
+/// A run that was renamed, and how well what it was named by fits: its label, its policy with all parameters, or its
+/// policy alone.
+struct Renamed {
+    enum class By { policy, setting, label };
+    By by;
+    std::string label;
+};
+
+/// A policy with its parameters as labels have it.
+std::string setting_of(const std::string& text) {
+    try {
+        return policies::parse_policy(text).label();
+    } catch (const policies::ParameterError&) {
+        return text;  // as another program has labelled it
+    }
+}
+
+/// Nothing where the rename is of other runs. Of all budgets, or parameters, of a policy, each run keeps its own.
+std::optional<Renamed> renamed_by(const Rename& rename, const std::string& label) {
+    if (policies::same_run_label(label, rename.from)) return Renamed{Renamed::By::label, rename.to};
     const std::string_view setting = policies::label_without_budget(label);
-    if (setting.empty() || setting != rename.from) return std::nullopt;
-    return rename.to + label.substr(setting.size());
+    if (setting.empty()) return std::nullopt;
+    const std::string_view policy = setting.substr(0, setting.find(':'));
+    if (policy == rename.from && policy != setting)
+        return Renamed{Renamed::By::policy, rename.to + label.substr(policy.size())};
+    if (setting != setting_of(rename.from)) return std::nullopt;
+    return Renamed{Renamed::By::setting, rename.to + label.substr(setting.size())};
 }
 
 Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
     for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
         const std::string from = text.substr(0, at);
-        const auto is_called = [&](const std::string& label) { return new_label(label, {from, ""}).has_value(); };
+        const auto is_called = [&](const std::string& label) { return renamed_by({from, ""}, label).has_value(); };
         if (std::none_of(labels.begin(), labels.end(), is_called)) continue;
         if (at + 1 == text.size())
             throw FigureError(
                 fmt::format("--rename '{}' has no new label behind the =; it takes LABEL=NEW LABEL", text));
         return {from, text.substr(at + 1)};
     }
+    if (labels.empty()) throw FigureError(fmt::format("--rename '{}': there are no runs that could be renamed", text));
     throw FigureError(
         fmt::format("--rename '{}' begins with no run's label; it takes LABEL=NEW LABEL, and there are {}", text,
                     fmt::join(labels, ", ")));
@@ -60,10 +81,12 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
         std::map<std::string, std::vector<int>> called;  // runs by label
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             std::string label = recorded_label(reader.run(prompt, run));
+            std::optional<Renamed> best;  // the last one of those that name it best
             for (const Rename& rename : renames) {
-                const auto renamed = new_label(recorded_label(reader.run(prompt, run)), rename);
-                if (renamed) given[{prompt, run}] = label = *renamed;
+                const auto one = renamed_by(rename, label);
+                if (one && (!best || one->by >= best->by)) best = one;
             }
+            if (best) given[{prompt, run}] = label = best->label;
             called[label].push_back(run);
         }
         for (const auto& [label, runs] : called) {

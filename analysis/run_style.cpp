@@ -174,6 +174,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     std::vector<BudgetKey> budgets;
     std::set<std::string> policies;
     std::set<std::pair<std::string, std::string>> named_methods;
+    std::set<std::string> names;
     bool say_budgets = true;
     for (const int run : shown) {
         const auto& attributes = runs[static_cast<size_t>(run)];
@@ -181,13 +182,14 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         place_of(methods, method(attributes));
         place_of(budgets, budget_key(attributes));
         policies.insert(attributes.policy);
+        names.insert(without_budget(attributes));
         named_methods.emplace(method(attributes), without_budget(attributes));
         say_budgets = say_budgets && says_its_budget(attributes);
     }
     // A policy's name says which runs are meant only while no two sets of parameters share it, and while all of its
     // runs are called by it, or by what it was renamed to.
     const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() &&
-                         named_methods.size() == methods.size() && say_budgets;
+                         named_methods.size() == methods.size() && names.size() == methods.size() && say_budgets;
     if (!grouped) {
         for (const int run : shown) {
             const auto i = static_cast<size_t>(run);

@@ -201,24 +201,37 @@ void check_layers(const SharePair& pair) {
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 
-/// A curve with the axis that it is drawn along.
+/// A curve, or a point, with the panel that it is drawn in.
 struct Curve {
-    const Line* line = nullptr;
-    const Axis* y = nullptr;
+    Line line;
+    const Panel* panel = nullptr;
 };
 
 std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
     std::vector<Curve> curves;
-    for (const Panel& panel : figure.panels)
-        for (const Shape& shape : panel.shapes)
+    for (const Panel& panel : figure.panels) {
+        for (const Shape& shape : panel.shapes) {
             if (const auto* line = std::get_if<Line>(&shape); line && line->style.color == color)
-                curves.push_back({line, &panel.y});
+                curves.push_back({*line, &panel});
+            if (const auto* point = std::get_if<Scatter>(&shape); point && point->color == color) {
+                Line line;
+                line.x = point->x;
+                line.y = point->y;
+                curves.push_back({std::move(line), &panel});
+            }
+        }
+    }
     return curves;
 }
 
+/// Each of them by one of the others in its panel.
 bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& above) {
-    return std::equal(below.begin(), below.end(), above.begin(), above.end(), [](const Curve& a, const Curve& b) {
-        return a.y == b.y && is_hidden_by(*a.line, *b.line, *a.y);
+    return !below.empty() && std::all_of(below.begin(), below.end(), [&](const Curve& one) {
+        return std::any_of(above.begin(), above.end(), [&](const Curve& other) {
+            const bool are_points = one.line.x.size() == 1 && other.line.x.size() == 1;
+            return one.panel == other.panel && (are_points || other.line.x.size() > 1) &&
+                   is_hidden_by(one.line, other.line, *one.panel);
+        });
     });
 }
 

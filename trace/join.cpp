@@ -1,6 +1,7 @@
 #include "trace/join.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -210,7 +211,7 @@ void join_parts(const std::filesystem::path& folder, const std::filesystem::path
     const std::filesystem::path target = through_link(output);
     // What a link names may lie on another file system, into which nothing can be moved.
     const std::filesystem::path beside =
-        target == output ? folder / "joined.h5.tmp" : std::filesystem::path(target.string() + ".joined.tmp");
+        target == output ? folder / "joined.h5.tmp" : target.parent_path() / fmt::format(".{}.joined.tmp", ::getpid());
     std::unique_ptr<OutputFile> joined;
     {
         h5::Guard guard;

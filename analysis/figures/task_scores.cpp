@@ -287,7 +287,7 @@ void name_hidden(std::vector<LegendEntry>& legend, const Panel& panel) {
         if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line);
     for (size_t i = 0; i < lines.size(); ++i) {
         for (size_t j = lines.size(); j-- > i + 1;) {
-            if (!is_hidden_by(*lines[i], *lines[j], panel.y)) continue;
+            if (!is_hidden_by(*lines[i], *lines[j], panel)) continue;
             legend[i].behind = fmt::format(" (under {})", lines[j]->label);
             legend[i].label += legend[i].behind;
             break;
@@ -420,6 +420,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
+    constexpr std::string_view not_usable = "Not usable: ";
     const std::string verdict = task_verdict(scores.rows);
     figure.caption = fmt::format(
         "Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
@@ -427,8 +428,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         verdict);
     if (const std::string untouched = task_untouched(scores.rows); !untouched.empty())
         figure.caption += " " + untouched;
-    if (source != Source::depths && verdict.starts_with("Not usable"))
-        figure.panels.front().note = "not usable: see the caption";
+    if (source != Source::depths && verdict.starts_with(not_usable))
+        figure.panels.front().note =
+            "not usable: " + verdict.substr(not_usable.size(), verdict.find_first_of(";(") - not_usable.size());
     complete_figure(figure, reader, options, {});
     return figure;
 }

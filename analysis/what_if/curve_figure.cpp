@@ -82,10 +82,10 @@ Line line_of(const DrawnCurve& curve, const CurveAxes& axes) {
 
 /// Of curves that are one line, as of policies that keep the same, only the last one is seen: which that is; nothing of
 /// one that is seen.
-const DrawnCurve* curve_above(std::span<const DrawnCurve> curves, size_t i, const CurveAxes& axes, const Axis& y) {
+const DrawnCurve* curve_above(std::span<const DrawnCurve> curves, size_t i, const CurveAxes& axes, const Panel& panel) {
     const Line own = line_of(curves[i], axes);
     for (size_t j = curves.size(); j-- > i + 1;) {
-        if (is_hidden_by(own, line_of(curves[j], axes), y)) return &curves[j];
+        if (is_hidden_by(own, line_of(curves[j], axes), panel)) return &curves[j];
     }
     return nullptr;
 }
@@ -158,7 +158,7 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
         if (has_threshold)
             behind = curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
                                    : fmt::format(": below {}", threshold);
-        if (const DrawnCurve* above = curve_above(curves, i, axes, panel.y))
+        if (const DrawnCurve* above = curve_above(curves, i, axes, panel))
             behind += fmt::format(" (under {})", above->label);
         figure.legend.push_back({curve.label + behind,
                                  LegendEntry::Symbol::line,

@@ -114,6 +114,7 @@ class Team {
     };
 
     void grow(int n_workers) {
+        if (static_cast<int>(workers_.size()) >= n_workers) return;
         const SignalsBlocked blocked;  // which new threads inherit
         while (static_cast<int>(workers_.size()) < n_workers) {
             const int member = static_cast<int>(workers_.size()) + 1;

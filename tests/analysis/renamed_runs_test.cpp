@@ -75,6 +75,18 @@ TEST_CASE("a policy is renamed at all budgets, which its runs and the legend kee
     CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4}).size() == 4);
     CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4})[0].label == "H2O @ 40");
     CHECK_THROWS_AS(renamed(readers, {"h2o=X", "k-vec:window=8=X"}), FigureError);
+    const auto renamed_both = renamed(readers, {"h2o @ 40=One", "h2o=H2O", "k-vec=K-VEC"});
+    const trace::Reader& both = renamed_both.front();
+    CHECK(run_label(both.run(0, 1)) == "One");  // what names it best, whatever comes last
+    CHECK(run_label(both.run(0, 2)) == "H2O @ 20");
+    CHECK(run_label(both.run(0, 3)) == "K-VEC:window=8 @ 40");
+    // Two policies that are called alike are listed run by run.
+    const auto renamed_alike = renamed(readers, {"h2o @ 40=X @ 40", "k-vec:window=8 @ 20=X @ 20"});
+    const trace::Reader& alike = renamed_alike.front();
+    const auto listed = run_legend(alike.runs(0), run_styles(runs), {1, 4});
+    REQUIRE(listed.size() == 2);
+    CHECK(listed[0].label == "X @ 40");
+    CHECK(listed[1].label == "X @ 20");
 }
 
 TEST_CASE("runs are chosen by a policy with its parameters, however they are written") {

@@ -363,17 +363,18 @@ class NoRoom(ProgramTest):
         self.made("export", "short.h5", "--figure", "retention", "-o", name)
         self.assertTrue(self.path(name).exists())
 
-    def test_timings_replace_nothing(self):
+    def test_timings_replace_other_timings_alone(self):
         self.path("mine.json").write_text("precious")
-        self.refuses(1, ["mine.json", "--force"], *self.command("timed.h5"), "--timings", "mine.json")
-        self.assertEqual(self.path("mine.json").read_text(), "precious")
-        self.refuses(2, ["--timings", "timed.h5"], *self.command("timed.h5"), "--timings", "./timed.h5", "--force")
-        self.path("text.txt").write_text("Some words to read.")
-        self.refuses(2, ["--timings", "text.txt"], "run", "-m", HF_MODEL, "-f", "text.txt", "--policy", "h2o", "--budget", 8,
-                     "-o", "timed.h5", "--timings", "text.txt", "--force")
-        self.assertEqual(self.path("text.txt").read_text(), "Some words to read.")
-        self.made(*self.command("timed.h5"), "--timings", "mine.json", "--force")
-        self.assertIn("prefill_s", self.path("mine.json").read_text())
+        for forced in ((), ("--force",)):
+            self.refuses(1, ["mine.json"], *self.command("timed.h5"), "--timings", "mine.json", *forced)
+            self.assertEqual(self.path("mine.json").read_text(), "precious")
+        self.path("link.json").symlink_to("timed.h5")  # which is not there yet
+        for name in ("./timed.h5", "timed.h5.part", "link.json"):
+            self.refuses(2, ["--timings", name], *self.command("timed.h5"), "--timings", name, "--force")
+        self.made(*self.command("timed.h5"), "--timings", "seconds.json")
+        self.assertIn("prefill_s", self.path("seconds.json").read_text())
+        self.assertIn("nothing to do", self.made(*self.command("timed.h5"), "--timings", "seconds.json").stderr)
+        self.made(*self.command("timed.h5"), "--timings", "seconds.json", "--force")
 
     def test_outputs_that_cannot_be_written(self):
         self.path("folder.h5").mkdir()

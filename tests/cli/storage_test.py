@@ -3,6 +3,7 @@
 
 import json
 import math
+import pathlib
 import re
 import shutil
 import signal
@@ -402,6 +403,12 @@ class RebuiltLayers(ProgramTest):
         (self.folder / "precious.csv.part").write_text("precious")
         self.refuses(2, ["precious.csv.part", "move it away"], *descent, "-o", "no.safetensors", "--loss", "precious.csv")
         self.assertEqual((self.folder / "precious.csv.part").read_text(), "precious")
+        (self.folder / "link.csv").symlink_to("later.safetensors")
+        self.refuses(2, ["--loss", "the maps go into this file"], *descent, "-o", "later.safetensors", "--loss", "link.csv", "--force")
+        self.refuses(2, ["--loss", "the maps go into this file"], *descent, "-o", "curve.part", "--loss", "curve", "--force")
+        before = pathlib.Path(self.text).read_bytes()
+        self.refuses(2, ["--loss", "move it away"], *descent, "-o", "no.safetensors", "--loss", self.text, "--force")
+        self.assertEqual(pathlib.Path(self.text).read_bytes(), before)
         self.refuses(2, ["--loss", "take no steps"], *train, "--loss", "no.csv", "-o", "no.safetensors")
         self.refuses(2, ["--tune-loss", "--tune"], *train, "--tune-loss", "qk-kl", "-o", "no.safetensors")
         self.refuses(2, ["--steps", "--stage1"], *train, "--steps", 9, "-o", "no.safetensors")

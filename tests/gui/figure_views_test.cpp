@@ -140,16 +140,17 @@ TEST_CASE("every policy's colour, and its shades, are seen on the dark ground, a
         const analysis::Rgb own = analysis::policy_color(policy);
         CAPTURE(policy);
         CHECK(contrast(on_dark(own), ground) >= 3);
+        CHECK(color_distance(on_dark(analysis::paler(own)), on_dark(analysis::darker(own)), Eyes::usual) >= 7.5);
         for (const analysis::Rgb shade : {analysis::paler(own), analysis::darker(own)}) {
             CAPTURE(int{shade.r}, int{shade.g}, int{shade.b});
             const Triple seen = on_dark(shade);
-            CHECK(contrast(seen, ground) >= 1.85);
-            CHECK(color_distance(seen, on_dark(own), Eyes::usual) >= 8);
-            CHECK(color_distance(seen, on_dark({}), Eyes::usual) >= 8);
+            CHECK(contrast(seen, ground) >= 2.2);
+            CHECK(color_distance(seen, on_dark(own), Eyes::usual) >= 7.5);
+            CHECK(color_distance(seen, on_dark({}), Eyes::usual) >= 7.5);
             for (const std::string& other : named) {
                 if (other == policy) continue;
                 CAPTURE(other);
-                CHECK(color_distance(seen, on_dark(analysis::policy_color(other)), Eyes::usual) >= 8);
+                CHECK(color_distance(seen, on_dark(analysis::policy_color(other)), Eyes::usual) >= 7.5);
             }
         }
     }

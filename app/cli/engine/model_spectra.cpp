@@ -137,7 +137,11 @@ void ModelSpectra::write_trace(const fs::path& path, bool force) const {
     } catch (const trace::AlreadyComplete&) {
         progress_.message(fmt::format("{} holds this very trace already: nothing to do", path.string()));
         return;
-    } catch (const engine::Cancelled&) {
+    } catch (const trace::OutputExists&) {
+        throw;
+    } catch (const trace::OutputBusy&) {
+        throw;
+    } catch (...) {
         program::remove_empty_trace(path);
         throw;
     }

@@ -4,49 +4,53 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/terminal.h"
 #include "app/figures/output_file.h"
+#include "app/figures/same_file.h"
 #include "engine/common/error.h"
+#include "trace/part_folder.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
 namespace {
 
-/// Nothing is run whose seconds could not be written, or would be written over something else.
-/// @throws std::invalid_argument, figures::OutputExists
-void check_timings(const std::filesystem::path& timings, const program::RunJob& job) {
+constexpr std::string_view timings_begin = "{\n  \"n_prompt\":";  // by which they are known again
+
+/// Nothing is run whose seconds would be written over something else than an earlier run's, whatever is forced.
+/// @throws std::invalid_argument where the trace goes there, too; figures::OutputExists
+void check_timings(const std::filesystem::path& timings, const std::filesystem::path& output) {
     if (timings.empty()) return;
-    std::vector<std::filesystem::path> others = {job.output, job.model, job.prompt_from,
-                                                 job.prompt_from.substr(0, job.prompt_from.rfind(':'))};
-    for (const auto& prompt : job.prompts) others.emplace_back(prompt.origin);
-    const auto whole = [](const std::filesystem::path& path) {
-        std::error_code error;
-        const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-        return error ? path : canonical;
-    };
-    for (const auto& other : others)
-        if (!other.empty() && whole(other) == whole(timings))
+    for (const auto& other : {output, trace::part_folder_of(output)})
+        if (figures::are_same_file(other, timings))
             throw std::invalid_argument(
-                fmt::format("--timings {}: this run reads or writes it; name another file", timings.string()));
-    if (!job.force) figures::refuse_existing(timings);
+                fmt::format("--timings {}: the trace is written there; name another file", timings.string()));
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(timings, error)) return;
+    std::ifstream in(timings, std::ios::binary);
+    std::string begin(timings_begin.size(), '\0');
+    in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    const bool is_empty = in.gcount() == 0;
+    if (!is_empty && begin != timings_begin) figures::refuse_existing(timings);
 }
 
-void write_timings(const std::filesystem::path& path, const engine::Timings& timings, double load_s, bool replace) {
+void write_timings(const std::filesystem::path& path, const engine::Timings& timings, double load_s) {
     const nlohmann::ordered_json json = {{"n_prompt", timings.n_prompt_tokens}, {"n_runs", timings.n_runs},
                                          {"n_generated", timings.n_generated},  {"load_s", load_s},
                                          {"prefill_s", timings.prefill_s},      {"observe_s", timings.record_s},
                                          {"select_s", timings.select_s},        {"question_s", timings.question_s},
                                          {"decode_s", timings.decode_s},        {"step_kl_s", timings.compare_s},
                                          {"write_s", timings.write_s},          {"total_s", timings.total_s}};
-    figures::write_whole_file(path, json.dump(2) + "\n", replace);
+    figures::write_whole_file(path, json.dump(2) + "\n", true);
 }
 
 /// Says which prompt of several is under way, how long the one before took, and when all will have ended.
@@ -115,7 +119,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     if (const std::string problem = engine::problem_of(job.experiment); !problem.empty())
         throw std::invalid_argument(problem);
     program::check_prompt_source(job);
-    check_timings(options.timings, job);
+    check_timings(options.timings, job.output);
     TerminalProgress progress(options.quiet, stopped_messages(job.output));
     for (const auto& line : program::unheeded(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
@@ -138,8 +142,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     events.on_end = [&](engine::Experiment&) { progress.set_part(""); };
     try {
         const auto outcome = program::run(job, plans, model, progress, events);
-        if (!outcome.was_complete && !options.timings.empty())
-            write_timings(options.timings, outcome.timings, load_s, job.force);
+        if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
         if (!options.quiet) print(results_text(trace::Reader(job.output)));
         if (outcome.n_failed == 0) return 0;
         progress.warning(fmt::format(

@@ -13,9 +13,9 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
      {"kl_mean",
-      "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own. The first step's comes out "
-      "of "
-      "the prefill: it is 0 but for policies that read the prompt anew"},
+      "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own. Where the question was "
+      "read "
+      "before anything was dropped, the first step's is 0 for policies that only drop entries"},
      {"kl_stderr",
       "standard error of the mean over the steps of this one answer, as if they were independent: not an error over "
       "prompts"},

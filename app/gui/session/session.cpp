@@ -64,10 +64,13 @@ Document& Session::open(const std::filesystem::path& path, bool is_written) {
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
     const auto whole = whole_path(path).lexically_normal();
+    // By the name of an unfinished trace's folder, which was opened so, or is the file meanwhile.
+    const auto finished = whole_path(trace::joined_trace(path).value_or(path)).lexically_normal();
     const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
         const auto of_document = whole_path(document->path()).lexically_normal();
         const bool goes_on = is_written && of_document == trace::part_folder_of(whole);
-        return of_document == whole || goes_on || std::filesystem::equivalent(of_document, whole, error);
+        return of_document == whole || of_document == finished || goes_on ||
+               std::filesystem::equivalent(of_document, whole, error);
     });
     if (known != documents_.end() && is_written) (*known)->set_written(path);
     if (known != documents_.end() && !(*known)->is_of_another_trace()) {

@@ -106,6 +106,11 @@ void write_output(const Arguments& arguments, engine::Progress& progress) {
         ModelSpectra(arguments.model.path(), progress).write_trace(arguments.output, arguments.force);
         return;
     }
+    try {
+        figures::figure_format_for(arguments.output.string());
+    } catch (const figures::FormatError& error) {
+        throw std::invalid_argument(fmt::format("{}, or in .h5: a trace of the model", error.what()));
+    }
     figures::Exported what;
     what.figure = [&] { return ModelSpectra(arguments.model.path(), progress).figure(); };
     what.numbers = [&] { return ModelSpectra(arguments.model.path(), progress).table(); };
@@ -129,10 +134,9 @@ std::function<int()> declare(CLI::App& app) {
                      "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
                      "position (DapQ, Table 1), instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
-    app.add_option(
-           "-o,--output", arguments->output,
-           "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl); of spectra "
-           "also a trace of the model (h5), which export draws more of and view opens")
+    app.add_option("-o,--output", arguments->output,
+                   "Draw it into this file (pdf, svg, png) or write the table (csv, md, tex, json, jsonl); of spectra "
+                   "also a trace of the model (h5), which export draws more of and view opens")
         ->type_name("FILE");
     of_queries.push_back(arguments->model.declare_dtype(app));
     of_queries.push_back(arguments->model.declare_device(app));

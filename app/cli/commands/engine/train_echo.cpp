@@ -18,6 +18,7 @@
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
 #include "app/figures/output_file.h"
+#include "app/figures/same_file.h"
 #include "app/program/engine/training_job.h"
 #include "engine/common/error.h"
 
@@ -46,11 +47,14 @@ class Curve {
     /// Where the rows are until the training has ended.
     static std::filesystem::path part_of(const std::filesystem::path& curve) { return curve.string() + ".part"; }
 
-    /// Whether a training has left it, which was stopped.
-    static bool is_own_part(const std::filesystem::path& part) {
-        std::ifstream in(part, std::ios::binary);
+    /// Whether nothing is there that a training has not written: such losses, or an empty file.
+    static bool is_own(const std::filesystem::path& file) {
+        std::error_code error;
+        if (!std::filesystem::exists(std::filesystem::symlink_status(file, error)) || error) return true;
+        if (!std::filesystem::is_regular_file(file, error)) return false;
+        std::ifstream in(file, std::ios::binary);
         std::string first;
-        return in && std::getline(in, first) && first.starts_with("stage,loss_of,step");
+        return in && (!std::getline(in, first) || first.starts_with("stage,loss_of,step"));
     }
 
     void add(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
@@ -111,6 +115,22 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
     program::train(model, arguments.job, progress, events);
 }
 
+/// The losses replace other losses alone, whatever is forced: not the maps, a text or a model.
+void require_curve(const Arguments& arguments) {
+    const std::string curve = arguments.curve.string();
+    const auto part = Curve::part_of(arguments.curve);
+    if (figures::are_same_file(arguments.curve, arguments.output) || figures::are_same_file(part, arguments.output))
+        throw engine::UsageError(fmt::format("--loss {}: the maps go into this file; name another", curve));
+    const auto refuse = [&](const std::filesystem::path& file) {
+        throw engine::UsageError(
+            fmt::format("--loss {}: there is something else than losses in {}: move it away", curve, file.string()));
+    };
+    std::error_code error;
+    if (!Curve::is_own(part)) refuse(part);
+    if (std::filesystem::is_regular_file(arguments.curve, error) && !Curve::is_own(arguments.curve))
+        refuse(arguments.curve);
+}
+
 void require_sense(const Arguments& arguments) {
     if (!arguments.curve.empty() && !arguments.job.by_descent && arguments.job.tuning.steps == 0)
         throw engine::UsageError("--loss: least squares take no steps; give --stage1 adamw, or --tune STEPS");
@@ -120,19 +140,7 @@ void require_sense(const Arguments& arguments) {
         throw engine::UsageError("--steps is for --stage1 adamw: least squares take none");
     if (arguments.ridge->count() > 0 && arguments.job.by_descent)
         throw engine::UsageError("--ridge is for least squares alone: leave out --stage1 adamw");
-    const auto whole = [](const std::filesystem::path& path) {
-        std::error_code error;
-        const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-        return error ? path : canonical;
-    };
-    if (!arguments.curve.empty() && whole(arguments.curve) == whole(arguments.output))
-        throw engine::UsageError(
-            fmt::format("--loss {}: the maps go into this file; name another", arguments.curve.string()));
-    if (std::error_code none; !arguments.curve.empty() && !Curve::is_own_part(Curve::part_of(arguments.curve)) &&
-                              std::filesystem::exists(Curve::part_of(arguments.curve), none))
-        throw engine::UsageError(
-            fmt::format("--loss {}: the losses are collected in {}, and there is something else: move it away",
-                        arguments.curve.string(), Curve::part_of(arguments.curve).string()));
+    if (!arguments.curve.empty()) require_curve(arguments);
     if (!arguments.job.force) {
         figures::refuse_existing(arguments.output);
         if (!arguments.curve.empty()) figures::refuse_existing(arguments.curve);
