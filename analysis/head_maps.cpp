@@ -48,7 +48,7 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
     lay_out_maps(figure, maps.size(), maps.size() < 3 || is_narrow(options) ? 1 : 2, most_rows, kHeadMm, 4);
     figure.width_mm = figure.columns == 1 ? 84 : 174;
     figure.shared_y = std::all_of(maps.begin(), maps.end(), [&](const HeadMap& map) {
-        const auto& granularity = [&](int run) { return reader.run(options.prompt, run).granularity; };
+        const auto granularity = [&](int run) { return reader.run(options.prompt, run).granularity; };
         return map.n_rows == most_rows && granularity(map.run) == granularity(maps.front().run);
     });
     for (size_t i = 0; i < maps.size(); ++i) {

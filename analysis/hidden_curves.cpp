@@ -1,5 +1,7 @@
 #include "analysis/hidden_curves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -36,6 +38,21 @@ bool is_hidden_by(const Line& below, const Line& above, const Panel& panel) {
         if (!(std::abs(own - other) <= width) && own != other) return false;
     }
     return is_somewhere;
+}
+
+void name_hidden_lines(std::vector<LegendEntry>& legend, const Panel& panel) {
+    std::vector<const Line*> lines;
+    for (const Shape& shape : panel.shapes)
+        if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line);
+    for (size_t i = 0; i < lines.size(); ++i) {
+        for (size_t j = lines.size(); j-- > i + 1;) {
+            if (!is_hidden_by(*lines[i], *lines[j], panel)) continue;
+            const std::string under = fmt::format(" (under {})", lines[j]->label);
+            legend[i].behind += under;
+            legend[i].label += under;
+            break;
+        }
+    }
 }
 
 }  // namespace kvscope::analysis

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"

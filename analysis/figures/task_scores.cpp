@@ -279,22 +279,6 @@ std::vector<CurveLook> curve_looks(const Scores& scores) {
     return curves;
 }
 
-/// Of curves that are one, as of policies that are never right, the last one is seen: the legend says under which the
-/// others are. @param legend an entry for each line of the panel
-void name_hidden(std::vector<LegendEntry>& legend, const Panel& panel) {
-    std::vector<const Line*> lines;
-    for (const Shape& shape : panel.shapes)
-        if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line);
-    for (size_t i = 0; i < lines.size(); ++i) {
-        for (size_t j = lines.size(); j-- > i + 1;) {
-            if (!is_hidden_by(*lines[i], *lines[j], panel)) continue;
-            legend[i].behind = fmt::format(" (under {})", lines[j]->label);
-            legend[i].label += legend[i].behind;
-            break;
-        }
-    }
-}
-
 void make_curves(Figure& figure, const Scores& scores) {
     constexpr size_t most_bands = 4;  // more of them hide one another
     const std::vector<CurveLook> looks = curve_looks(scores);
@@ -340,7 +324,7 @@ void make_curves(Figure& figure, const Scores& scores) {
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
         panel.shapes.emplace_back(std::move(line));
     }
-    name_hidden(figure.legend, panel);
+    name_hidden_lines(figure.legend, panel);
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;

@@ -80,16 +80,6 @@ Line line_of(const DrawnCurve& curve, const CurveAxes& axes) {
     return line;
 }
 
-/// Of curves that are one line, as of policies that keep the same, only the last one is seen: which that is; nothing of
-/// one that is seen.
-const DrawnCurve* curve_above(std::span<const DrawnCurve> curves, size_t i, const CurveAxes& axes, const Panel& panel) {
-    const Line own = line_of(curves[i], axes);
-    for (size_t j = curves.size(); j-- > i + 1;) {
-        if (is_hidden_by(own, line_of(curves[j], axes), panel)) return &curves[j];
-    }
-    return nullptr;
-}
-
 /// The runs that the trace has.
 std::vector<Shape> points_of(const DrawnCurve& curve, const CurveAxes& axes) {
     std::vector<Shape> shapes;
@@ -151,21 +141,19 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
         rule.style = {grey, Dash::dashed, Marker::none, 0.5};
         panel.shapes.emplace_back(std::move(rule));
     }
-    for (size_t i = 0; i < curves.size(); ++i) {
-        const DrawnCurve& curve = curves[i];
+    for (const DrawnCurve& curve : curves) {
         panel.shapes.emplace_back(line_of(curve, axes));
         std::string behind;
         if (has_threshold)
             behind = curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
                                    : fmt::format(": below {}", threshold);
-        if (const DrawnCurve* above = curve_above(curves, i, axes, panel))
-            behind += fmt::format(" (under {})", above->label);
         figure.legend.push_back({curve.label + behind,
                                  LegendEntry::Symbol::line,
                                  {curve.style.color, Dash::solid, Marker::none, 1.0},
                                  "",
                                  behind});
     }
+    name_hidden_lines(figure.legend, panel);
     for (const DrawnCurve& curve : curves) {
         std::vector<Shape> points = points_of(curve, axes);
         std::move(points.begin(), points.end(), std::back_inserter(panel.shapes));

@@ -52,10 +52,6 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     }
 }
 
-}  // namespace
-
-namespace {
-
 /// Of a figure with many maps each has fewer cells drawn one by one: in an SVG each cell takes 250 bytes.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;

@@ -335,15 +335,15 @@ class Placement {
     double place_below(double y) {
         const double begin = y;
         layout_.color_bars.clear();
+        std::vector<ColorBarSize> sizes;
         ColorBarSize widest;
         for (const analysis::ColorScale& scale : figure_.color_scales) {
-            const ColorBarSize size = color_bar_size(scale);
+            const ColorBarSize& size = sizes.emplace_back(color_bar_size(scale));
             widest.lead = std::max(widest.lead, size.lead);
             widest.bar = std::max(widest.bar, size.bar);
             widest.overhang = std::max(widest.overhang, size.overhang);
         }
-        for (const analysis::ColorScale& scale : figure_.color_scales)
-            y = place_color_bar(scale, y + theme::space_pt * 0.7, widest);
+        for (const ColorBarSize& size : sizes) y = place_color_bar(size, y + theme::space_pt * 0.7, widest);
         if (!figure_.legend.empty()) y = place_legend(y + theme::space_pt * 0.7);
         return y - begin;
     }
@@ -377,8 +377,7 @@ class Placement {
     }
 
     /// @param widest of the figure's colour bars, which stand below one another
-    double place_color_bar(const analysis::ColorScale& scale, double y, const ColorBarSize& widest) {
-        const ColorBarSize size = color_bar_size(scale);
+    double place_color_bar(const ColorBarSize& size, double y, const ColorBarSize& widest) {
         ColorBarPlace place;
         place.ticks = size.ticks;
         place.title = size.title;

@@ -178,18 +178,28 @@ TEST_CASE("a question that cannot be asked ends with its reason") {
     for (const FurtherAnswer& answer : document.further_answers()) CHECK(answer.finished);
 }
 
-TEST_CASE("a what-if that is decoded answers as the run with its settings") {
-    testing::SessionWithEngine gui;
+namespace {
+
+/// Of the first of snapkv's runs at 16 and 24 entries.
+RunKey what_if_of_a_run(testing::SessionWithEngine& gui, LiveWhatIf& what_if, int64_t budget) {
     gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
     gui.until_idle();
-    Document& document = *gui.session.documents().front();
-    gui.session.selection.select_run(document.key_of(0, 1));
-    LiveWhatIf what_if;
+    gui.session.selection.select_run(gui.session.documents().front()->key_of(0, 1));
     gui.settle(what_if);
-    what_if.budget() = 24;
+    what_if.budget() = budget;
     gui.settle(what_if);
     const RunKey result = what_if.result(gui.session);
     REQUIRE(result.valid());
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("a what-if that is decoded answers as the run with its settings") {
+    testing::SessionWithEngine gui;
+    LiveWhatIf what_if;
+    const RunKey result = what_if_of_a_run(gui, what_if, 24);
+    Document& document = *gui.session.documents().front();
     CHECK(gui.session.attributes(result).output_text.empty());
     gui.engine->decode({result, document.key_of(0, 1)});  // a run of the file is none that could be decoded
     gui.until_idle();
@@ -221,16 +231,9 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
 
 TEST_CASE("a what-if keeps its answer when another run is renamed, or the file read anew, while it is decoded") {
     testing::SessionWithEngine gui;
-    gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
-    gui.until_idle();
-    Document& document = *gui.session.documents().front();
-    gui.session.selection.select_run(document.key_of(0, 1));
     LiveWhatIf what_if;
-    gui.settle(what_if);
-    what_if.budget() = 20;
-    gui.settle(what_if);
-    const RunKey result = what_if.result(gui.session);
-    REQUIRE(result.valid());
+    const RunKey result = what_if_of_a_run(gui, what_if, 20);
+    Document& document = *gui.session.documents().front();
     gui.engine->decode({result});
     SECTION("renamed") { document.give_label(0, document.id_of(0, 2), "mine"); }
     SECTION("read anew") { gui.session.open(document.path()); }
