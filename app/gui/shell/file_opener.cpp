@@ -2,11 +2,23 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "app/gui/session/run_form.h"
 
 namespace kvscope::gui {
+
+namespace {
+
+/// The one that shows a trace without prompts; empty where none does.
+std::string view_without_prompts(const trace::Reader& reader) {
+    if (!reader.result_tasks().empty()) return "task_scores";
+    return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";
+}
+
+}  // namespace
 
 void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_once) {
     for (const auto& path : paths) {
@@ -33,7 +45,10 @@ void FileOpener::open_trace(const std::filesystem::path& path) {
         const int n = document.reader()->n_prompts();
         spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
         const trace::Reader& reader = *document.file();
-        scores_wanted_ |= reader.n_prompts() == 0 && !reader.result_tasks().empty() && shows_scores_;
+        if (reader.n_prompts() > 0)
+            to_.views.end_alone();
+        else if (shows_what_is_there_)
+            wanted_view_ = view_without_prompts(reader);
     } catch (const std::exception& error) {
         to_.notices.add(error.what(), true);
     }
@@ -73,7 +88,16 @@ void FileOpener::remember_loaded_model() {
 }
 
 void FileOpener::show_what_waits(bool was_built) {
-    if (!was_built && std::exchange(scores_wanted_, false)) to_.views.show(*find_view_kind("task_scores"));
+    if (!was_built && !wanted_view_.empty()) {
+        const ViewKind& kind = *find_view_kind(std::exchange(wanted_view_, {}));
+        const auto& open = to_.session.documents();
+        const bool has_prompts =
+            std::any_of(open.begin(), open.end(), [](const auto& one) { return one->reader()->n_prompts() > 0; });
+        if (has_prompts)
+            to_.views.show(kind);
+        else
+            to_.views.show_alone(kind);
+    }
     if (!wanted_text_.empty()) take_text(std::exchange(wanted_text_, {}));
 }
 

@@ -28,8 +28,10 @@ struct FileReceivers {
 /// models, texts. What goes wrong becomes a notice.
 class FileOpener {
  public:
-    /// @param shows_scores whether a trace with task scores alone brings them to the front
-    FileOpener(const FileReceivers& to, bool shows_scores) : to_(to), shows_scores_(shows_scores) {}
+    /// @param shows_what_is_there whether a trace without prompts brings its task scores, or its model's spectra, to
+    /// the front: alone in the window where no other trace has prompts, until one with prompts is opened
+    FileOpener(const FileReceivers& to, bool shows_what_is_there)
+        : to_(to), shows_what_is_there_(shows_what_is_there) {}
 
     /// Each by what it is: its name's extension, or what is in the folder.
     /// @param at_once also a workspace, whose traces are else unpacked beside the frames first
@@ -40,7 +42,7 @@ class FileOpener {
 
     /// Once a frame: a model that has been loaded stands among the recent ones from now on.
     void remember_loaded_model();
-    /// Once a frame: what waited for a layout. @param was_built a layout in this frame; scores wait for the next
+    /// Once a frame: what waited for a layout. @param was_built a layout in this frame; a view waits for the next
     void show_what_waits(bool was_built);
 
  private:
@@ -48,8 +50,8 @@ class FileOpener {
     bool take_text(const std::filesystem::path& path);
 
     FileReceivers to_;
-    bool shows_scores_;
-    bool scores_wanted_ = false;          ///< when the layout is there
+    bool shows_what_is_there_;
+    std::string wanted_view_;             ///< when the layout is there
     std::filesystem::path wanted_model_;  ///< remembered once it is loaded
     std::filesystem::path wanted_text_;   ///< for the Run view, once the layout is there
 };

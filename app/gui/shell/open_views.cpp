@@ -159,9 +159,13 @@ void OpenViews::show_alone(const ViewKind& kind) {
     is_alone_ = true;
 }
 
+void OpenViews::end_alone() {
+    if (std::exchange(is_alone_, false) && is_maximised()) wanted_maximised_ = maximised_;
+}
+
 void OpenViews::end_alone(const ViewKind& kind) {
-    const bool is_of_kind = maximised_.starts_with(kind.name + "-");
-    if ((std::exchange(is_alone_, false) || is_of_kind) && is_maximised()) wanted_maximised_ = maximised_;
+    end_alone();
+    if (maximised_.starts_with(kind.name + "-") && is_maximised()) wanted_maximised_ = maximised_;
 }
 
 OpenView* OpenViews::focused() const {

@@ -42,7 +42,8 @@ class OpenViews {
     /// Shows it alone in the window until `end_alone`; where it is the only view, or a person has brought the others
     /// back, that does nothing.
     void show_alone(const ViewKind& kind);
-    /// @param kind ends, too, where a person has maximised a view of this kind
+    void end_alone();
+    /// The same, also where a person has maximised a view of this kind.
     void end_alone(const ViewKind& kind);
     /// The view that has, or last had, the keyboard; nullptr where there is none.
     OpenView* focused() const;

@@ -33,7 +33,8 @@ void draw_centred(const std::string& text, const ImVec4& color) {
 
 std::string why_no_prompt(const Document& document) {
     if (!document.reader()->complete()) return "This trace holds no prompt yet: it appears when its prefill is done.";
-    if (document.reader()->result_tasks().empty()) return "This trace holds no prompt.";
+    if (document.reader()->result_tasks().empty())
+        return "This trace holds a model and no prompt: see the view Spectrum.";
     return "This trace holds scores of a task and no prompt: see the view Task scores.";
 }
 
