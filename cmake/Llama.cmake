@@ -16,7 +16,7 @@ function(kvscope_llama_part name)
 endfunction()
 
 kvscope_llama_part(kvscope_ggml ALIAS ggml LINKS Threads::Threads ${CMAKE_DL_LIBS} SOURCES
-    ggml/src/ggml.c ggml/src/ggml.cpp ggml/src/ggml-alloc.c ggml/src/ggml-backend.cpp ggml/src/ggml-backend-dl.cpp
+    ggml/src/ggml.c ggml/src/ggml-alloc.c ggml/src/ggml-backend.cpp ggml/src/ggml-backend-dl.cpp
     ggml/src/ggml-backend-meta.cpp ggml/src/ggml-backend-reg.cpp ggml/src/ggml-quants.c ggml/src/ggml-threading.cpp
     ggml/src/gguf.cpp)
 # Whole models go through this one, and whole books through those below.

@@ -49,7 +49,7 @@ trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record
 }  // namespace
 
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task) {
-    require_lengths(task.lengths, task.prompt.n_new, model.transformer().config().context_length);
+    require_lengths(task.lengths, task.prompt.n_new, model.config().context_length);
     std::vector<TaskSample> samples;
     std::set<std::string> names;
     const auto n_places = static_cast<int>(task.lengths.size() * task.depths.size());

@@ -20,6 +20,7 @@
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/measures.h"
 #include "engine/result_writer.h"
+#include "engine/run_checks.h"
 
 namespace kvscope::engine {
 namespace {
@@ -85,15 +86,9 @@ struct Experiment::Impl {
         for (size_t i = 0; i < plans.size(); ++i)
             runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options, scores));
         for (const auto& run : runs) compression.load_classifier(*run);
-        const auto n_possible =
-            std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
-        if (runs.size() > 1 && n_possible == 0) {
-            std::string reasons;
-            for (size_t i = 1; i < runs.size(); ++i)
-                reasons += "\n  " + plans[i].asked() + ": " + runs[i]->record.message;
-            throw UsageError(fmt::format("none of the policies can run on this prompt of {} tokens:{}",
-                                         prompt.n_visible(), reasons));
-        }
+        std::vector<std::string> obstacles;
+        for (const auto& run : runs) obstacles.push_back(run->failed() ? run->record.message : "");
+        require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < runs.size(); ++i)
             if (runs[i]->failed() && told_impossible.insert(i).second)
                 progress.message(

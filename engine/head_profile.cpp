@@ -180,7 +180,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
 }  // namespace
 
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress) {
-    require_lengths(options.lengths, options.n_new, model.transformer().config().context_length);
+    require_lengths(options.lengths, options.n_new, model.config().context_length);
     const auto shape = model.transformer().shape();
     HeadProfile profile;
     profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));

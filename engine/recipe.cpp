@@ -4,6 +4,7 @@
 
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
+#include "kernels/cpu_features.h"
 
 namespace kvscope::engine {
 
@@ -30,9 +31,12 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
                         const ExperimentOptions& options) {
     nlohmann::ordered_json recipe;
     recipe["model"] = model.fingerprint();
-    recipe["dtype"] = kernels::name_of(model.transformer().dtype());
-    if (const auto& device = model.transformer().device(); !device.is_processor())
-        recipe["device"] = device.backend->name();  // another one rounds otherwise
+    recipe["dtype"] = kernels::name_of(model.dtype());
+    // Another device rounds otherwise, and so do other instructions.
+    if (const auto& device = model.device(); !device.is_processor())
+        recipe["device"] = device.backend->name();
+    else
+        recipe["instructions"] = kernels::name_of(kernels::simd_level());
     for (const auto& prompt : prompts) {
         recipe["prompts"].push_back({{"name", prompt.name},
                                      {"text", prompt.text},

@@ -27,9 +27,10 @@ SimdLevel detect() {
 #endif
 }
 
-void require_supported(SimdLevel level) {
+/// @param wanted_by what messages begin with
+void require_supported(SimdLevel level, const std::string& wanted_by = {}) {
     if (level > supported_simd_level())
-        throw std::invalid_argument(std::string("this processor has no ") + name_of(level) + "; the most it has is " +
+        throw std::invalid_argument(wanted_by + "this processor has no " + name_of(level) + "; the most it has is " +
                                     name_of(supported_simd_level()));
 }
 
@@ -38,7 +39,7 @@ SimdLevel chosen() {
     if (wanted == nullptr || *wanted == '\0') return supported_simd_level();
     for (const SimdLevel level : kLevels)
         if (std::string_view(wanted) == name_of(level)) {
-            require_supported(level);
+            require_supported(level, std::string("KVSCOPE_SIMD is '") + wanted + "': ");
             return level;
         }
     throw std::invalid_argument(std::string("KVSCOPE_SIMD is '") + wanted +

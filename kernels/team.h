@@ -5,7 +5,10 @@
 
 namespace kvscope::kernels {
 
-/// Threads on which this thread's loops run, itself among them: at first those of OMP_NUM_THREADS, or of the processor.
+inline constexpr int kMostThreads = 1024;
+
+/// Threads on which this thread's loops run, itself among them: at first one for each processor, or those of
+/// OMP_NUM_THREADS where these are fewer. With more of them loops only wait.
 int threads();
 void set_threads(int n);
 

@@ -224,7 +224,39 @@ void empty_folder(const fs::path& folder) {
     for (const fs::path& path : found) fs::remove(path);
 }
 
+// By force also what cannot be read is replaced, once there is something whole to replace it with.
+Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
+    try {
+        return look_at_file(path, recipe, options.is_part_of_it);
+    } catch (const ReadFailed&) {
+        if (!options.force) throw;
+        return Found::other;
+    }
+}
+
+/// @returns what is at the output
+Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
+    require_folder_can_be_made(path);
+    const Found file = look_at_output(path, recipe, options);
+    if (file == Found::same && !options.force) return file;
+    if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path));
+    if (file == Found::other) require_replaceable(path);
+    const fs::path folder = part_folder_of(path);
+    if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
+        refuse_existing_folder(folder, recipe);
+    return file;
+}
+
 }  // namespace
+
+void check_output(const fs::path& path, std::string_view recipe_json, const WriterOptions& options) {
+    if (require_usable_output(path, parse_recipe(recipe_json), options) == Found::same) return;
+    const fs::path folder = part_folder_of(path);
+    std::error_code error;
+    if (fs::exists(folder, error)) return;
+    make_folder(folder);
+    ::rmdir(folder.c_str());
+}
 
 OutputState output_state(const fs::path& path, std::string_view recipe_json) {
     const nlohmann::json recipe = parse_recipe(recipe_json);
@@ -259,30 +291,13 @@ struct Writer::Impl {
     Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
         : path(std::move(output)), folder(part_folder_of(path)), shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
-        require_folder_can_be_made(path);
-        const Found file = look_at_output(recipe, options);
-        if (file == Found::same && !options.force) {
+        if (require_usable_output(path, recipe, options) == Found::same && !options.force) {
             drop_leftovers(recipe);
             throw AlreadyComplete(fmt::format("{} is complete already", path.string()));
         }
-        if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path));
-        if (file == Found::other) require_replaceable(path);
-        if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
-            refuse_existing_folder(folder, recipe);
-
         make_folder(folder);
         lock = FolderLock(folder);
         open_folder(recipe, std::move(recipe_json), options);
-    }
-
-    // By force also what cannot be read is replaced, once there is something whole to replace it with.
-    Found look_at_output(const nlohmann::json& recipe, const WriterOptions& options) const {
-        try {
-            return look_at_file(path, recipe, options.is_part_of_it);
-        } catch (const ReadFailed&) {
-            if (!options.force) throw;
-            return Found::other;
-        }
     }
 
     // Locked: decides again, as another process may have worked here in between.

@@ -39,6 +39,11 @@ struct WriterOptions {
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
 };
 
+/// What stands in the way of a Writer with these arguments is told, and nothing is left there: before what is to be
+/// written is computed. A complete trace of the same recipe, and an unfinished one, do not.
+/// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument for a recipe that is not JSON.
+void check_output(const std::filesystem::path& path, std::string_view recipe_json, const WriterOptions& options = {});
+
 class Writer {
  public:
     /// Creates `<path>.part/` or resumes it. `recipe_json` describes all that the trace is to hold

@@ -41,7 +41,9 @@ int guarded(const std::function<int()>& action) {
     } catch (const trace::ReplaceableOutputExists& error) {
         return failed(error.what() + can_be_replaced, exit_failed);
     } catch (const std::bad_alloc&) {
-        return failed("out of memory: use a shorter prompt, fewer runs at once, or --dtype bf16", exit_failed);
+        return failed(
+            "out of memory: use a shorter prompt, fewer runs at once (--isolated), a smaller --window, or --dtype bf16",
+            exit_failed);
     } catch (const std::exception& error) {
         return failed(error.what(), exit_failed);
     }
@@ -64,7 +66,7 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
 
 int run_program(int argc, char** argv) {
     CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
-    app.set_version_flag("--version", version_text());
+    app.set_version_flag("--version", version_text);
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
 
@@ -96,11 +98,15 @@ int run_program(int argc, char** argv) {
         return exit_usage;
     }
     std::reverse(arguments.begin(), arguments.end());
-    try {
-        app.parse(arguments);
-    } catch (const CLI::ParseError& error) {
-        return answer(app, error);
-    }
+    const int parsed = guarded([&] {
+        try {
+            app.parse(arguments);
+        } catch (const CLI::ParseError& error) {
+            return answer(app, error);
+        }
+        return 0;
+    });
+    if (parsed != 0) return parsed;
     end_by_noted_signal();
     return result;
 }

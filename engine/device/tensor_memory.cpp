@@ -1,6 +1,7 @@
 #include "engine/device/tensor_memory.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -40,11 +41,11 @@ class Memory final : public c10::Allocator {
     c10::DataPtr allocate(size_t n) override {
         const c10::Device cpu(c10::DeviceType::CPU);
         if (n == 0) return {nullptr, nullptr, &deleted, cpu};
-        if (n > PTRDIFF_MAX - sizeof(Header)) return own().allocate(n);  // which refuses it
+        if (n > PTRDIFF_MAX - sizeof(Header)) throw std::bad_alloc();
         const size_t bytes = sizeof(Header) + n;
         void* block = take(bytes);
         if (block == nullptr) {
-            block = own().raw_allocate(bytes);
+            block = fresh(bytes);
             prefer_huge_pages(block, bytes);
         }
         auto* header = new (block) Header{bytes};
@@ -66,6 +67,15 @@ class Memory final : public c10::Allocator {
  private:
     static c10::Allocator& own() { return *c10::GetDefaultCPUAllocator(); }
     static void deleted(void* numbers);
+
+    /// libtorch's own says that memory has run out by an exception which could be anything's.
+    static void* fresh(size_t bytes) {
+        try {
+            return own().raw_allocate(bytes);
+        } catch (const c10::Error&) {
+            throw std::bad_alloc();
+        }
+    }
 
     void* take(size_t bytes) {
         if (bytes < worth_keeping) return nullptr;

@@ -62,7 +62,7 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
     reply.read_ids = model.tokenizer().encode(reply.read, false, !prompt_->chat_template.empty());
     if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
     require_embeddings(model, reply.read_ids, "the question");
-    const int64_t limit = model.transformer().config().context_length;
+    const int64_t limit = model.config().context_length;
     const auto n = static_cast<int64_t>(reply.read_ids.size());
     if (n_new > limit - position_ - n)
         throw UsageError(fmt::format(

@@ -19,7 +19,7 @@ std::string origin_of(const PromptOptions& options) {
 /// @param origin what messages call the text
 void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
     const auto n = static_cast<int64_t>(prompt.ids.size());
-    const int64_t limit = model.transformer().config().context_length;
+    const int64_t limit = model.config().context_length;
     const int64_t room = limit - n;
     if (n_new <= room) return;
     if (n_new >= limit)
@@ -68,7 +68,7 @@ std::string context_of(const Model& model, const Prompt& prompt) {
 }  // namespace
 
 void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
-    const int64_t n_embeddings = model.transformer().config().vocab_size;
+    const int64_t n_embeddings = model.config().vocab_size;
     const auto found = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= n_embeddings; });
     if (found == ids.end()) return;
     throw UsageError(

@@ -15,20 +15,16 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Before the weights are read: types that have no kernel, and memory that is not there.
-void tell_of_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
+/// Before the weights are read: tells of types that have no kernel. @throws RunError for memory that is not there
+void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())
         progress.message(fmt::format("{}: tensors of type {} are held as {}: no kernel reads them as they are",
                                      checkpoint.path().string(), fmt::join(bytes.written_out, ", "),
                                      kernels::name_of(dtype)));
-    const auto needed = static_cast<uint64_t>(bytes.held + bytes.largest);
-    const uint64_t available = available_bytes();
-    if (available == 0 || needed <= available) return;
-    constexpr double gib = 1024.0 * 1024 * 1024;
-    progress.message(fmt::format("{}: its weights need {:.1f} GiB, and the machine has {:.1f} GiB free",
-                                 checkpoint.path().string(), static_cast<double>(needed) / gib,
-                                 static_cast<double>(available) / gib));
+    require_available(static_cast<uint64_t>(bytes.held + bytes.largest),
+                      fmt::format("{}: its weights need", checkpoint.path().string()),
+                      "take a file with smaller weights (Q8_0, Q4_K_M)");
 }
 
 /// @throws RunError where there is no room
@@ -44,18 +40,17 @@ void put_on(const ComputeDevice& device, const std::filesystem::path& path, Tran
 }  // namespace
 
 Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
-                  const ComputeDevice& device) {
+                  const ComputeDevice& device, const std::function<void(const Model&)>& before_weights) {
     Model model;
+    model.dtype_ = dtype;
+    model.device_ = device;
     model.checkpoint_ = checkpoint::open_checkpoint(path);
     model.tokenizer_ = checkpoint::open_tokenizer(path);
     model.chat_template_ = checkpoint::ChatTemplate::of_model(path);
     const auto& config = model.checkpoint_->config();
     if (const auto without = checkpoint::tokens_without_embedding(*model.tokenizer_, config); !without.empty())
         progress.message(path.string() + ": " + without);
-    tell_of_memory(*model.checkpoint_, dtype, progress);
-    model.transformer_ =
-        std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
-    if (device.backend != model.transformer_->device().backend) put_on(device, path, *model.transformer_);
+    require_memory(*model.checkpoint_, dtype, progress);
     progress.begin("fingerprint", 1, "models");
     model.fingerprint_ = model.checkpoint_->fingerprint();
     progress.advance(1);
@@ -63,6 +58,10 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     for (const int32_t id : model.tokenizer_->end_of_generation()) model.end_ids_.push_back(id);
     std::sort(model.end_ids_.begin(), model.end_ids_.end());
     model.end_ids_.erase(std::unique(model.end_ids_.begin(), model.end_ids_.end()), model.end_ids_.end());
+    if (before_weights) before_weights(model);
+    model.transformer_ =
+        std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
+    if (device.backend != model.transformer_->device().backend) put_on(device, path, *model.transformer_);
     return model;
 }
 
@@ -94,7 +93,7 @@ trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, c
 
 trace::ModelAttributes Model::attributes() const {
     trace::ModelAttributes attributes = model_attributes(checkpoint_->config(), fingerprint_);
-    attributes.dtype = kernels::name_of(transformer_->dtype());
+    attributes.dtype = kernels::name_of(dtype_);
     return attributes;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,15 +25,23 @@ trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, c
 /// A model ready to run: its files, tokenizer, chat template and weights.
 class Model {
  public:
-    /// @throws checkpoint::CheckpointError for files that cannot be used; Cancelled.
+    /// @throws checkpoint::CheckpointError for files that cannot be used; RunError where the weights do not fit into
+    /// memory; Cancelled.
     /// @param device where the transformer is to run
+    /// @param before_weights is called with a model that has all but its transformer: what is wrong with the rest of a
+    /// job is told before the weights are read, which takes minutes. What it throws passes.
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
-                      const ComputeDevice& device = {});
+                      const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
 
     const checkpoint::Checkpoint& checkpoint() const { return *checkpoint_; }
     const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
     const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
+    const checkpoint::ModelConfig& config() const { return checkpoint_->config(); }
+    /// False in what Model::open gives `before_weights`, which has no transformer.
+    bool is_loaded() const { return transformer_ != nullptr; }
     const Transformer& transformer() const { return *transformer_; }
+    kernels::DType dtype() const { return dtype_; }
+    const ComputeDevice& device() const { return device_; }
     const std::string& fingerprint() const { return fingerprint_; }
     /// What policies found out of the weights.
     const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
@@ -53,6 +62,8 @@ class Model {
     std::unique_ptr<checkpoint::Checkpoint> checkpoint_;
     std::unique_ptr<checkpoint::Tokenizer> tokenizer_;
     std::optional<checkpoint::ChatTemplate> chat_template_;
+    kernels::DType dtype_ = kernels::DType::f32;
+    ComputeDevice device_;
     std::unique_ptr<Transformer> transformer_;
     std::string fingerprint_;
     std::vector<int32_t> end_ids_;

@@ -27,9 +27,11 @@ Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernel
 
 at::ScalarType Transformer::scalar_type() const { return dtype_ == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat; }
 
-policies::ModelShape Transformer::shape() const {
-    return {config_.n_layers, config_.n_heads, config_.n_kv_heads, config_.head_dim};
+policies::ModelShape shape_of(const checkpoint::ModelConfig& config) {
+    return {config.n_layers, config.n_heads, config.n_kv_heads, config.head_dim};
 }
+
+policies::ModelShape Transformer::shape() const { return shape_of(config_); }
 
 float Transformer::attention_scale() const { return static_cast<float>(1.0 / std::sqrt(double(config_.head_dim))); }
 

@@ -17,6 +17,8 @@
 
 namespace kvscope::engine {
 
+policies::ModelShape shape_of(const checkpoint::ModelConfig& config);
+
 /// A decoder-only transformer of the Llama kind without its attention: what happens before it (norm, projections,
 /// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in
 /// the model's type, the residual stream in f32, all arrays on its device. n rows are n tokens, of one prompt or of

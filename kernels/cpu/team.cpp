@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <limits>
@@ -17,7 +18,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-const int of_machine = omp_get_max_threads();
+const int of_machine = std::min(omp_get_max_threads(), omp_get_num_procs());
 thread_local int of_this_thread = 0;
 thread_local bool is_in_team = false;
 

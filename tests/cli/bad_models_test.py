@@ -3,6 +3,7 @@
 and what is wrong with it, exit code 1, by `run` and by `inspect`."""
 
 import json
+import math
 import random
 import shutil
 import struct
@@ -104,6 +105,35 @@ class BadModels(ProgramTest):
         for seed in range(3):
             (folder / "model.safetensors").write_bytes(random.Random(seed).randbytes(5000))
             self.refuses(1, ["model.safetensors"], "inspect", folder)
+
+    @unittest.skipUnless(HAS_ENGINE, "this build has no engine")
+    def test_weights_that_no_memory_has_room_for(self):
+        """A file of a terabyte of zeros that take no room on the disk: refused with numbers before it is read."""
+        width, n_layers = 1 << 22, 256
+        folder = self.config("huge", intermediate_size=width, num_hidden_layers=n_layers)
+        file = folder / "model.safetensors"
+        small, _ = read_safetensors(file)
+        header, end = {}, 0
+        for name, tensor in small.items():
+            layer = ".layers.0." in name
+            if name == "__metadata__" or (".layers." in name and not layer):
+                continue
+            shape = [width if "mlp" in name and n == max(tensor["shape"]) else n for n in tensor["shape"]]
+            n_bytes = {"BF16": 2, "F16": 2, "F32": 4}[tensor["dtype"]] * math.prod(shape)
+            for number in range(n_layers if layer else 1):
+                header[name.replace(".layers.0.", f".layers.{number}.")] = {
+                    "dtype": tensor["dtype"], "shape": shape, "data_offsets": [end, end + n_bytes]}
+                end += n_bytes
+        write_safetensors(file, header, b"")
+        try:
+            with file.open("r+b") as opened:
+                opened.truncate(file.stat().st_size + end)
+        except OSError as error:
+            self.skipTest(f"no file of that size can be made here: {error}")
+        arguments = ["run", "-m", folder, "-p", "Hello.", "-n", 2, "-t", 1, "-o", "t.h5"]
+        said = self.refuses(1, ["huge: its weights need ", "GiB of memory, and ", "smaller weights"], *arguments)
+        self.assertNotIn("weights:", said)  # the step
+        file.unlink()
 
     def test_a_missing_shard(self):
         folder = self.copy(HF_MODEL, "shards")

@@ -10,10 +10,10 @@ from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
 
 @NEEDS_ENGINE
 class Refusals(ProgramTest):
-    def bad(self, code, messages, *arguments, prompt=TEXT, n=4, **options):
+    def bad(self, code, messages, *arguments, prompt=TEXT, n=4, output="t.h5", **options):
         given = [] if prompt is None else ["-p", prompt]
         said = self.refuses(code, messages, "run", "-m", HF_MODEL, *given, "-n", n, "--dtype", "f32", *arguments, "-o",
-                            "t.h5", **options)
+                            output, **options)
         self.assertEqual([p.name for p in self.folder.glob("t.h5*")], [])
         return said
 
@@ -24,6 +24,20 @@ class Refusals(ProgramTest):
         self.refuses(1, ["prompt.txt", "no trace"], "run", "-m", HF_MODEL, "-f", "prompt.txt", "-n", 2, "--force", "-o",
                      "prompt.txt")
         self.assertEqual(self.path("prompt.txt").read_text(), TEXT)
+
+    def test_an_output_that_cannot_be_made(self):
+        self.bad(1, ["nowhere/t.h5", "there is no folder nowhere"], output="nowhere/t.h5")
+        self.bad(1, ["/proc/t.h5", "choose an output in another folder"], output="/proc/t.h5")
+        self.refuses(1, ["nowhere/t.h5", "there is no folder nowhere"], "eval", "-m", HF_MODEL, "--policy",
+                     "snapkv:window=8", "--budget", 24, "--lengths", 200, "--samples", 1, "-o", "nowhere/t.h5")
+
+    # ---- instructions
+
+    def test_instructions_that_the_processor_lacks_or_nobody_knows(self):
+        for command in (["--version"], ["run", "-m", HF_MODEL, "-p", TEXT, "-o", "t.h5"]):
+            self.refuses(2, ["KVSCOPE_SIMD is 'sse4'", "expected generic"], *command, variables={"KVSCOPE_SIMD": "sse4"})
+        self.run_program("policies", variables={"KVSCOPE_SIMD": "sse4"}).check_returncode()
+        self.run_program("--help", variables={"KVSCOPE_SIMD": "sse4"}).check_returncode()
 
     # ---- prompts
 

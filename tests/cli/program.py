@@ -71,13 +71,14 @@ class ProgramTest(unittest.TestCase):
                                 encoding="utf-8", errors="strict", **options)
 
     @classmethod
-    def run_program(cls, *arguments, text=None, **options):
+    def run_program(cls, *arguments, text=None, variables=None, **options):
+        """@param variables of the environment, beside those of environment()"""
         options |= {"input": text} if text is not None else {"stdin": subprocess.DEVNULL}
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
-        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cls.folder, env=environment(cls.cache),
-                              text=True, encoding="utf-8", errors="strict", check=False,
-                              timeout=SECONDS_UNTIL_HUNG, **options)
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cls.folder,
+                              env={**environment(cls.cache), **(variables or {})}, text=True, encoding="utf-8",
+                              errors="strict", check=False, timeout=SECONDS_UNTIL_HUNG, **options)
 
     @classmethod
     def made(cls, *arguments, **options):

@@ -230,6 +230,18 @@ class ExistingOutput(ProgramTest):
         self.assertIn("nothing to do", done.stderr)
         self.unchanged()
 
+    def test_other_instructions_round_otherwise(self):
+        """A trace is not gone on with by them: one half would be of other numbers than the other."""
+        arguments = self.command("--policy", "snapkv:window=8", "--budget", 20, output="generic.h5")
+        self.run_program(*arguments, variables={"KVSCOPE_SIMD": "generic"}).check_returncode()
+        again = self.run_program(*arguments, variables={"KVSCOPE_SIMD": "generic"})
+        self.assertIn("nothing to do", again.stderr)
+        if self.run_program("--version", variables={"KVSCOPE_SIMD": "avx2"}).returncode != 0:
+            self.skipTest("this processor has generic instructions alone")
+        other = self.run_program(*arguments, variables={"KVSCOPE_SIMD": "avx2"})
+        self.assertEqual(other.returncode, 1, other.stderr)
+        self.assertIn('instructions: "generic" there, "avx2" wanted', other.stderr)
+
     def test_failed_runs_are_told_each_time(self):
         arguments = self.command("--policy", "snapkv:window=8", "--policy", "streaming-llm:sinks=40", "--budget", 20, "-q",
                                  output="failed.h5")

@@ -26,8 +26,8 @@ CLI::Option* ModelOptions::declare_device(CLI::App& app) {
 }
 
 CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
-    constexpr int most = 1024;
-    return app.add_option("-t,--threads", threads_, "Threads (default: one a core)")->check(WholeNumber(1, most));
+    return app.add_option("-t,--threads", threads_, "Threads (default: one a core)")
+        ->check(WholeNumber(1, kernels::kMostThreads));
 }
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
@@ -59,11 +59,12 @@ void ModelOptions::set_threads() const {
     if (threads_ > 0) kernels::set_threads(threads_);
 }
 
-engine::Model ModelOptions::open(engine::Progress& progress) const {
+engine::Model ModelOptions::open(engine::Progress& progress,
+                                 const std::function<void(const engine::Model&)>& before_weights) const {
     set_threads();
     const std::filesystem::path model = path();
     const engine::ComputeDevice on = engine::device_for(device_, model, dtype_, progress);
-    return engine::Model::open(model, engine::dtype_from_name(dtype_, on), progress, on);
+    return engine::Model::open(model, engine::dtype_from_name(dtype_, on), progress, on, before_weights);
 }
 
 }  // namespace kvscope::cli

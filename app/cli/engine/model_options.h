@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,10 @@ class ModelOptions {
     /// From now on this thread computes with as many as were asked for.
     void set_threads() const;
     /// Sets the threads, and loads the model onto the device; the processor where --device was not declared.
+    /// @param before_weights as engine::Model::open takes it
     /// @throws what program::find_model, engine::device_for and engine::Model::open throw
-    engine::Model open(engine::Progress& progress) const;
+    engine::Model open(engine::Progress& progress,
+                       const std::function<void(const engine::Model&)>& before_weights = {}) const;
 
  private:
     std::filesystem::path model_;

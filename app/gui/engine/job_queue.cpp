@@ -123,7 +123,7 @@ void JobQueue::work() {
         } catch (const engine::Cancelled&) {
             post([this, what = job.what] { notice_("stopped: " + what, false); });
         } catch (const std::bad_alloc&) {
-            failure = job.what + ": out of memory: use a shorter prompt or fewer runs at once";
+            failure = job.what + ": out of memory: use a shorter prompt, fewer runs at once or a smaller window";
         } catch (const std::exception& error) {
             failure = error.what();
         }

@@ -13,7 +13,7 @@ constexpr auto rest = std::chrono::milliseconds(150);
 
 TokenCount count(const RunRequest& request, const engine::Model& model) {
     TokenCount found;
-    found.context_length = model.transformer().config().context_length;
+    found.context_length = model.config().context_length;
     found.shape = model.transformer().shape();
     found.model_fingerprint = model.fingerprint();
     found.token_bytes = 2.0 * found.shape->n_layers * found.shape->n_kv_heads * found.shape->head_dim *

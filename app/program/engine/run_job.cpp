@@ -11,6 +11,7 @@
 
 #include "app/program/paths.h"
 #include "app/program/version.h"
+#include "engine/run_checks.h"
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/feasibility.h"
@@ -119,9 +120,15 @@ namespace {
 /// Each run of a policy without its file would fail, and only once a model is loaded.
 void require_file(const policies::PolicySpec& spec) {
     const policies::Parameter* file = policies::file_parameter(spec);
-    if (file && spec.values.text(file->name).empty())
+    if (!file) return;
+    const std::string name = spec.values.text(file->name);
+    if (name.empty())
         throw std::invalid_argument(fmt::format("--policy {0}: expected {1}, as in {0}:{1}=PATH, found none. {1}: {2}",
                                                 spec.definition->name, file->name, file->help));
+    std::error_code error;
+    if (!std::filesystem::exists(name, error))
+        throw std::invalid_argument(fmt::format("--policy {}: {}={}: there is no such file or folder",
+                                                spec.definition->name, file->name, name));
 }
 
 /// Spectra can take longer than all answers: they are added when those are there.
@@ -249,15 +256,29 @@ void remove_begun_trace(const std::filesystem::path& output) { remove_trace_with
 
 void remove_empty_trace(const std::filesystem::path& output) { remove_trace_without_runs(output, false); }
 
+namespace {
+
+trace::WriterOptions writer_options(const RunJob& job) { return {job.force, fmt::format("kvscope {}", version())}; }
+
+}  // namespace
+
+void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
+    const auto prompts = prompts_of(job, model);
+    for (const auto& prompt : prompts) engine::require_possible_run(model, prompt, plans);
+    engine::require_memory(model, prompts, plans, job.experiment);
+    trace::check_output(job.output, engine::recipe_json(model, prompts, plans, job.experiment), writer_options(job));
+}
+
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events) {
     const auto prompts = prompts_of(job, model);
+    engine::require_memory(model, prompts, plans, job.experiment);
     if (events.on_prompts) events.on_prompts(prompts);
     bool is_begun = false;  // anew, and still empty of results
     Failures failures(plans, events, progress);
     try {
         trace::Writer writer(job.output, engine::recipe_json(model, prompts, plans, job.experiment),
-                             {job.force, fmt::format("kvscope {}", version())});
+                             writer_options(job));
         is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
         for (const auto& damaged : writer.set_aside()) warn(events, progress, damaged);

@@ -74,6 +74,12 @@ void remove_begun_trace(const std::filesystem::path& output);
 /// The same where the job was right, and was stopped: a prompt that was read through stays, too.
 void remove_empty_trace(const std::filesystem::path& output);
 
+/// What is wrong with the job that can be known before the weights are read: a prompt that does not fit the context or
+/// the memory, policies that cannot take any budget, an output that cannot be written.
+/// @param model as Model::open gives it to `before_weights`
+/// @throws what `run` throws for it
+void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
+
 /// Runs the job on its model and writes its trace. A trace of the same recipe that is complete already is left as it
 /// is. A trace that was begun and in which nothing was finished is taken back where the job was wrong.
 /// @throws std::invalid_argument for wrong usage, engine::Cancelled (what was finished stays on disk), other exceptions

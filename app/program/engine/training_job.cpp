@@ -161,7 +161,7 @@ void TrainingJob::forget() const {
 }
 
 void train(const engine::Model& model, TrainingJob job, engine::Progress& progress, const TrainingEvents& events) {
-    job.options.sequence = std::min(job.options.sequence, model.transformer().config().context_length);
+    job.options.sequence = std::min(job.options.sequence, model.config().context_length);
     auto ids = tokens_of(model, job.texts);
     if (job.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(job.n_tokens)));
     const auto n_held = static_cast<size_t>(job.held_out * static_cast<double>(ids.size()));

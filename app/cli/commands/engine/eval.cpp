@@ -24,6 +24,7 @@
 #include "app/program/version.h"
 #include "engine/common/error.h"
 #include "engine/evaluate.h"
+#include "engine/run_checks.h"
 #include "json/bounded_json.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
@@ -114,21 +115,44 @@ std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Argu
     return samples;
 }
 
+nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model& model,
+                                 const std::vector<engine::RunPlan>& plans,
+                                 std::span<const engine::TaskSample> samples) {
+    std::vector<engine::Prompt> prompts;
+    for (const auto& sample : samples) prompts.push_back(sample.prompt);
+    auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, arguments.job.experiment));
+    recipe["task"] = arguments.tasks;
+    // A sample's results are filed under its number, which other lengths or another seed give another sample.
+    for (size_t i = 0; i < samples.size(); ++i) recipe["prompts"][i]["number"] = samples[i].number;
+    return recipe;
+}
+
+trace::WriterOptions writer_options(bool force, const nlohmann::ordered_json& recipe) {
+    trace::WriterOptions options{.force = force, .generator = fmt::format("kvscope {}", program::version())};
+    if (!force)
+        options.is_part_of_it = [wanted = nlohmann::json(recipe)](const std::string& other) {
+            return is_part_of(other, wanted);
+        };
+    return options;
+}
+
+/// What is wrong before the weights are read.
+void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
+           std::span<const engine::TaskSample> samples) {
+    std::vector<engine::Prompt> longest;
+    for (const auto& sample : samples)
+        if (longest.empty() || sample.prompt.ids.size() > longest[0].ids.size()) longest = {sample.prompt};
+    engine::require_memory(model, longest, plans, arguments.job.experiment);
+    const auto recipe = recipe_of(arguments, model, plans, samples);
+    trace::check_output(arguments.job.output, recipe.dump(), writer_options(arguments.job.force, recipe));
+}
+
 /// Answers what the trace does not hold yet.
 void evaluate(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
               std::span<const engine::TaskSample> samples, TerminalProgress& progress) {
     const auto& job = arguments.job;
-    std::vector<engine::Prompt> prompts;
-    for (const auto& sample : samples) prompts.push_back(sample.prompt);
-    auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, job.experiment));
-    recipe["task"] = arguments.tasks;
-    // A sample's results are filed under its number, which other lengths or another seed give another sample.
-    for (size_t i = 0; i < samples.size(); ++i) recipe["prompts"][i]["number"] = samples[i].number;
-    trace::WriterOptions options{.force = job.force, .generator = fmt::format("kvscope {}", program::version())};
-    if (!job.force)
-        options.is_part_of_it = [wanted = nlohmann::json(recipe)](const std::string& other) {
-            return is_part_of(other, wanted);
-        };
+    const auto recipe = recipe_of(arguments, model, plans, samples);
+    const trace::WriterOptions options = writer_options(job.force, recipe);
     const auto finished = finished_samples(arguments, options);
     trace::Writer writer(job.output, recipe.dump(), options);
     if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
@@ -177,8 +201,11 @@ int act(Arguments& arguments) {
     job.experiment.record = false;
     TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
     for (const auto& line : program::unheeded(job)) progress.warning(line);
-    const auto model = arguments.model.open(progress);
-    const auto samples = engine::needle_samples(model, task);
+    std::vector<engine::TaskSample> samples;
+    const auto model = arguments.model.open(progress, [&](const engine::Model& found) {
+        samples = engine::needle_samples(found, task);
+        check(arguments, found, plans, samples);
+    });
     std::error_code error;
     const bool is_anew = !std::filesystem::exists(trace::part_folder_of(job.output), error);
     try {

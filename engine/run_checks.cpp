@@ -1,0 +1,104 @@
+#include "engine/run_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/checkpoint/held_weights.h"
+#include "engine/common/error.h"
+#include "engine/common/memory.h"
+#include "kernels/types.h"
+#include "policies/interface/feasibility.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// The share of a prompt's full cache that a run keeps, about; 0 of a run that cannot be.
+double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
+    try {
+        if (plan.spec.definition->name == "full") return 1;
+        if (const auto needed = plan.spec.needed_share(plan.budget, size)) return *needed;
+        if (const auto share = plan.spec.own_share()) return *share;
+        const int64_t entries = plan.budget.resolve(size.n_tokens, plan.spec.definition->budget_of);
+        return static_cast<double>(std::min(entries, size.n_tokens)) / static_cast<double>(size.n_tokens);
+    } catch (const std::invalid_argument&) {
+        return 0;
+    }
+}
+
+double bytes_of_caches(const policies::CacheSize& size, int64_t n_behind, std::span<const RunPlan> plans,
+                       bool isolated) {
+    const policies::ModelShape& shape = size.shape;
+    const double of_token = 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * size.bytes_per_number;
+    double sum = 0, largest = 0;
+    for (const RunPlan& plan : plans) {
+        if (plan.spec.definition->name == "full") continue;
+        const double share = share_kept(plan, size);
+        const double bytes =
+            share > 0 ? of_token * (share * static_cast<double>(size.n_tokens) + static_cast<double>(n_behind)) : 0;
+        sum += bytes;
+        largest = std::max(largest, bytes);
+    }
+    return of_token * static_cast<double>(size.n_tokens + n_behind) + (isolated ? largest : sum);
+}
+
+double bytes_of_window(const policies::ModelShape& shape, int64_t n_tokens, const ExperimentOptions& options) {
+    if (!options.record) return 0;
+    const auto window = static_cast<double>(std::min<int64_t>(options.window, n_tokens));
+    return double{sizeof(float)} * shape.n_layers * shape.n_heads * (window * window + static_cast<double>(n_tokens));
+}
+
+}  // namespace
+
+uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
+                     const ExperimentOptions& options) {
+    const auto number = static_cast<double>(kernels::size_of(model.dtype()));
+    double most = 0;
+    for (const Prompt& prompt : prompts) {
+        const policies::CacheSize size{shape_of(model.config()), prompt.n_visible(), number};
+        const int64_t n_behind = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + options.n_new;
+        double bytes = bytes_of_window(size.shape, size.n_tokens, options);
+        if (model.device().is_processor()) bytes += bytes_of_caches(size, n_behind, plans, options.isolated);
+        most = std::max(most, bytes);
+    }
+    return static_cast<uint64_t>(most);
+}
+
+void require_memory(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
+                    const ExperimentOptions& options) {
+    uint64_t bytes = least_bytes(model, prompts, plans, options);
+    if (!model.is_loaded()) {
+        const checkpoint::WeightBytes weights = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
+        bytes += static_cast<uint64_t>(weights.held + weights.largest);
+    }
+    int64_t longest = 0;
+    for (const Prompt& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.ids.size()));
+    const size_t at_once = options.isolated ? std::min<size_t>(plans.size(), 2) : plans.size();
+    require_available(bytes,
+                      fmt::format("{}what {} {} of a prompt of {} tokens keep{} at once needs at least",
+                                  model.is_loaded() ? "" : "with the model's weights ", at_once,
+                                  at_once == 1 ? "run" : "runs", longest, at_once == 1 ? "s" : ""),
+                      fmt::format("use a shorter prompt, fewer policies and budgets at once{}{}",
+                                  options.record && options.window > RunOptions{}.window ? ", a smaller window" : "",
+                                  model.dtype() == kernels::DType::f32 ? ", bf16" : ""));
+}
+
+void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
+                          std::span<const std::string> obstacles) {
+    const auto others = obstacles.subspan(1);
+    if (others.empty() || std::any_of(others.begin(), others.end(), [](const auto& why) { return why.empty(); }))
+        return;
+    std::string reasons;
+    for (size_t i = 1; i < plans.size(); ++i) reasons += "\n  " + plans[i].asked() + ": " + obstacles[i];
+    throw UsageError(
+        fmt::format("none of the policies can run on this prompt of {} tokens:{}", prompt.n_visible(), reasons));
+}
+
+void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans) {
+    const policies::PromptAhead ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
+    std::vector<std::string> obstacles;
+    for (const RunPlan& plan : plans) obstacles.push_back(policies::obstacle_to(plan.spec, plan.budget, ahead));
+    require_possible_run(prompt, plans, obstacles);
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,181 @@
+// What a process may still take of the machine's memory, and what is refused before it is taken.
+
+#include <c10/core/Allocator.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <string>
+
+#include "engine/common/error.h"
+#include "engine/common/memory.h"
+#include "engine/device/guarded.h"
+#include "engine/run_checks.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/sanitized.h"
+#include "tests/skip.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+constexpr uint64_t gib = uint64_t{1} << 30;
+
+/// A machine's /proc and /sys, as far as memory goes: 8 GiB are available.
+class Machine {
+ public:
+    explicit Machine(const std::string& groups) {
+        write("proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n");
+        write("proc/self/cgroup", groups);
+    }
+    void write(const std::string& file, const std::string& text) const {
+        std::filesystem::create_directories((root() / file).parent_path());
+        std::ofstream(root() / file) << text;
+    }
+    void write(const std::string& file, uint64_t number) const { write(file, fmt::format("{}\n", number)); }
+    std::filesystem::path root() const { return folder_.path(); }
+
+ private:
+    TemporaryFolder folder_;
+};
+
+/// Without a limit of this test's own process.
+engine::AvailableMemory available(const Machine& machine) { return engine::available_memory(machine.root()); }
+
+/// The limit is as it was behind it.
+struct LimitBehind {
+    rlimit before{};
+    LimitBehind() { getrlimit(RLIMIT_AS, &before); }
+    ~LimitBehind() { setrlimit(RLIMIT_AS, &before); }
+};
+
+}  // namespace
+
+TEST_CASE("what is available is the least of the machine's and of what its control groups leave", "[processor]") {
+    const std::string of_group = "the memory limit of its control group";
+    const std::string folder = "sys/fs/cgroup/";
+    SECTION("no group has a limit") {
+        const Machine machine("0::/user.slice/a.scope\n");
+        machine.write(folder + "user.slice/a.scope/memory.max", "max\n");
+        machine.write(folder + "user.slice/a.scope/memory.current", gib);
+        CHECK(available(machine).bytes == 8 * gib);
+        CHECK(available(machine).limit.empty());
+    }
+    SECTION("version 2: a group above has the limit, and pages of files do not count") {
+        const Machine machine("0::/user.slice/a.scope\n");
+        machine.write(folder + "user.slice/a.scope/memory.max", "max\n");
+        machine.write(folder + "user.slice/a.scope/memory.current", gib);
+        machine.write(folder + "user.slice/memory.max", 4 * gib);
+        machine.write(folder + "user.slice/memory.current", 3 * gib);
+        machine.write(folder + "user.slice/memory.stat",
+                      fmt::format("anon {}\nactive_file {}\ninactive_file {}\n", gib, gib / 2, gib));
+        CHECK(available(machine).bytes == 4 * gib - (3 * gib - gib / 2 - gib));
+        CHECK(available(machine).limit == of_group);
+    }
+    SECTION("version 1, in a container that sees its own group alone") {
+        const Machine machine("11:cpu,cpuacct:/docker/1\n7:memory:/docker/1\n0::/docker/1\n");
+        machine.write(folder + "memory/memory.limit_in_bytes", 2 * gib);
+        machine.write(folder + "memory/memory.usage_in_bytes", gib);
+        machine.write(folder + "memory/memory.stat", "cache 5\ntotal_inactive_file 1024\ntotal_active_file 1024\n");
+        CHECK(available(machine).bytes == gib + 2048);
+        CHECK(available(machine).limit == of_group);
+    }
+    SECTION("a group that holds more than it may") {
+        const Machine machine("0::/\n");
+        machine.write(folder + "memory.max", gib);
+        machine.write(folder + "memory.current", 2 * gib);
+        CHECK(available(machine).bytes == 0);
+    }
+    SECTION("a limit that the machine does not reach") {
+        const Machine machine("0::/\n");
+        machine.write(folder + "memory.max", 64 * gib);
+        machine.write(folder + "memory.current", gib);
+        CHECK(available(machine).bytes == 8 * gib);
+    }
+}
+
+TEST_CASE("what is available heeds ulimit -v", "[processor]") {
+    if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer takes terabytes of addresses");
+    const LimitBehind behind;
+    const uint64_t free = engine::available_memory().bytes.value();
+    rlimit limit = behind.before;
+    limit.rlim_cur = uint64_t{1} << 36;
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    const auto now = engine::available_memory();
+    CHECK(now.bytes < uint64_t{1} << 36);
+    limit.rlim_cur = gib / 16;  // of which more is taken already
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    CHECK(engine::available_memory().bytes == 0);
+    CHECK(engine::available_memory().limit == "ulimit -v");
+    CHECK(free > 0);
+}
+
+TEST_CASE("more than is available is refused with both numbers and what to do", "[processor]") {
+    CHECK_NOTHROW(engine::require_available(1, "it needs", "take less"));
+    std::string message;
+    try {
+        engine::require_available(gib << 20, "it needs", "take less");
+    } catch (const engine::RunError& error) {
+        message = error.what();
+    }
+    CHECK_THAT(message, Catch::StartsWith("it needs 1048576.0 GiB of memory, and "));
+    CHECK_THAT(message, Catch::EndsWith("take less, or make room; with KVSCOPE_ANY_MEMORY=1 it is tried all the same"));
+    setenv("KVSCOPE_ANY_MEMORY", "1", 1);
+    CHECK_NOTHROW(engine::require_available(gib << 20, "it needs", "take less"));
+    unsetenv("KVSCOPE_ANY_MEMORY");
+}
+
+TEST_CASE("what runs need at least is what their caches hold", "[processor]") {
+    const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);  // 2 layers, 4 heads, 2 KV heads of 16
+    const auto prompt = prompt_of_ids(some_ids(model, 100));
+    engine::ExperimentOptions options;
+    options.n_new = 10;
+    options.record = false;
+    const auto of = [&](std::vector<engine::RunPlan> plans) {
+        return engine::least_bytes(model, std::vector{prompt}, engine::with_full_run(std::move(plans)), options);
+    };
+    const uint64_t of_token = uint64_t{2} * 2 * 2 * 16 * 4;  // keys and values, layers, KV heads, numbers of f32
+    CHECK(of({}) == 110 * of_token);
+    CHECK(of({plan("snapkv:window=8", "40")}) == (110 + 50) * of_token);
+    CHECK(of({plan("snapkv:window=8", "40"), plan("h2o", "20%")}) == (110 + 50 + 30) * of_token);
+    CHECK(of({plan("snapkv:window=8", "400")}) == (110 + 110) * of_token);
+    options.isolated = true;
+    CHECK(of({plan("snapkv:window=8", "40"), plan("h2o", "20%")}) == (110 + 50) * of_token);
+    options.record = true;
+    options.window = 64;
+    CHECK(of({}) == 110 * of_token + uint64_t{2} * 4 * (64 * 64 + 100) * 4);
+}
+
+TEST_CASE("memory that has run out is no run's own failure", "[processor]") {
+    if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer's build has libtorch's own allocator");
+    auto& allocator = *c10::GetAllocator(c10::DeviceType::CPU);
+    CHECK_THROWS_AS(allocator.allocate(size_t{1} << 46), std::bad_alloc);
+    CHECK_THROWS_AS(engine::failure_of([&] { allocator.allocate(size_t{1} << 46); }), std::bad_alloc);
+    CHECK_THROWS_AS(engine::failure_of([&] { allocator.allocate(SIZE_MAX); }), std::bad_alloc);
+}
+
+TEST_CASE("what stands before a model's weights is known before they are read", "[processor]") {
+    struct Steps final : engine::Progress {
+        void begin(std::string_view phase, int64_t, std::string_view) override { begun += std::string(phase) + " "; }
+        void advance(int64_t) override {}
+        void message(std::string_view) override {}
+        bool cancelled() const override { return false; }
+        std::string begun;
+    } progress;
+    const auto path = test_data("models/llama3-gqa-sharded");
+    const auto refuse = [&](const engine::Model& found) {
+        CHECK_FALSE(found.is_loaded());
+        CHECK(found.dtype() == kernels::DType::f32);
+        CHECK_FALSE(found.fingerprint().empty());
+        CHECK(found.tokenizer().vocab_size() > 0);
+        CHECK_FALSE(found.end_ids().empty());
+        throw engine::UsageError("the prompt is too long");
+    };
+    CHECK_THROWS_AS(engine::Model::open(path, kernels::DType::f32, progress, {}, refuse), engine::UsageError);
+    CHECK(progress.begun == "fingerprint ");
+}
