@@ -70,6 +70,7 @@ std::vector<Column> columns() {
             {"coverage", "Coverage", "", ColumnType::real, 3, Best::highest},
             {"kl_mean", "KL", "nats", ColumnType::real, 4, Best::lowest},
             {"kl_stderr", "KL ±", "", ColumnType::real, 4},
+            {"kl_steps", "KL steps", "", ColumnType::integer},
             {"agreement", "Agreement", "", ColumnType::real, 3, Best::highest},
             {"attention_kept", "Attn kept", "", ColumnType::real, 3, Best::highest},
             {"recall", "Recall", "", ColumnType::real, 3, Best::highest},
@@ -116,9 +117,9 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const double kept_share = slots > 0 ? static_cast<double>(kept->indices.size()) / slots : 0.0;
     row.cells.insert(row.cells.end(), {kept_share, 1 - kept_share, model_coverage(sets).share});
     if (const auto d = source.divergence()) {
-        row.cells.insert(row.cells.end(), {d->kl_mean, d->kl_stderr, d->agreement});
+        row.cells.insert(row.cells.end(), {d->kl_mean, d->kl_stderr, static_cast<int64_t>(d->n_steps), d->agreement});
     } else {
-        row.cells.insert(row.cells.end(), 3, Cell());
+        row.cells.insert(row.cells.end(), 4, Cell());
     }
     row.cells.push_back(is_measured_by_tokens(attributes, sets) ? source.mean(schema::run::attention_kept) : Cell());
     row.cells.push_back(std::move(recall));

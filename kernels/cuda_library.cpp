@@ -38,7 +38,7 @@ struct Library {
 
     Library() {
         if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-            reason = "no NVIDIA driver: libcuda.so.1 was not found. Install the driver";
+            reason = "no NVIDIA driver: libcuda.so.1 was not found; a card needs one";
             return;
         }
         open();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,22 @@ ComputeDevice open_card(int number, const std::filesystem::path& model, std::str
         throw RunError(reason);
     progress.message(device_text(device));
     return device;
+}
+
+/// @throws RunError with what stands against each where none has room
+ComputeDevice open_any_card(const std::filesystem::path& model, std::string_view dtype, Progress& progress) {
+    std::string reasons;
+    const int n = std::max(count_cards(), 1);  // of none the first one's absence is told
+    for (int number = 0; number < n; ++number) {
+        try {
+            return open_card(number, model, dtype, progress);
+        } catch (const checkpoint::CheckpointError&) {
+            throw;
+        } catch (const std::runtime_error& error) {
+            reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+        }
+    }
+    throw RunError(reasons);
 }
 
 }  // namespace
@@ -98,6 +115,7 @@ ComputeDevice device_for(std::string_view name, const std::filesystem::path& mod
         return {};
     }
     try {
+        if (name == "auto") return open_any_card(model, dtype, progress);
         return open_card(card_number(name).value_or(0), model, dtype, progress);
     } catch (const checkpoint::CheckpointError&) {
         throw;

@@ -103,6 +103,17 @@ class Interrupted(ProgramTest):
         self.assertIn("same command", said)
         self.resumes(arguments, output)
 
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    def test_the_prompt_alone_was_read(self):
+        output = self.path("read.h5")
+        process = self.start("run", "-m", DEFAULT_MODEL, "-p", TEXT, "--ignore-eos", "-n", 4000, "-t", 1, "-o", output)
+        while process.poll() is None and not pathlib.Path(f"{output}.part/prompt-0.h5").exists():
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(process.returncode, -signal.SIGINT, said)
+        self.assertIn("stopped before a run was finished", said)
+        self.assertIn("reads anew", said)
 
     @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
     def test_nothing_was_finished(self):

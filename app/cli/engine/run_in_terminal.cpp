@@ -18,6 +18,8 @@
 #include "app/figures/output_file.h"
 #include "app/figures/same_file.h"
 #include "engine/common/error.h"
+#include "engine/model/device.h"
+#include "kernels/cpu_features.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -112,6 +114,14 @@ class Batch {
     double tokens_done_ = 0;  ///< of the prompts that were worked on
 };
 
+/// What the numbers below depend on, though nobody may have asked for it: --dtype auto goes by the machine.
+std::string model_line(const engine::Model& model) {
+    const std::string device = engine::device_text(model.device());
+    return fmt::format(
+        "{} in {} on {}", model.attributes().name, kernels::name_of(model.dtype()),
+        device.empty() ? fmt::format("the processor ({})", kernels::name_of(kernels::simd_level())) : device);
+}
+
 }  // namespace
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
@@ -130,6 +140,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     program::RunEvents events;
     events.on_warning = [&](const std::string& text) { progress.warning(text); };
     events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
+        progress.message(model_line(model));
         for (const auto& prompt : prompts) {
             progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
                                          prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));

@@ -33,18 +33,27 @@ TerminalProgress::TerminalProgress(bool quiet, LastWords last_words)
 
 namespace {
 
-/// A prompt, a run or results: what the model's part holds is no result of this command.
-bool is_something_finished(const std::filesystem::path& output) {
+enum class Finished { nothing, prompts, runs };
+
+/// What the model's part holds is no result of this command.
+Finished finished_at(const std::filesystem::path& output) {
     try {
         const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
-        return !parts.prompts.empty() || !parts.runs.empty() || !parts.results.empty();
+        if (!parts.runs.empty() || !parts.results.empty()) return Finished::runs;
+        return parts.prompts.empty() ? Finished::nothing : Finished::prompts;
     } catch (const std::filesystem::filesystem_error&) {
-        return false;  // it was not even begun
+        return Finished::nothing;  // it was not even begun
     }
 }
 
-std::string stopped_message(const std::filesystem::path& output, bool is_something_finished) {
-    if (!is_something_finished) return "stopped before anything was finished; the same command begins anew";
+std::string stopped_message(const std::filesystem::path& output, Finished finished) {
+    if (finished == Finished::nothing) return "stopped before anything was finished; the same command begins anew";
+    if (finished == Finished::prompts)
+        return fmt::format(
+            "stopped before a run was finished; {}.part holds what was seen of the prompt, which the same command "
+            "reads "
+            "anew",
+            output.string());
     return fmt::format("stopped; what was finished is in {}.part, and the same command goes on from there",
                        output.string());
 }
@@ -52,14 +61,14 @@ std::string stopped_message(const std::filesystem::path& output, bool is_somethi
 }  // namespace
 
 void end_stopped(const std::filesystem::path& output) {
-    const std::string message = stopped_message(output, is_something_finished(output));
+    const std::string message = stopped_message(output, finished_at(output));
     program::remove_empty_trace(output);
     throw std::runtime_error(message);
 }
 
 TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output) {
-    return [output, finished = false]() mutable {
-        finished = finished || is_something_finished(output);
+    return [output, finished = Finished::nothing]() mutable {
+        if (finished != Finished::runs) finished = finished_at(output);
         return stopped_message(output, finished);
     };
 }

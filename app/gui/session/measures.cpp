@@ -19,6 +19,7 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"kl_stderr",
       "standard error of the mean over the steps of this one answer, as if they were independent: not an error over "
       "prompts"},
+     {"kl_steps", "decode steps of the full cache's answer that KL and agreement are means over"},
      {"agreement",
       "share of decode steps, the first included, at which both would draw the same greedy token; kvscope's own"},
      {"attention_kept",

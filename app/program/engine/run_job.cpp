@@ -120,15 +120,9 @@ namespace {
 /// Each run of a policy without its file would fail, and only once a model is loaded.
 void require_file(const policies::PolicySpec& spec) {
     const policies::Parameter* file = policies::file_parameter(spec);
-    if (!file) return;
-    const std::string name = spec.values.text(file->name);
-    if (name.empty())
+    if (file && spec.values.text(file->name).empty())
         throw std::invalid_argument(fmt::format("--policy {0}: expected {1}, as in {0}:{1}=PATH, found none. {1}: {2}",
                                                 spec.definition->name, file->name, file->help));
-    std::error_code error;
-    if (!std::filesystem::exists(name, error))
-        throw std::invalid_argument(fmt::format("--policy {}: {}={}: there is no such file or folder",
-                                                spec.definition->name, file->name, name));
 }
 
 /// Spectra can take longer than all answers: they are added when those are there.
