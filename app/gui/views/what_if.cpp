@@ -214,9 +214,9 @@ class WhatIfView : public View {
 
     std::vector<SummaryLine> summary_lines(const KeptSummary& before, const std::optional<KeptSummary>& after) const {
         std::vector<SummaryLine> lines;
+        const auto now = what_if_.summary_now();
         const auto add = [&](const char* name, const char* tip, const auto& text, const auto& change) {
-            lines.push_back({name, tip, text(before), what_if_.error().empty() ? text(after ? *after : before) : "–",
-                             after ? change(before, *after) : ""});
+            lines.push_back({name, tip, text(before), now ? text(*now) : "–", after ? change(before, *after) : ""});
         };
         add(
             "entries", "kept in the cache, over all layers and KV heads",
@@ -281,7 +281,7 @@ class WhatIfView : public View {
             return;
         }
         ImGui::TableNextColumn();
-        if (after) {
+        if (after && what_if_.milliseconds() > 0) {
             ImGui::TextDisabled("%.1f ms", what_if_.milliseconds());
             ImGui::SetItemTooltip("that the last selection took");
         }
@@ -323,21 +323,26 @@ class WhatIfView : public View {
 
     void draw_buttons(Context& context) {
         Session& session = context.session;
-        const RunKey result = what_if_.result(session);
+        const RunKey result = what_if_.shown(session);
+        const bool is_kept = what_if_.kept(session).valid();
         // What stands is that of the last settings that a run can have.
         const bool is_stale = !what_if_.error().empty();
-        ImGui::BeginDisabled(!result.valid() || is_stale);
+        ImGui::BeginDisabled(!result.valid() || is_stale || is_kept);
         if (flowing_button("Keep",
                            "lets this what-if stand among the runs, also when the trace is opened again;\nthe next "
                            "change starts another",
                            true))
             what_if_.keep(session);
-        if (flowing_button("Reset", "back to what was recorded: takes this what-if away")) what_if_.discard(session);
+        ImGui::EndDisabled();
+        ImGui::BeginDisabled(!result.valid() || is_stale);
+        if (flowing_button("Reset", is_kept ? "back to what was recorded; this what-if was kept and stays"
+                                            : "back to what was recorded: takes this what-if away"))
+            what_if_.discard(session);
         ImGui::EndDisabled();
         const RunKey selected = session.told_run();
         const Document& document = *session.document(what_if_.source());
         const bool is_kept_one =
-            selected.document == document.id() && document.is_what_if(selected.run) && selected != result;
+            selected.document == document.id() && document.is_what_if(selected.run) && (is_kept || selected != result);
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
         ImGui::BeginDisabled(!result.valid() || is_stale);
         if (flowing_button("Show the two",
