@@ -35,6 +35,8 @@ class RunView : public View {
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         is_model_refused_ = status.is_model_refused;
+        // The one that is loaded, or as long as none is, the one that was at the last end.
+        form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
         auto tokens = context.engine->count_tokens(form_.request);
         if (is_model_refused_) tokens.reset();  // they are those of the model that was loaded before
         check(context.session.tasks, tokens);
@@ -79,9 +81,13 @@ class RunView : public View {
     void save(nlohmann::json& state) const override {
         state = form_.to_json();
         state["more"] = more_is_open_;
+        state["model"] = remembered_model_.string();
     }
     void load(const nlohmann::json& state) override {
         if (state.is_object()) more_is_open_ = state.value("more", more_is_open_);
+        // What is loaded by now goes before what was at the last end.
+        if (state.is_object() && seen_model_.empty())
+            model_path_ = remembered_model_ = state.value("model", std::string());
         form_.from_json(state);
     }
 
@@ -238,7 +244,7 @@ class RunView : public View {
         std::filesystem::path model;
         if (engine_) {
             const EngineStatus status = engine_->status();
-            model = status.model_path;
+            model = status.model_path.empty() ? remembered_model_ : status.model_path;
             form.request.spectra = spectra_wanted(status);
         }
         return form.command(is_default(model) ? std::filesystem::path() : model);
@@ -300,6 +306,7 @@ class RunView : public View {
 
     void load_model(Context& context, const std::filesystem::path& path) {
         job_ = 0;  // why the last run failed is another model's matter
+        remembered_model_ = path;
         context.host.load_model(path);
     }
 
@@ -309,9 +316,13 @@ class RunView : public View {
         if (status.model_path != seen_model_) {  // also one that was dropped or chosen elsewhere
             seen_model_ = status.model_path;
             model_path_ = is_default(seen_model_) ? "" : seen_model_.string();
+            remembered_model_ = model_path_;
         }
         if (status.model_error.empty()) {
-            ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
+            const std::string to_load =
+                (remembered_model_.empty() ? "the default model" : remembered_model_.filename().string()) +
+                ", loaded when it is needed";
+            ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : to_load.c_str());
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
             if (!status.device.empty()) ImGui::TextDisabled("on %s", status.device.c_str());
         }
@@ -468,6 +479,7 @@ class RunView : public View {
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
+    std::filesystem::path remembered_model_;  ///< of the last load, also at the next start; empty: the default model
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;
