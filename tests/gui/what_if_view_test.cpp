@@ -104,4 +104,35 @@ TEST_CASE(
     CHECK(window.driven.session().exists(moved));
 }
 
+TEST_CASE("the palette has what a view's buttons do, also of one behind another tab") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WhatIfWindow window;
+    DrivenApp& driven = window.driven;
+    window.set_budget(12);
+    const RunKey made = driven.session().cursor().run;
+    driven.drive([](ImGuiTestContext& c) { c.WindowFocus("//Retention###retention-1"); });
+    driven.start_by_palette("what-if: keep");
+    CHECK(!driven.session().documents().front()->kept_what_ifs().empty());
+    CHECK(driven.session().exists(made));
+    driven.start_by_palette("what-if: discard");
+    CHECK(!driven.session().exists(made));
+    const size_t n_notices = driven.app().notices().size();
+    driven.start_by_palette("what-if: keep");  // there is none
+    REQUIRE(driven.app().notices().size() == n_notices + 1);
+    CHECK(driven.app().notices().back().find("Keep") != std::string::npos);
+
+    driven.start_by_palette("show report");
+    driven.drive([](ImGuiTestContext& c) { c.WindowFocus("//Retention###retention-1"); });
+    bool is_asked = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("export all");
+        c.Yield(6);
+        is_asked = c.ItemExists("//$FOCUSED/##path");
+        c.KeyPress(ImGuiKey_Escape);
+    });
+    CHECK(is_asked);
+}
+
 }  // namespace kvscope::gui::testing

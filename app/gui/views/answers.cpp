@@ -84,6 +84,8 @@ class AnswersView : public View {
         return request;
     }
 
+    std::vector<std::string> commands() const override { return {"Prompt as sent"}; }
+
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"hover, click or drag along the bars", "a decode step; its word lights up in every answer"},
                 {"wheel over the bars; double-click, F", "zoom into steps; all of them"},
@@ -171,7 +173,7 @@ class AnswersView : public View {
         choose_reference(session, reference_);
         ImGui::SameLine();
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
-        if (ImGui::Button("Prompt as sent")) prompt_open_ = !prompt_open_;
+        if (command_button("Prompt as sent")) prompt_open_ = !prompt_open_;
         ImGui::PopStyleColor();
         ImGui::SameLine();
         ImGui::AlignTextToFramePadding();

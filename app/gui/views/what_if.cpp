@@ -72,6 +72,11 @@ class WhatIfView : public View {
                 {"grey", "acts before the scores are made: repeat the prefill to change it"}};
     }
 
+    std::vector<std::string> commands() const override {
+        return {
+            "Keep", "Reset", "Decode", "Show the two", "Copy command", "Discard the selected", "Repeat the prefill"};
+    }
+
     void fit() override { curves_.fit(); }
     void save(nlohmann::json& state) const override { curves_.save(state); }
     void load(const nlohmann::json& state) override { curves_.load(state); }
@@ -182,7 +187,7 @@ class WhatIfView : public View {
         const Document& document = *context.session.document(what_if_.source());
         const std::string name = model_name(context.session.model_names, document.reader()->model());
         ImGui::BeginDisabled(status.busy());
-        if (ImGui::Button("Repeat the prefill"))
+        if (command_button("Repeat the prefill"))
             context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});
         ImGui::EndDisabled();
         ImGui::SetItemTooltip(
@@ -310,13 +315,13 @@ class WhatIfView : public View {
     }
 
     /// A button on this line where it still fits, else on the next.
-    static bool flowing_button(const char* label, const char* tip, bool is_first = false) {
+    bool flowing_button(const char* label, const char* tip, bool is_first = false) {
         if (!is_first) {
             ImGui::SameLine();
             const float width = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
             if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
         }
-        const bool is_pressed = ImGui::Button(label);
+        const bool is_pressed = command_button(label);
         ImGui::SetItemTooltip("%s", tip);
         return is_pressed;
     }
@@ -360,7 +365,7 @@ class WhatIfView : public View {
     }
 
     /// @param what_if invalid where there is none
-    static void draw_decode_button(Context& context, const RunKey& what_if) {
+    void draw_decode_button(Context& context, const RunKey& what_if) {
         if (!context.engine) return;
         const bool is_there = context.session.exists(what_if);
         const bool has_answer = is_there && !context.session.attributes(what_if).output_text.empty();

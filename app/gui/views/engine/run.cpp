@@ -43,10 +43,16 @@ class RunView : public View {
         if (!status.busy()) is_running_ = false;
         if (start_wanted_ && !is_running_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
+        if (takes_call("Prompt from a file…")) prompt_.ask_for_file(context);
+        if (takes_call("More: back to defaults")) reset_seldom_changed(form_.request.options);
         draw_button(context, status, tokens);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // what is where is another matter
         is_wide ? draw_in_two_columns(context, status, tokens) : draw_in_one_column(context, status, tokens);
+    }
+
+    std::vector<std::string> commands() const override {
+        return {"Copy command", "Prompt from a file…", "More: back to defaults"};
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -187,7 +193,7 @@ class RunView : public View {
             draw_switches(*context.engine);
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
-            if (ImGui::Button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
+            if (command_button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             draw_maximise(context.host);
