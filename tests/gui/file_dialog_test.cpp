@@ -1,8 +1,10 @@
 #include "app/gui/view/file_dialog.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "app/gui/figure/exported_files.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -76,6 +78,39 @@ TEST_CASE("the file dialog goes by the keyboard alone: names, arrow keys, Enter,
     });
     REQUIRE(driven.session().documents().size() == 1);
     CHECK(driven.session().documents().front()->name() == "sample9.h5");
+}
+
+TEST_CASE("an ending that no figure is written with is refused in the dialog, which keeps what was typed") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const bool is_of_report = GENERATE(true, false);
+    AppOptions options = explore(sample);
+    if (is_of_report) options.layout = "report";
+    DrivenApp driven(options);
+    driven.settle();
+    const fs::path wrong = sample.folder / "ret.docx", right = sample.folder / "ret.svg";
+    driven.drive([&](ImGuiTestContext& c) {
+        if (is_of_report) {
+            c.ItemClick((DrivenApp::window_of("Report###report") + "/**/Export…##report").c_str());
+        } else {
+            c.WindowFocus("//Retention###retention-1");
+            c.KeyPress(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E);
+        }
+        c.Yield(2);
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", wrong.c_str());
+        c.Yield(3);
+        IM_CHECK(c.ItemExists("**/##path"));  // it is still there
+        c.ItemInputValue("**/##path", right.c_str());
+    });
+    CHECK(driven.draw_until([&] { return fs::exists(right); }, 4000));
+    CHECK(!fs::exists(wrong));
+    const auto& told = driven.app().notices();
+    CHECK(
+        std::none_of(told.begin(), told.end(), [](const auto& one) { return one.find("docx") != std::string::npos; }));
+    CHECK(problem_with_ending(wrong, true).find("svg") != std::string::npos);
+    CHECK(problem_with_ending("t.pdf", false).find(".csv") != std::string::npos);
+    CHECK(problem_with_ending("t.tsv", false).empty());
 }
 
 }  // namespace kvscope::gui::testing

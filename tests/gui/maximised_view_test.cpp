@@ -47,6 +47,15 @@ std::vector<std::string> tabs_beside(const char* title) {
     return names;
 }
 
+/// A trace of a model with its spectra alone, or of a task's scores beside it.
+std::filesystem::path write_without_prompts(const std::filesystem::path& path, bool has_scores) {
+    trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "maximised_view_test"});
+    writer.write_model(trace::sample::model({}));
+    if (has_scores) writer.write_results("niah", 0, trace::sample::results());
+    writer.finish();
+    return path;
+}
+
 ImVec2 size_of(const char* title) { return ImGui::FindWindowByName(title)->Size; }
 
 }  // namespace
@@ -137,6 +146,47 @@ TEST_CASE("a view that is called while one of another place is maximised is a ta
     driven.start_by_palette("maximise the view");
     driven.settle();
     CHECK(open_views(driven) == before);
+}
+
+TEST_CASE("a trace without prompts opens on what it has, alone in the window until one with prompts is opened") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const bool has_scores = GENERATE(false, true);
+    const std::string view = has_scores ? "task_scores-1" : "spectrum-1";
+    DrivenApp driven(explore(write_without_prompts(sample.folder / "alone.h5", has_scores)));
+    driven.settle();
+    CHECK(open_views(driven) == std::vector<std::string>{view});
+    driven.app().open_trace(sample.path);
+    driven.settle();
+    const auto views = open_views(driven);
+    CHECK(views.size() > 10);
+    CHECK(std::find(views.begin(), views.end(), view) != views.end());
+    CHECK(size_of("Retention###retention-1").x < ImGui::GetMainViewport()->WorkSize.x);
+}
+
+TEST_CASE("a trace without prompts that is opened beside one with prompts maximises nothing") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const bool has_scores = GENERATE(false, true);
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto before = open_views(driven);
+    driven.app().open_trace(write_without_prompts(sample.folder / "beside.h5", has_scores));
+    driven.settle();
+    CHECK(open_views(driven).size() >= before.size());
+    const auto front = in_front(driven);
+    CHECK(std::find(front.begin(), front.end(), has_scores ? "task_scores-1" : "spectrum-1") != front.end());
+    CHECK(std::find(front.begin(), front.end(), "runs-1") != front.end());
+}
+
+TEST_CASE("where a view is asked for by name, a trace without prompts shows in that one") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(write_without_prompts(sample.folder / "alone.h5", GENERATE(false, true)));
+    options.view = "cost";
+    DrivenApp driven(options);
+    driven.settle();
+    CHECK(open_views(driven) == std::vector<std::string>{"cost-1"});
 }
 
 }  // namespace kvscope::gui::testing

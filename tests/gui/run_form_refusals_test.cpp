@@ -70,6 +70,32 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     CHECK(!std::regex_search(text, std::regex("--[a-z]")));
 }
 
+TEST_CASE("a policy without its file fails alone, as the form says, and the others are made") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    RunForm filled = small_form(form.folder / "run.h5");
+    for (PolicyRow& row : filled.rows) {
+        if (row.spec.definition->name != "headkv") continue;
+        row.ticked = true;
+        row.spec.values.set("window", "8");  // less than the budget
+    }
+    form.fill(filled);
+    const auto is_said = [&] { return form.driven.shown_text().find("1 of them will fail") != std::string::npos; };
+    REQUIRE(form.driven.draw_until(is_said, patience));
+    form.drive([](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.driven.draw_until([&] { return !form.driven.session().documents().empty(); }, patience));
+    REQUIRE(form.wait_for_engine());
+    form.driven.settle();
+    const auto reader = form.driven.session().documents()[0]->reader();
+    REQUIRE(reader->n_runs(0) == 3);
+    for (int run = 0; run < 3; ++run) {
+        const trace::RunAttributes& attributes = reader->run(0, run);
+        CAPTURE(attributes.label, attributes.message);
+        CHECK(attributes.status == (attributes.policy == "headkv" ? "failed" : "complete"));
+        CHECK((attributes.message.find("importance") != std::string::npos) == (attributes.policy == "headkv"));
+    }
+}
+
 TEST_CASE("what is wrong with a field is said there, once, and beside Run where to look for it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;

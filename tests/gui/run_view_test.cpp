@@ -137,6 +137,50 @@ TEST_CASE("the form is copied as a command line by its button and from the palet
     CHECK(copied == expected.command(small_model));
 }
 
+TEST_CASE("the model that was chosen is there at the next start, and runs are made on it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    nlohmann::json saved;
+    {
+        DrivenForm form;
+        form.fill(small_form(folder / "run.h5"));
+        form.driven.settle();
+        saved = form.driven.app().layout_state();
+    }
+    AppOptions options;
+    options.saved_layout = saved;
+    DrivenApp driven(options);
+    driven.app().dismiss_start();
+    const auto& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return !engine.status().model_path.empty(); }, patience));
+    CHECK(engine.status().model_path == small_model);
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(driven.draw_until([&] { return !driven.session().documents().empty(); }, patience));
+    REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+    CHECK(engine.status().model_path == small_model);
+}
+
+TEST_CASE("a form that is saved before its model was loaded keeps the model, and an old one has the default") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    AppOptions options;
+    options.view = "run";
+    DrivenApp driven(options);
+    driven.app().dismiss_start();
+    driven.settle();
+    View& view = *driven.app().views()[0]->view;
+    const auto state = [&] {
+        nlohmann::json now;
+        view.save(now);
+        return now;
+    };
+    CHECK(state()["model"] == "");
+    view.load({{"model", "/models/some.gguf"}});
+    driven.settle();
+    CHECK(state()["model"] == "/models/some.gguf");
+    CHECK(driven.shown_text().find("some.gguf, loaded when it is needed") != std::string::npos);
+}
+
 }  // namespace kvscope::gui::testing
 
 #endif

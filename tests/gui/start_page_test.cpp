@@ -304,4 +304,20 @@ TEST_CASE(
 
 #endif
 
+TEST_CASE("behind the last trace that is closed comes the start page, whichever layout was there") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.layout = GENERATE("explore", "report");
+    DrivenApp driven(options);
+    driven.settle();
+    driven.app().dismiss_start();  // as any layout does that is chosen
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W); });
+    driven.settle();
+    REQUIRE(driven.session().documents().empty());
+    bool is_offered = false;
+    driven.drive([&](ImGuiTestContext& c) { is_offered = c.ItemExists("//Start/**/##Open a trace"); });
+    CHECK(is_offered);
+}
+
 }  // namespace kvscope::gui::testing

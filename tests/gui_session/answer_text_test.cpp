@@ -73,22 +73,27 @@ TEST_CASE("words that the reference has not are marked, wherever they stand") {
 TEST_CASE("tokens are aligned by their ids: what is added, replaced or left out is told apart") {
     const Ids reference{1, 2, 3, 4, 5};
     const Difference same = token_difference(reference, reference);
-    CHECK(same.n_differ() + same.n_left_out() == 0);
+    CHECK(same.n_extra() + same.n_missing() == 0);
 
     const Difference replaced = token_difference(Ids{1, 2, 9, 4, 5}, reference);
     CHECK(replaced.differs == Bits{false, false, true, false, false});
-    CHECK(replaced.n_left_out() == 0);  // 9 stands for 3
+    CHECK(replaced.left_out == Counts{0, 0, 0, 0, 0, 0});  // 9 stands for 3
+    CHECK(replaced.n_missing() == 1);
 
     const Difference added = token_difference(Ids{1, 8, 2, 3, 4, 5, 9}, reference);
     CHECK(added.differs == Bits{false, true, false, false, false, false, true});
-    CHECK(added.n_left_out() == 0);
+    CHECK(added.n_missing() == 0);
 
     const Difference shorter = token_difference(Ids{1, 2, 5}, reference);  // no token of its own, and not the same
-    CHECK(shorter.n_differ() == 0);
+    CHECK(shorter.n_extra() == 0);
+    CHECK(shorter.n_missing() == 2);
+    const Difference other_way = token_difference(reference, Ids{1, 2, 5});
+    CHECK(other_way.n_extra() == 2);
+    CHECK(other_way.n_missing() == 0);
     CHECK(shorter.left_out == Counts{0, 0, 2, 0});
     CHECK(token_difference(Ids{1, 2}, reference).left_out == Counts{0, 0, 3});
     CHECK(token_difference(Ids{}, reference).left_out == Counts{5});
-    CHECK(token_difference(reference, Ids{}).n_differ() == 5);
+    CHECK(token_difference(reference, Ids{}).n_extra() == 5);
 }
 
 TEST_CASE("an answer's marks are its tokens, not the words around them") {
@@ -98,7 +103,7 @@ TEST_CASE("an answer's marks are its tokens, not the words around them") {
     const AnswerOutput answer = answers.second_against_first();
     REQUIRE(answer.has_reference);
     CHECK(answer.by_tokens);
-    CHECK(answer.difference.n_differ() == 1);
+    CHECK(answer.difference.n_extra() == 1);
     REQUIRE(answer.steps.size() == 6);
     CHECK(answer.steps[5].begin == answer.text.size());
     REQUIRE(answer.marks.size() == 1);
@@ -120,9 +125,14 @@ TEST_CASE("an answer without token ids is compared by words") {
 TEST_CASE("an answer that stops early is not called alike, and shows where the reference goes on") {
     const TwoAnswers answers(wrote("full", " \u00e9t\u00e9 w1", {3, 10, 2}), wrote("snapkv", " \u00e9t\u00e9", {3, 2}));
     const AnswerOutput answer = answers.second_against_first();
-    CHECK(answer.difference.n_differ() == 0);
+    CHECK(answer.difference.n_extra() == 0);
     CHECK_FALSE(answer.is_as_reference());
+    CHECK(answer.difference_texts() ==
+          Strings{"0 extra, 1 missing of 3 tokens", "0 extra, 1 missing of 3", "+0 −1 of 3", "+0 −1"});
     CHECK(answer.gaps == Counts{answer.text.size()});
+
+    const TwoAnswers ended(wrote("full", " \u00e9t\u00e9 w1", {3, 10, 2}), wrote("snapkv", "", {2}));
+    CHECK(ended.second_against_first().difference_texts().front() == "0 extra, 2 missing of 3 tokens");
 }
 
 TEST_CASE("neighbouring marks are one, and tokens that wrote nothing have none") {

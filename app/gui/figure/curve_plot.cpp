@@ -90,7 +90,7 @@ std::string obstacle_of(const LiveWhatIf& what_if, const std::string& over) {
 
 /// What the what-if as it stands keeps, where it is known; NaN else.
 double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
-    const auto summary = what_if.changed_summary() ? what_if.changed_summary() : what_if.recorded_summary();
+    const auto summary = what_if.summary_now();
     if (!summary) return NAN;
     return analysis::measured({0, *summary, NAN}, measure);
 }

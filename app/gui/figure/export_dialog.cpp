@@ -21,6 +21,9 @@ void ask_for(Tasks& tasks, const std::string& suggestion, const std::string& tit
     question.kind = FileDialog::Kind::save;
     question.title = title;
     question.suggestion = suggestion;
+    question.refusal = [is_picture = static_cast<bool>(what.figure)](const std::filesystem::path& path) {
+        return problem_with_ending(path, is_picture);
+    };
     question.objection = [may_have_pages](const std::filesystem::path& path) {
         return files_in_the_way(figures::files_to_replace(path, may_have_pages));
     };

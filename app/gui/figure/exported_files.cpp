@@ -42,6 +42,18 @@ std::string files_in_the_way(const std::vector<fs::path>& there) {
                        there.size() == 2 ? "file" : "files");
 }
 
+std::string problem_with_ending(const fs::path& path, bool is_picture) {
+    if (path.extension() == ".tsv") return "";
+    try {
+        const bool makes_picture = figures::figure_format_for(path.filename().string()).is_picture();
+        if (is_picture || !makes_picture) return "";
+        return fmt::format("{} would be a picture, and a table has none: name it .csv, .tsv, .md, .tex or .json",
+                           path.filename().string());
+    } catch (const figures::FormatError& error) {
+        return error.what();
+    }
+}
+
 std::vector<fs::path> write_exported(const figures::Exported& what, const fs::path& path,
                                      const figures::ExportOptions& options, const std::vector<fs::path>& confirmed) {
     try {

@@ -11,6 +11,10 @@ namespace kvscope::gui {
 /// For the dialog's objection, of what figures::files_to_replace has found; empty: nothing is there.
 std::string files_in_the_way(const std::vector<std::filesystem::path>& there);
 
+/// Why nothing can be written to a file of that name, whose ending says as what; empty: it can.
+/// @param is_picture whether there is a figure, not a table alone
+std::string problem_with_ending(const std::filesystem::path& path, bool is_picture);
+
 /// Writes a figure or its numbers in the format of the file's extension: those of `kvscope export`, and tsv.
 /// @param confirmed the files that may be replaced
 /// @returns the files written

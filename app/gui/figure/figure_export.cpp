@@ -108,6 +108,7 @@ void FigureExport::ask_for_file(Tasks& tasks, FileDialog& files, const FigureFor
     question.kind = FileDialog::Kind::save;
     question.title = "Export this figure";
     question.suggestion = figure.file_name;
+    question.refusal = [](const fs::path& path) { return problem_with_ending(path, true); };
     question.objection = [may_have_pages = figure.may_have_pages](const fs::path& path) {
         return files_in_the_way(figures::files_to_replace(path, may_have_pages));
     };

@@ -47,6 +47,13 @@ std::vector<float> AnswerOutput::kl_difference() const {
     return out;
 }
 
+std::vector<std::string> AnswerOutput::difference_texts() const {
+    const size_t n_extra = difference.n_extra(), n_missing = difference.n_missing();
+    const std::string words = fmt::format("{} extra, {} missing of {}", n_extra, n_missing, difference.n_reference);
+    const std::string signs = fmt::format("+{} −{}", n_extra, n_missing);
+    return {fmt::format("{} {}", words, unit()), words, fmt::format("{} of {}", signs, difference.n_reference), signs};
+}
+
 bool AnswerOutput::is_marked(size_t step) const {
     if (by_tokens) return step < difference.differs.size() && difference.differs[step];
     if (step >= steps.size()) return false;
@@ -77,7 +84,7 @@ AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference)
     out.switches = switches_of(of);
     if (of.reader->has(of.place(), schema::run::step_agreement))
         out.agreement = of.reader->read<uint8_t>(of.place(), schema::run::step_agreement);
-    if (!reference || out.text.empty()) return out;
+    if (!reference || (out.text.empty() && ids.empty())) return out;  // nothing was decoded, which is no answer
     out.has_reference = true;
     out.reference_kl = kl_of(*reference);
     const std::vector<int32_t> reference_ids = ids_of(*reference);

@@ -30,7 +30,10 @@ struct AnswerOutput {
 
     /// kl − reference_kl, at the steps that both have.
     std::vector<float> kl_difference() const;
-    bool is_as_reference() const { return difference.n_differ() + difference.n_left_out() == 0; }
+    bool is_as_reference() const { return difference.n_extra() + difference.n_missing() == 0; }
+    /// How much it differs, in ever fewer words: "3 extra, 8 missing of 21 tokens", …, "+3 −8".
+    std::vector<std::string> difference_texts() const;
+    const char* unit() const { return by_tokens ? "tokens" : "words"; }
     /// Whether a decode step's token is marked; its words may be where `by_tokens` is not set.
     bool is_marked(size_t step) const;
 };

@@ -34,7 +34,7 @@ std::string_view at(std::string_view text, const Word& word) { return text.subst
 /// Of n things and m others.
 template <class Alike>
 Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
-    Difference out{std::vector<bool>(n_all, false), std::vector<size_t>(n_all + 1, 0)};
+    Difference out{std::vector<bool>(n_all, false), std::vector<size_t>(n_all + 1, 0), m_all};
     size_t first = 0;
     while (first < n_all && first < m_all && are_alike(first, first)) ++first;
     size_t last = 0;  // alike at the end

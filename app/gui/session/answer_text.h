@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,9 +28,12 @@ std::vector<Word> words_of(std::string_view text);
 struct Difference {
     std::vector<bool> differs;  ///< (n) those that are in no longest common subsequence
     std::vector<size_t>
-        left_out;  ///< (n + 1) of the reference, before each and at the end, where nothing stands for them
-    size_t n_differ() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
-    size_t n_left_out() const { return std::accumulate(left_out.begin(), left_out.end(), size_t{0}); }
+        left_out;            ///< (n + 1) of the reference, before each and at the end, where nothing stands for them
+    size_t n_reference = 0;  ///< of the reference
+    /// What the reference has not. Taken the other way round this is n_missing(), and the other way about.
+    size_t n_extra() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
+    /// What the reference alone has: what is replaced counts on both sides.
+    size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);
 /// Sets `differs` of the words of `text`.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_policy.h"
@@ -27,11 +28,14 @@ void LiveWhatIf::update(Session& session, const EngineSession* engine) {
     prefill_obstacle_ =
         prefill_ ? prefill_->obstacle({settings_->recorded.definition, settings_->values}, settings_->budget) : "";
     read_source(session);
+    read_kept(session);
     compute(session);
 }
 
 void LiveWhatIf::follow_selection(const Session& session) {
     RunKey selected = session.told_run();
+    const RunKey told = selected;
+    const bool is_new = std::exchange(told_, told) != told;
     const Document* document = session.document(selected);
     // Of a what-if the run that it came from is changed.
     const bool is_what_if = document && document->is_what_if(selected.run);
@@ -74,6 +78,21 @@ void LiveWhatIf::follow_selection(const Session& session) {
         settings = std::move(fresh);
     }
     settings_ = settings.get();
+    if (is_what_if && is_new) take_settings_of(session, told);
+}
+
+void LiveWhatIf::take_settings_of(const Session& session, const RunKey& what_if) {
+    const trace::RunAttributes& run = session.attributes(what_if);
+    try {
+        settings_->values = analysis::run_policy(run).values;
+    } catch (const analysis::NothingToShow&) {
+        return;  // the sliders stay where they are
+    }
+    settings_->budget = run.budget;
+    if (what_if.run == settings_->added) return;
+    settings_->kept = what_if.run;
+    settings_->kept_settings = settings_text();
+    settings_->kept_summary.reset();
 }
 
 void LiveWhatIf::read_source(Session& session) {
@@ -96,6 +115,23 @@ void LiveWhatIf::read_source(Session& session) {
         refusal_.clear();
 }
 
+void LiveWhatIf::read_kept(Session& session) {
+    const RunKey run = kept(session);
+    if (!run.valid()) return;
+    const auto summary = session.tasks.ask(kept_slot_, "", session.stamp(run), [at = session.at(run)] {
+        return analysis::summarize(*at.reader, at.prompt, at.run);
+    });
+    if (summary.current && summary.value) settings_->kept_summary = *summary.value;
+}
+
+void LiveWhatIf::leave_what_is_gone(const Session& session) {
+    if (!settings_->kept.valid() || session.exists({source_.document, source_.prompt, settings_->kept})) return;
+    settings_->kept = {};
+    if (settings_text() != settings_->kept_settings) return;
+    const RunKey left = result(session);
+    left.valid() ? take_settings_of(session, left) : reset();
+}
+
 void LiveWhatIf::follow_widgets(Session& session) {
     if (settings_ && refusal_.empty() && settings_text() != asked_) compute(session);
 }
@@ -104,9 +140,10 @@ void LiveWhatIf::compute(Session& session) {
     error_.clear();
     const bool stands = result(session).valid();
     if (!stands) settings_->added = {};
+    leave_what_is_gone(session);
     const std::string settings = asked_ = settings_text();
-    if (settings == settings_->kept) return;
-    settings_->kept.clear();
+    if (kept(session).valid()) return;
+    settings_->kept = {};
     if (is_recorded() && !stands) return;
     if (is_recorded()) return discard(session);
     const bool by_trace = from_trace_ && from_trace_->needs_prefill(settings_->values, settings_->budget).empty();
@@ -146,17 +183,26 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
     settings_->summary = computed.summary;
     settings_->milliseconds = computed.milliseconds;
     settings_->shown = computed.settings;
-    if (settings_->added.valid()) return document.replace_run(settings_->added, computed.record);
-    settings_->added = document.add_run(source_.prompt, computed.record, source_.run);
-    // The views that show one run follow the slider, too.
-    if (session.told_run() == source_) {
-        session.pair.flicker.reset();  // which would hide it
-        session.selection.select_run(result(session));
+    const RunKey told = session.told_run();
+    const bool is_other_what_if = told != result(session) && told.document == source_.document &&
+                                  document.is_what_if(told.run) && document.source_of(told.run) == source_.run;
+    if (settings_->added.valid()) {
+        document.replace_run(settings_->added, computed.record);
+        if (is_other_what_if) select_result(session);
+        return;
     }
+    settings_->added = document.add_run(source_.prompt, computed.record, source_.run);
+    if (told == source_ || is_other_what_if) select_result(session);
     if (!session.pair.a && !session.pair.b) {
         session.pair.a = source_;
         session.pair.b = result(session);
     }
+}
+
+void LiveWhatIf::select_result(Session& session) {
+    session.pair.flicker.reset();  // which would hide it
+    session.selection.select_run(result(session));
+    told_ = session.told_run();  // its settings may be left again already
 }
 
 std::string LiveWhatIf::settings_text() const {
@@ -205,7 +251,14 @@ int64_t LiveWhatIf::least_budget() const {
 int LiveWhatIf::widest_window() const { return prefill_ ? prefill_->widest_window() : 0; }
 
 std::optional<KeptSummary> LiveWhatIf::changed_summary() const {
-    return settings_ && settings_->added.valid() && error_.empty() ? settings_->summary : std::nullopt;
+    if (!settings_ || !error_.empty()) return std::nullopt;
+    if (settings_->kept.valid()) return settings_->kept_summary;
+    return settings_->added.valid() ? settings_->summary : std::nullopt;
+}
+
+std::optional<KeptSummary> LiveWhatIf::summary_now() const {
+    if (const auto changed = changed_summary()) return changed;
+    return settings_ && error_.empty() && is_recorded() ? recorded_summary_ : std::nullopt;
 }
 
 RunKey LiveWhatIf::result(const Session& session) const {
@@ -214,26 +267,37 @@ RunKey LiveWhatIf::result(const Session& session) const {
     return document && session.exists(what_if) ? what_if : RunKey{};
 }
 
+RunKey LiveWhatIf::kept(const Session& session) const {
+    if (!settings_ || !settings_->kept.valid() || settings_text() != settings_->kept_settings) return {};
+    const RunKey run{source_.document, source_.prompt, settings_->kept};
+    return session.exists(run) ? run : RunKey{};
+}
+
+RunKey LiveWhatIf::shown(const Session& session) const {
+    const RunKey run = kept(session);
+    return run.valid() ? run : result(session);
+}
+
 void LiveWhatIf::reset() {
     settings_->values = settings_->recorded.values;
     settings_->budget = settings_->recorded_budget;
 }
 
 void LiveWhatIf::discard(Session& session) {
-    if (session.cursor().run == result(session)) session.selection.select_run(source_);
+    if (session.cursor().run == shown(session)) session.selection.select_run(source_);
     session.remove_added_run({source_.document, source_.prompt, settings_->added});
     settings_->added = {};
     settings_->summary.reset();
-    settings_->kept.clear();
+    settings_->kept = {};
     taken_.reset();
     reset();
 }
 
 void LiveWhatIf::keep(Session& session) {
     session.document(source_)->keep_run(settings_->added);
-    settings_->kept = settings_->shown;
-    settings_->added = {};
-    settings_->summary.reset();
+    settings_->kept = std::exchange(settings_->added, {});
+    settings_->kept_settings = settings_->shown;
+    settings_->kept_summary = std::exchange(settings_->summary, {});
 }
 
 }  // namespace kvscope::gui

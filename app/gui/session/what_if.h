@@ -62,13 +62,21 @@ class LiveWhatIf {
     const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
     /// Of the newest result of the source; nullopt where nothing differs from the recorded run.
     std::optional<KeptSummary> changed_summary() const;
+    /// Of the present settings: the changed one, or the recorded one where nothing was changed; nullopt where it is
+    /// not known yet, or cannot be.
+    std::optional<KeptSummary> summary_now() const;
     double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
-    /// The what-if as a run; invalid where there is none.
+    /// The what-if that follows the sliders, as a run; invalid where there is none.
     RunKey result(const Session& session) const;
+    /// The kept what-if whose settings the sliders have; invalid where they have another's, or were moved since.
+    RunKey kept(const Session& session) const;
+    /// The run of the present settings: the kept one, or the result.
+    RunKey shown(const Session& session) const;
 
     void reset();  ///< back to the recorded settings
     void discard(Session& session);
-    /// Lets the what-if stand, also when the trace is opened the next time, and starts another from its settings.
+    /// Lets the what-if stand, also when the trace is opened the next time; the next change starts another from its
+    /// settings.
     void keep(Session& session);
 
  private:
@@ -83,8 +91,10 @@ class LiveWhatIf {
         RunId added;  ///< the what-if; not valid: nothing was changed yet
         std::optional<KeptSummary> summary;
         double milliseconds = 0;
-        std::string shown;  ///< settings of the what-if that stands
-        std::string kept;   ///< settings that were let stand: nothing new until they change
+        std::string shown;          ///< settings of the what-if
+        RunId kept;                 ///< a what-if that was let stand: nothing new until the sliders leave its settings
+        std::string kept_settings;  ///< of `kept`
+        std::optional<KeptSummary> kept_summary;
     };
     struct Computed {
         trace::RunRecord record;
@@ -95,14 +105,22 @@ class LiveWhatIf {
     };
 
     void follow_selection(const Session& session);
+    /// The sliders go to the settings of a what-if of the source, which a person has selected.
+    void take_settings_of(const Session& session, const RunKey& what_if);
     void read_source(Session& session);
+    void read_kept(Session& session);
+    /// Where the kept what-if was taken away, the sliders go to what is left.
+    void leave_what_is_gone(const Session& session);
     void compute(Session& session);
     void show(Session& session, const Computed& computed);
+    /// The views that show one run follow the slider.
+    void select_result(Session& session);
     std::string settings_text() const;
     bool is_recorded() const;
 
     std::map<RunKey, std::unique_ptr<Settings>> all_;
     RunKey source_;
+    RunKey told_;  ///< the run that was selected in the last frame
     Settings* settings_ = nullptr;
     std::string refusal_;
     std::string trace_refusal_;  ///< why the trace alone does not do
@@ -116,6 +134,7 @@ class LiveWhatIf {
     std::string asked_;  ///< settings that were asked for last
     TaskSlot<analysis::WhatIf> source_slot_;
     TaskSlot<KeptSummary> recorded_slot_;
+    TaskSlot<KeptSummary> kept_slot_;
     TaskSlot<Computed> result_slot_;
 };
 

@@ -35,10 +35,11 @@ void add_file_actions(const ActionTargets& on) {
         "Reload", ImGuiKey_F5, [&session, &notices] { reload_traces(session, notices); }, has_trace(session));
     menu.add(
         "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W,
-        [&session, &notices, &autosave = on.autosave] {
+        [&session, &notices, &autosave = on.autosave, &views = on.views] {
             if (!autosave.may_leave()) return;
             const std::string name = session.name_of(*session.focus());
             session.close(session.focus()->id());
+            if (session.documents().empty()) views.show_start();  // no view has anything to show
             notices.add(name + " is closed: File > Open recent opens it again");
         },
         has_trace(session));

@@ -108,9 +108,22 @@ OpenView& OpenViews::show(const ViewKind& kind) {
     const auto first =
         std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
     OpenView& shown = first == views_.end() ? open(kind) : **first;
-    shown.focus = true;
-    focus_in_the_end_ = shown.title();
+    give_keyboard(shown);
     return shown;
+}
+
+void OpenViews::call(const std::string& id, const std::string& command) {
+    const auto found = std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->id() == id; });
+    if (found == views_.end()) return;
+    start_dismissed_ = true;
+    in_front_.clear();
+    give_keyboard(**found);
+    (*found)->view->call(command);
+}
+
+void OpenViews::give_keyboard(OpenView& view) {
+    view.focus = true;
+    focus_in_the_end_ = view.title();
 }
 
 void OpenViews::bring_to_front(const ViewKind& kind) {
@@ -138,8 +151,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
     if (first->get() == focused()) return (*first)->view->start();
     // Behind the start cards a whole layout still waits to come to the front.
     for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
-    (*first)->focus = true;
-    focus_in_the_end_ = (*first)->title();
+    give_keyboard(**first);
 }
 
 void OpenViews::show_alone(const ViewKind& kind) {

@@ -34,6 +34,8 @@ class OpenViews {
     void open(const std::string& kind, const nlohmann::json& state);
     /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
     OpenView& show(const ViewKind& kind);
+    /// Brings a view to the front and gives it one of its commands: it may need what is drawn alone.
+    void call(const std::string& id, const std::string& command);
     /// Its tab in front, where one of the kind is open, as soon as the places are settled; the keyboard stays where it
     /// is.
     void bring_to_front(const ViewKind& kind);
@@ -91,6 +93,8 @@ class OpenViews {
     static nlohmann::json state_of(const OpenView& open);
     OpenView& add(const ViewKind& kind, int number);
     OpenView& open_new(const ViewKind& kind);
+    /// As soon as it is drawn, in front.
+    void give_keyboard(OpenView& view);
     /// Brings a view that was just added to the front, as a tab beside others of its kind, else of its place.
     void dock(OpenView& opened) const;
     /// Whether a view that is open or put away has the number.

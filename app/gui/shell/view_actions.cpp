@@ -178,6 +178,23 @@ void add_view_actions(const ActionTargets& on) {
             {"New view: " + kind.title, "", 0, [open_further, &kind] { open_further(kind); }, {}, {}, false});
 }
 
+namespace {
+
+/// "Report: Export all…"
+void offer_commands(std::vector<Action>& actions, const OpenView& of, OpenViews& views) {
+    const std::string title = of.title();
+    for (const std::string& command : of.view->commands())
+        actions.push_back({fmt::format("{}: {}", title.substr(0, title.find("##")), command),
+                           "View",
+                           0,
+                           [&views, id = of.id(), command] { views.call(id, command); },
+                           {},
+                           {},
+                           false});
+}
+
+}  // namespace
+
 void add_palette_actions(const ActionTargets& on) {
     on.actions.add_for_search = [&session = on.session](const std::string& search, std::vector<Action>& before,
                                                         std::vector<Action>& behind) {
@@ -199,7 +216,10 @@ void add_palette_actions(const ActionTargets& on) {
                              false});
         }
         offer_runs(extra, session);
-        for (const auto& open : views.all()) open->view->add_to_palette(extra, notices.function());
+        for (const auto& open : views.all()) {
+            open->view->add_to_palette(extra, notices.function());
+            offer_commands(extra, *open, views);
+        }
         for (const auto& path : settings.recent_traces)
             extra.push_back({"Open " + path, "Recent", 0, [&opener, path] { opener.open_trace(path); }, {}, {}, false});
     };

@@ -25,6 +25,7 @@ void ViewGuard::draw(OpenView& open, Context& context) {
     const DrawingStacks before;
     try {
         open.view->draw(context);
+        open.view->end_call(context.host);
     } catch (const analysis::NothingToShow& nothing) {
         before.restore();
         draw_nothing(context, nothing.what());

@@ -210,7 +210,7 @@ std::string FileDialog::error_of(const fs::path& path) const {
         return path.string() + " is a file; choose a folder";
     if (question_.kind == Kind::save && !fs::is_directory(path.parent_path(), error))
         return path.parent_path().string() + " is no folder";
-    return {};
+    return question_.refusal ? question_.refusal(path) : "";
 }
 
 bool FileDialog::is_entered(const fs::path& path) const {

@@ -24,6 +24,8 @@ class FileDialog {
         std::filesystem::path suggestion;     ///< a file's name for `save`, whose extension a name without one gets; a
                                               ///< new folder's for `folder`
         std::function<void(const std::filesystem::path&)> answer;
+        /// Why this path cannot be the answer: the dialog says so and stays open; empty: it may be.
+        std::function<std::string(const std::filesystem::path&)> refusal = {};
         /// What has to be confirmed before this path is answered; empty: nothing. `save` asks before it replaces a
         /// file.
         std::function<std::string(const std::filesystem::path&)> objection = {};

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
+
+#include <utility>
 
 #include "app/gui/session/engine_session.h"
 
@@ -12,6 +15,24 @@ const ViewKind* find_view_kind(const std::string& name) {
         if (kind.name == name) return &kind;
     }
     return nullptr;
+}
+
+bool View::command_button(const char* label) {
+    const bool is_pressed = ImGui::Button(label);
+    const bool is_disabled = (ImGui::GetCurrentContext()->CurrentItemFlags & ImGuiItemFlags_Disabled) != 0;
+    return is_pressed || (!is_disabled && takes_call(std::string_view(label, ImGui::FindRenderedTextEnd(label))));
+}
+
+bool View::takes_call(std::string_view command) {
+    if (called_.empty() || called_ != command) return false;
+    called_.clear();
+    return true;
+}
+
+void View::end_call(const ViewHost& host) {
+    if (called_.empty()) return;
+    const std::string command = std::exchange(called_, {});
+    if (host.notice) host.notice(fmt::format("{}: that is not possible now; the view says why", command), false);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,14 @@ class View {
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
+    /// What its buttons do, as they are labelled: the palette has each of them while the view is open. In draw(), each
+    /// is a command_button(), or asked for by takes_call().
+    virtual std::vector<std::string> commands() const { return {}; }
+    /// One of them was chosen in the palette: done as soon as the view draws next.
+    void call(const std::string& command) { called_ = command; }
+    /// Behind draw(): a command that was called and cannot be given now is told.
+    void end_call(const ViewHost& host);
+
     /// Whether a person types into it what must not be lost: closed, it is put away, and comes back as it was.
     virtual bool holds_text() const { return false; }
 
@@ -93,8 +102,17 @@ class View {
     void put_away() { lifetime.begin_anew(); }
 
  protected:
+    /// A button that gives a command. @param label with what follows ## for Dear ImGui alone
+    /// @returns whether it was pressed, or called while it is not disabled
+    bool command_button(const char* label);
+    /// Whether a command was called that can be given now; once for each call.
+    bool takes_call(std::string_view command);
+
     /// For what is kept beyond the frame: dialogs' answers, entries of the palette.
     Lifetime lifetime;
+
+ private:
+    std::string called_;
 };
 
 /// Where a view opens in a new layout.

@@ -84,6 +84,8 @@ class AnswersView : public View {
         return request;
     }
 
+    std::vector<std::string> commands() const override { return {"Prompt as sent"}; }
+
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"hover, click or drag along the bars", "a decode step; its word lights up in every answer"},
                 {"wheel over the bars; double-click, F", "zoom into steps; all of them"},
@@ -171,7 +173,7 @@ class AnswersView : public View {
         choose_reference(session, reference_);
         ImGui::SameLine();
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
-        if (ImGui::Button("Prompt as sent")) prompt_open_ = !prompt_open_;
+        if (command_button("Prompt as sent")) prompt_open_ = !prompt_open_;
         ImGui::PopStyleColor();
         ImGui::SameLine();
         ImGui::AlignTextToFramePadding();
@@ -327,28 +329,19 @@ class AnswersView : public View {
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
-    /// "as full"; "2/19 words differ, 6 left out", of which less where the width has no room for all
+    /// "as full", or both sides of the difference, in as many words as the width has room for.
     std::string short_difference(const AnswerOutput& output, float width) const {
         if (output.is_as_reference()) return "as " + reference_.name();
-        const size_t n_left_out = output.difference.n_left_out();
-        const std::string left_out = n_left_out > 0 ? fmt::format("{} left out", n_left_out) : "";
-        const size_t n_differ = output.difference.n_differ();
-        if (n_differ == 0) return left_out;
-        const size_t n = output.difference.differs.size();
-        const std::string differ = fmt::format("{}/{} {} differ", n_differ, n, things_of(output));
+        const std::vector<std::string> texts = output.difference_texts();
         const auto fits = [&](const std::string& text) { return ImGui::CalcTextSize(text.c_str()).x <= width; };
-        const std::string all = fmt::format("{}, {}", differ, left_out);
-        if (n_left_out > 0 && fits(all)) return all;
-        return fits(differ) ? differ : fmt::format("{}/{} differ", n_differ, n);
+        const auto found = std::find_if(texts.begin(), texts.end(), fits);
+        return found == texts.end() ? texts.back() : *found;
     }
 
-    static const char* things_of(const AnswerOutput& output) { return output.by_tokens ? "tokens" : "words"; }
-
     std::string long_difference(const AnswerOutput& output) const {
-        const char* things = things_of(output);
-        return fmt::format("\n{} of {} {} are not {}; {} of its {} are left out", output.difference.n_differ(),
-                           output.difference.differs.size(), things, reference_.possessive(),
-                           output.difference.n_left_out(), things);
+        return fmt::format("\n{} of {} {} are not {}; {} of its {} are missing", output.difference.n_extra(),
+                           output.difference.differs.size(), output.unit(), reference_.possessive(),
+                           output.difference.n_missing(), output.difference.n_reference);
     }
 
     /// Of the shown prompt.
@@ -411,8 +404,10 @@ class AnswersView : public View {
         list->PushClipRect(at, {at.x + width, at.y + line}, true);
         list->AddText({at.x + begin, at.y}, packed(context.theme.ink), shown_label.c_str());
         if (is_selected) ImGui::PopFont();
-        if (begin + label + beside <= width)
+        const bool has_room = begin + label + beside <= width;
+        if (has_room)
             list->AddText({at.x + begin + label + em / 2, at.y}, packed(context.theme.ink_quiet), differs.c_str());
+        ImGui::LogText("%s %s\n", shown_label.c_str(), has_room ? differs.c_str() : "");
         list->PopClipRect();
         at.y += line;
         const auto note = [&](const std::string& text, const ImVec4& color) {

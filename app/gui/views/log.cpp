@@ -45,6 +45,8 @@ class LogView : public View {
         ImGui::PopFont();
     }
 
+    std::vector<std::string> commands() const override { return {"Copy"}; }
+
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"type into the filter", "only lines that hold this text"},
                 {"click a line", "copy it"},
@@ -67,7 +69,7 @@ class LogView : public View {
         ImGui::SetNextItemWidth(10 * em);
         ImGui::Combo("##log level", &level_, "everything\0warnings, errors\0errors\0");
         ImGui::SameLine();
-        if (ImGui::Button("Copy##log")) {
+        if (command_button("Copy##log")) {
             std::string text;
             for (const LogLine* line : filtered()) text += log_text(*line) + "\n";
             ImGui::SetClipboardText(text.c_str());

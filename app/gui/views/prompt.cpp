@@ -49,6 +49,9 @@ class PromptView : public View {
                              : "A − B: choose two runs of this prompt as A and B in Runs.");
             return;
         }
+        const auto pinned = focus->pins.find(focus->prompt);
+        if (pinned != focus->pins.end() && !pinned->second.empty() && takes_call("Unpin all tokens"))
+            unpin_all(*session.document(focus->id()));
         const auto runs = columns(session);
         is_low_ = ImGui::GetContentRegionAvail().y < 14 * ImGui::GetFontSize();
         draw_header(context, *focus, runs);
@@ -57,6 +60,8 @@ class PromptView : public View {
         draw_columns(context, *focus, runs, std::max(room, 3 * ImGui::GetFontSize()));
         if (below > 0) answers_.draw(context, *focus);
     }
+
+    std::vector<std::string> commands() const override { return {"Unpin all tokens"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "a token's id, position and where it is kept; it lights up everywhere"},
@@ -428,6 +433,12 @@ class PromptView : public View {
         if (!ImGui::IsPopupOpen("token menu")) draw_token_tooltip(context, one, told_runs(session), token);
     }
 
+    /// Of the shown prompt.
+    static void unpin_all(Document& document) {
+        document.pins[document.prompt].clear();
+        document.annotations_changed = true;
+    }
+
     void draw_menu(Context& context) {
         if (!ImGui::BeginPopup("token menu")) return;
         Document* document = context.session.document(menu_document_);
@@ -443,10 +454,7 @@ class PromptView : public View {
             const std::string text(whole_characters(*prompt, first, last));
             auto& pins = document->pins[document->prompt];
             if (ImGui::MenuItem("Pin token", "P", pins.contains(menu_token_))) document->toggle_pin(menu_token_);
-            if (ImGui::MenuItem("Unpin all tokens", nullptr, false, !pins.empty())) {
-                pins.clear();
-                document->annotations_changed = true;
-            }
+            if (ImGui::MenuItem("Unpin all tokens", nullptr, false, !pins.empty())) unpin_all(*document);
             ImGui::Separator();
             if (ImGui::MenuItem("Mark this text")) context.session.mark = text;
             if (ImGui::MenuItem("Search for this text")) context.session.search = text;

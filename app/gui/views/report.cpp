@@ -63,6 +63,8 @@ class ReportView : public View {
                 {"right-click", "copy its numbers"}};
     }
 
+    std::vector<std::string> commands() const override { return {"Export…", "Export all…"}; }
+
     void save(nlohmann::json& state) const override {
         state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_},
                  {"format", format_}, {"dpi", dpi_},           {"title", title_}};
@@ -283,9 +285,9 @@ class ReportView : public View {
             dpi_ = std::clamp(dpi_, 10, 2400);
         }
         ImGui::BeginDisabled(export_.is_running());
-        if (ImGui::Button("Export…##report")) ask_for_file(context);
+        if (command_button("Export…##report")) ask_for_file(context);
         ImGui::SameLine();
-        if (ImGui::Button("Export all…##report")) ask_for_folder(context);
+        if (command_button("Export all…##report")) ask_for_folder(context);
         ImGui::EndDisabled();
         export_.draw_progress();
     }

@@ -38,6 +38,8 @@ class SpectrumView : public FigureView {
         return request;
     }
 
+    std::vector<std::string> commands() const override { return {"Compute the spectra"}; }
+
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "an eigenvalue; the layer lights up everywhere"},
                 {"click", "select the layer"},
@@ -140,7 +142,7 @@ class SpectrumView : public FigureView {
     }
 
     /// For the first of the traces whose model's spectra are not known: what computes them.
-    static void draw_missing(Context& context, const FigureRequest& request) {
+    void draw_missing(Context& context, const FigureRequest& request) {
         Session& session = context.session;
         const Document* missing = nullptr;
         for (size_t i = 0; i < request.n_traces() && !missing; ++i) {
@@ -163,7 +165,7 @@ class SpectrumView : public FigureView {
                                status.phase.empty() ? status.what.c_str() : status.phase.c_str());
             return;
         }
-        if (ImGui::Button("Compute the spectra##spectrum")) context.engine->compute_spectra(missing->id());
+        if (command_button("Compute the spectra##spectrum")) context.engine->compute_spectra(missing->id());
         ImGui::SetItemTooltip("%s",
                               fmt::format("From the weights of {}, once: they are kept in the cache folder for every "
                                           "trace of that model, and the trace is not edited.",

@@ -72,6 +72,11 @@ class WhatIfView : public View {
                 {"grey", "acts before the scores are made: repeat the prefill to change it"}};
     }
 
+    std::vector<std::string> commands() const override {
+        return {
+            "Keep", "Reset", "Decode", "Show the two", "Copy command", "Discard the selected", "Repeat the prefill"};
+    }
+
     void fit() override { curves_.fit(); }
     void save(nlohmann::json& state) const override { curves_.save(state); }
     void load(const nlohmann::json& state) override { curves_.load(state); }
@@ -182,7 +187,7 @@ class WhatIfView : public View {
         const Document& document = *context.session.document(what_if_.source());
         const std::string name = model_name(context.session.model_names, document.reader()->model());
         ImGui::BeginDisabled(status.busy());
-        if (ImGui::Button("Repeat the prefill"))
+        if (command_button("Repeat the prefill"))
             context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});
         ImGui::EndDisabled();
         ImGui::SetItemTooltip(
@@ -214,9 +219,9 @@ class WhatIfView : public View {
 
     std::vector<SummaryLine> summary_lines(const KeptSummary& before, const std::optional<KeptSummary>& after) const {
         std::vector<SummaryLine> lines;
+        const auto now = what_if_.summary_now();
         const auto add = [&](const char* name, const char* tip, const auto& text, const auto& change) {
-            lines.push_back({name, tip, text(before), what_if_.error().empty() ? text(after ? *after : before) : "–",
-                             after ? change(before, *after) : ""});
+            lines.push_back({name, tip, text(before), now ? text(*now) : "–", after ? change(before, *after) : ""});
         };
         add(
             "entries", "kept in the cache, over all layers and KV heads",
@@ -281,7 +286,7 @@ class WhatIfView : public View {
             return;
         }
         ImGui::TableNextColumn();
-        if (after) {
+        if (after && what_if_.milliseconds() > 0) {
             ImGui::TextDisabled("%.1f ms", what_if_.milliseconds());
             ImGui::SetItemTooltip("that the last selection took");
         }
@@ -310,34 +315,39 @@ class WhatIfView : public View {
     }
 
     /// A button on this line where it still fits, else on the next.
-    static bool flowing_button(const char* label, const char* tip, bool is_first = false) {
+    bool flowing_button(const char* label, const char* tip, bool is_first = false) {
         if (!is_first) {
             ImGui::SameLine();
             const float width = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
             if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
         }
-        const bool is_pressed = ImGui::Button(label);
+        const bool is_pressed = command_button(label);
         ImGui::SetItemTooltip("%s", tip);
         return is_pressed;
     }
 
     void draw_buttons(Context& context) {
         Session& session = context.session;
-        const RunKey result = what_if_.result(session);
+        const RunKey result = what_if_.shown(session);
+        const bool is_kept = what_if_.kept(session).valid();
         // What stands is that of the last settings that a run can have.
         const bool is_stale = !what_if_.error().empty();
-        ImGui::BeginDisabled(!result.valid() || is_stale);
+        ImGui::BeginDisabled(!result.valid() || is_stale || is_kept);
         if (flowing_button("Keep",
                            "lets this what-if stand among the runs, also when the trace is opened again;\nthe next "
                            "change starts another",
                            true))
             what_if_.keep(session);
-        if (flowing_button("Reset", "back to what was recorded: takes this what-if away")) what_if_.discard(session);
+        ImGui::EndDisabled();
+        ImGui::BeginDisabled(!result.valid() || is_stale);
+        if (flowing_button("Reset", is_kept ? "back to what was recorded; this what-if was kept and stays"
+                                            : "back to what was recorded: takes this what-if away"))
+            what_if_.discard(session);
         ImGui::EndDisabled();
         const RunKey selected = session.told_run();
         const Document& document = *session.document(what_if_.source());
         const bool is_kept_one =
-            selected.document == document.id() && document.is_what_if(selected.run) && selected != result;
+            selected.document == document.id() && document.is_what_if(selected.run) && (is_kept || selected != result);
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
         ImGui::BeginDisabled(!result.valid() || is_stale);
         if (flowing_button("Show the two",
@@ -355,7 +365,7 @@ class WhatIfView : public View {
     }
 
     /// @param what_if invalid where there is none
-    static void draw_decode_button(Context& context, const RunKey& what_if) {
+    void draw_decode_button(Context& context, const RunKey& what_if) {
         if (!context.engine) return;
         const bool is_there = context.session.exists(what_if);
         const bool has_answer = is_there && !context.session.attributes(what_if).output_text.empty();

@@ -161,7 +161,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
     for (const auto& text : policies_of(job)) {
         const auto spec = policies::parse_policy(text);
         if (spec.definition->name == "full") continue;
-        require_file(spec);
+        if (job.requires_files) require_file(spec);
         if (const auto share = spec.own_share()) {
             plans.push_back({spec, {.is_share = true, .share = *share}});
             continue;

@@ -29,6 +29,7 @@ struct RunJob {
     engine::ExperimentOptions experiment;
     std::filesystem::path output;
     bool force = false;
+    bool requires_files = true;  ///< a policy without its file refuses the job; else its own runs fail alone
 };
 
 /// What a caller takes part in; each may be empty. All of it is called from `run`'s thread.

@@ -35,16 +35,24 @@ class RunView : public View {
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         is_model_refused_ = status.is_model_refused;
+        // The one that is loaded, or as long as none is, the one that was at the last end.
+        form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
         auto tokens = context.engine->count_tokens(form_.request);
         if (is_model_refused_) tokens.reset();  // they are those of the model that was loaded before
         check(context.session.tasks, tokens);
         if (!status.busy()) is_running_ = false;
         if (start_wanted_ && !is_running_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
+        if (takes_call("Prompt from a file…")) prompt_.ask_for_file(context);
+        if (takes_call("More: back to defaults")) reset_seldom_changed(form_.request.options);
         draw_button(context, status, tokens);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // what is where is another matter
         is_wide ? draw_in_two_columns(context, status, tokens) : draw_in_one_column(context, status, tokens);
+    }
+
+    std::vector<std::string> commands() const override {
+        return {"Copy command", "Prompt from a file…", "More: back to defaults"};
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -79,9 +87,13 @@ class RunView : public View {
     void save(nlohmann::json& state) const override {
         state = form_.to_json();
         state["more"] = more_is_open_;
+        state["model"] = remembered_model_.string();
     }
     void load(const nlohmann::json& state) override {
         if (state.is_object()) more_is_open_ = state.value("more", more_is_open_);
+        // What is loaded by now goes before what was at the last end.
+        if (state.is_object() && seen_model_.empty())
+            model_path_ = remembered_model_ = state.value("model", std::string());
         form_.from_json(state);
     }
 
@@ -181,7 +193,7 @@ class RunView : public View {
             draw_switches(*context.engine);
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
-            if (ImGui::Button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
+            if (command_button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             draw_maximise(context.host);
@@ -238,7 +250,7 @@ class RunView : public View {
         std::filesystem::path model;
         if (engine_) {
             const EngineStatus status = engine_->status();
-            model = status.model_path;
+            model = status.model_path.empty() ? remembered_model_ : status.model_path;
             form.request.spectra = spectra_wanted(status);
         }
         return form.command(is_default(model) ? std::filesystem::path() : model);
@@ -300,6 +312,7 @@ class RunView : public View {
 
     void load_model(Context& context, const std::filesystem::path& path) {
         job_ = 0;  // why the last run failed is another model's matter
+        remembered_model_ = path;
         context.host.load_model(path);
     }
 
@@ -309,9 +322,13 @@ class RunView : public View {
         if (status.model_path != seen_model_) {  // also one that was dropped or chosen elsewhere
             seen_model_ = status.model_path;
             model_path_ = is_default(seen_model_) ? "" : seen_model_.string();
+            remembered_model_ = model_path_;
         }
         if (status.model_error.empty()) {
-            ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
+            const std::string to_load =
+                (remembered_model_.empty() ? "the default model" : remembered_model_.filename().string()) +
+                ", loaded when it is needed";
+            ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : to_load.c_str());
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
             if (!status.device.empty()) ImGui::TextDisabled("on %s", status.device.c_str());
         }
@@ -468,6 +485,7 @@ class RunView : public View {
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
+    std::filesystem::path remembered_model_;  ///< of the last load, also at the next start; empty: the default model
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;

@@ -67,6 +67,8 @@ class TrainingView : public View {
         draw_result(context, context.engine->training());
     }
 
+    std::vector<std::string> commands() const override { return {"Train", "Copy command"}; }
+
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"Train", "least squares: no steps, some seconds for each thousand tokens"},
                 {"Cancel", "what was done is kept: the same form goes on behind it"},
@@ -165,7 +167,7 @@ class TrainingView : public View {
         const bool is_own = status.busy() && status.what.ends_with(": training");
         const std::string wrong = problem();
         ImGui::BeginDisabled(status.busy() || !wrong.empty());
-        if (ImGui::Button("Train")) context.engine->train(filled_in());
+        if (command_button("Train")) context.engine->train(filled_in());
         ImGui::EndDisabled();
         ImGui::SameLine();
         if (is_own) {
@@ -179,7 +181,7 @@ class TrainingView : public View {
             return;
         }
         ImGui::BeginDisabled(output_.empty());
-        if (ImGui::Button("Copy command"))
+        if (command_button("Copy command"))
             copy_command([&] { return command(status.model_path); }, context.host.notice);
         ImGui::EndDisabled();
         if (status.busy()) ImGui::TextDisabled("waits until %s has ended", status.what.c_str());

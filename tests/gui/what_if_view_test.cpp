@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "analysis/tables/table_format.h"
+#include "analysis/what_if/kept_summary.h"
+#include "analysis/what_if/what_if.h"
+#include "app/gui/session/what_if.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/policy_runs.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// The view beside the others, with SnapKV's run selected.
+struct WhatIfWindow {
+    analysis::test::PolicyTrace stored = h2o_and_snapkv();
+    DrivenApp driven{explore(stored.path())};
+    RunKey source;
+
+    WhatIfWindow() {
+        driven.settle();
+        source = driven.session().all_runs().at(2);
+        select(source);
+    }
+
+    void select(const RunKey& run) {
+        driven.session().selection.select_run(run);
+        drive([](ImGuiTestContext& c) { c.WindowFocus("//What-if###what_if-1"); });
+    }
+
+    void drive(const std::function<void(ImGuiTestContext&)>& steps) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//What-if###what_if-1");
+            steps(c);
+        });
+        driven.settle();
+    }
+
+    void set_budget(int budget) {
+        drive([&](ImGuiTestContext& c) { c.ItemInputValue("##budget number", budget); });
+    }
+
+    analysis::KeptSummary at(int64_t budget) const {
+        const auto reader = stored.reader();
+        const analysis::WhatIf what_if(reader, 0, 2);
+        return analysis::summarize(reader, 0, what_if(what_if.recorded(), budget));
+    }
+
+    /// Whether the table says what a budget keeps, and how far it is from what was recorded.
+    bool shows(int64_t budget) {
+        const analysis::KeptSummary now = at(budget), recorded = at(20);
+        const std::string text = driven.shown_text();
+        INFO(text);
+        const auto says = [&](const std::string& words) { return text.find(words) != std::string::npos; };
+        return says(fmt::format("{:.1f} %", 100 * now.coverage)) && says(analysis::format_count(now.n_entries)) &&
+               says("−" + analysis::format_count(recorded.n_entries - now.n_entries));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a what-if that was kept stands beside its own budget, with its own numbers") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WhatIfWindow window;
+    window.set_budget(12);
+    REQUIRE(window.shows(12));
+    window.drive([](ImGuiTestContext& c) { c.ItemClick("Keep"); });
+    CHECK(window.shows(12));
+    CHECK(window.driven.session().attributes(window.driven.session().cursor().run).budget == 12);
+    window.drive([](ImGuiTestContext& c) {
+        CHECK((c.ItemInfo("Keep").ItemFlags & ImGuiItemFlags_Disabled) != 0);
+        CHECK((c.ItemInfo("Reset").ItemFlags & ImGuiItemFlags_Disabled) == 0);
+    });
+    // The next one starts from it.
+    const RunKey kept = window.driven.session().cursor().run;
+    window.set_budget(10);
+    CHECK(window.shows(10));
+    CHECK(window.driven.session().cursor().run != kept);
+    CHECK(window.driven.session().attributes(kept).budget == 12);
+}
+
+TEST_CASE(
+    "the sliders go to the settings of a kept what-if that is selected, and back to those of the one being made") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WhatIfWindow window;
+    window.set_budget(12);
+    window.drive([](ImGuiTestContext& c) { c.ItemClick("Keep"); });
+    const RunKey kept = window.driven.session().cursor().run;
+    window.set_budget(10);
+    const RunKey moved = window.driven.session().cursor().run;
+    window.select(kept);
+    CHECK(window.shows(12));
+    CHECK(window.driven.session().attributes(moved).budget == 10);
+    window.select(moved);
+    CHECK(window.shows(10));
+    window.select(kept);
+    window.drive([](ImGuiTestContext& c) { c.ItemClick("Discard the selected"); });
+    CHECK(!window.driven.session().exists(kept));
+    CHECK(window.shows(10));
+    CHECK(window.driven.session().exists(moved));
+}
+
+TEST_CASE("the palette has what a view's buttons do, also of one behind another tab") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WhatIfWindow window;
+    DrivenApp& driven = window.driven;
+    window.set_budget(12);
+    const RunKey made = driven.session().cursor().run;
+    driven.drive([](ImGuiTestContext& c) { c.WindowFocus("//Retention###retention-1"); });
+    driven.start_by_palette("what-if: keep");
+    CHECK(!driven.session().documents().front()->kept_what_ifs().empty());
+    CHECK(driven.session().exists(made));
+    driven.start_by_palette("what-if: discard");
+    CHECK(!driven.session().exists(made));
+    const size_t n_notices = driven.app().notices().size();
+    driven.start_by_palette("what-if: keep");  // there is none
+    REQUIRE(driven.app().notices().size() == n_notices + 1);
+    CHECK(driven.app().notices().back().find("Keep") != std::string::npos);
+
+    driven.start_by_palette("show report");
+    driven.drive([](ImGuiTestContext& c) { c.WindowFocus("//Retention###retention-1"); });
+    bool is_asked = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("export all");
+        c.Yield(6);
+        is_asked = c.ItemExists("//$FOCUSED/##path");
+        c.KeyPress(ImGuiKey_Escape);
+    });
+    CHECK(is_asked);
+}
+
+}  // namespace kvscope::gui::testing
