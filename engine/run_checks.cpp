@@ -56,7 +56,8 @@ uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::s
     double most = 0;
     for (const Prompt& prompt : prompts) {
         const policies::CacheSize size{shape_of(model.config()), prompt.n_visible(), number};
-        const int64_t n_behind = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + options.n_new;
+        const int64_t n_answer = options.ignore_eos ? options.n_new : std::min<int64_t>(options.n_new, 1);
+        const int64_t n_behind = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + n_answer;
         double bytes = bytes_of_window(size.shape, size.n_tokens, options);
         if (model.device().is_processor()) bytes += bytes_of_caches(size, n_behind, plans, options.isolated);
         most = std::max(most, bytes);
@@ -65,22 +66,23 @@ uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::s
 }
 
 void require_memory(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
-                    const ExperimentOptions& options) {
+                    const ExperimentOptions& options, std::string remedy) {
     uint64_t bytes = least_bytes(model, prompts, plans, options);
     if (!model.is_loaded()) {
-        const checkpoint::WeightBytes weights = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
-        bytes += static_cast<uint64_t>(weights.held + weights.largest);
+        const checkpoint::WeightBytes found = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
+        const auto weights = static_cast<uint64_t>(found.held + found.largest);
+        // On their way to a card they are in the processor's memory, before there is anything to record.
+        bytes = model.device().is_processor() ? bytes + weights : std::max(bytes, weights);
     }
     int64_t longest = 0;
     for (const Prompt& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.ids.size()));
-    const size_t at_once = options.isolated ? std::min<size_t>(plans.size(), 2) : plans.size();
-    require_available(bytes,
-                      fmt::format("{}what {} {} of a prompt of {} tokens keep{} at once needs at least",
-                                  model.is_loaded() ? "" : "with the model's weights ", at_once,
-                                  at_once == 1 ? "run" : "runs", longest, at_once == 1 ? "s" : ""),
-                      fmt::format("use a shorter prompt, fewer policies and budgets at once{}{}",
-                                  options.record && options.window > RunOptions{}.window ? ", a smaller window" : "",
-                                  model.dtype() == kernels::DType::f32 ? ", bf16" : ""));
+    if (options.record && options.window > RunOptions{}.window) remedy += ", a smaller --window";
+    if (model.dtype() == kernels::DType::f32) remedy += ", --dtype bf16";
+    require_available(
+        bytes,
+        fmt::format("{} run{} of a prompt of {} tokens{} need at least", plans.size(), plans.size() == 1 ? "" : "s",
+                    longest, model.is_loaded() ? "" : ", with the model's weights,"),
+        remedy);
 }
 
 void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
@@ -96,8 +98,11 @@ void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
 
 void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans) {
     const policies::PromptAhead ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
-    std::vector<std::string> obstacles;
-    for (const RunPlan& plan : plans) obstacles.push_back(policies::obstacle_to(plan.spec, plan.budget, ahead));
+    std::vector<std::string> obstacles{""};  // none to the full one
+    for (const RunPlan& plan : plans.subspan(1)) {
+        obstacles.push_back(policies::obstacle_to(plan.spec, plan.budget, ahead));
+        if (obstacles.back().empty()) return;  // one suffices
+    }
     require_possible_run(prompt, plans, obstacles);
 }
 

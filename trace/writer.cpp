@@ -196,7 +196,8 @@ std::string problem_of_folder(const fs::path& folder, int error) {
                        reason);
 }
 
-void make_folder(const fs::path& folder) {
+/// @returns whether it was not there
+bool make_folder(const fs::path& folder) {
     const int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
     std::error_code ignored;
     if (error == EEXIST && !fs::is_directory(folder, ignored)) {
@@ -209,15 +210,20 @@ void make_folder(const fs::path& folder) {
         throw WriteFailed(fmt::format("cannot create {}, the unfinished trace: {}", folder.string(),
                                       problem_of_folder(folder, error)));
     }
+    return error == 0;
 }
 
-// By force, but only what a writer makes: a folder of someone else's keeps its contents.
-void empty_folder(const fs::path& folder) {
+void require_own_entries(const fs::path& folder) {
     if (const std::string name = foreign_entry(folder); !name.empty())
         throw OutputExists(
             fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
                         "elsewhere or choose another output",
                         folder.string(), name));
+}
+
+// By force, but only what a writer makes: a folder of someone else's keeps its contents.
+void empty_folder(const fs::path& folder) {
+    require_own_entries(folder);
     std::vector<fs::path> found;
     for (const auto& entry : fs::directory_iterator(folder))
         if (entry.path().filename() != "lock") found.push_back(entry.path());
@@ -249,13 +255,19 @@ Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, 
 
 }  // namespace
 
-void check_output(const fs::path& path, std::string_view recipe_json, const WriterOptions& options) {
-    if (require_usable_output(path, parse_recipe(recipe_json), options) == Found::same) return;
+OutputState check_output(const fs::path& path, std::string_view recipe_json, const WriterOptions& options) {
+    const nlohmann::json recipe = parse_recipe(recipe_json);
+    const Found file = require_usable_output(path, recipe, options);
+    if (file == Found::same && !options.force) return OutputState::complete;
     const fs::path folder = part_folder_of(path);
-    std::error_code error;
-    if (fs::exists(folder, error)) return;
-    make_folder(folder);
-    ::rmdir(folder.c_str());
+    if (make_folder(folder)) {
+        ::rmdir(folder.c_str());
+        return file == Found::part ? OutputState::resumable : OutputState::absent;
+    }
+    const Found found = look_at_folder(folder, recipe, options.is_part_of_it);
+    if (found == Found::other) require_own_entries(folder);
+    return found == Found::same || found == Found::part || file == Found::part ? OutputState::resumable
+                                                                               : OutputState::absent;
 }
 
 OutputState output_state(const fs::path& path, std::string_view recipe_json) {

@@ -40,9 +40,11 @@ struct WriterOptions {
 };
 
 /// What stands in the way of a Writer with these arguments is told, and nothing is left there: before what is to be
-/// written is computed. A complete trace of the same recipe, and an unfinished one, do not.
+/// written is computed. Whether another process works there is not asked.
+/// Returns what such a writer would go on with: absent, resumable, or complete (never with force).
 /// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument for a recipe that is not JSON.
-void check_output(const std::filesystem::path& path, std::string_view recipe_json, const WriterOptions& options = {});
+OutputState check_output(const std::filesystem::path& path, std::string_view recipe_json,
+                         const WriterOptions& options = {});
 
 class Writer {
  public:

@@ -42,7 +42,9 @@ int guarded(const std::function<int()>& action) {
         return failed(error.what() + can_be_replaced, exit_failed);
     } catch (const std::bad_alloc&) {
         return failed(
-            "out of memory: use a shorter prompt, fewer runs at once (--isolated), a smaller --window, or --dtype bf16",
+            "out of memory: use shorter prompts, fewer policies and budgets at once, --dtype bf16, or for run "
+            "--isolated and a "
+            "smaller --window",
             exit_failed);
     } catch (const std::exception& error) {
         return failed(error.what(), exit_failed);

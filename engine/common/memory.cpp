@@ -92,6 +92,16 @@ std::optional<uint64_t> left_by_groups(const fs::path& root) {
 
 uint64_t resident_bytes() { return bytes_of("/proc/self/status", "VmRSS"); }
 
+namespace {
+
+std::string size_text(uint64_t bytes) {
+    constexpr double mib = 1024.0 * 1024;
+    const double size = static_cast<double>(bytes) / mib;
+    return size < 1024 ? fmt::format("{:.0f} MiB", size) : fmt::format("{:.2f} GiB", size / 1024);
+}
+
+}  // namespace
+
 AvailableMemory available_memory(const fs::path& root) {
     AvailableMemory available;
     const auto lower = [&](uint64_t bytes, const char* limit) {
@@ -113,11 +123,9 @@ void require_available(uint64_t bytes, const std::string& what, const std::strin
     const AvailableMemory available = available_memory();
     const char* is_ignored = std::getenv("KVSCOPE_ANY_MEMORY");
     if (!available.bytes || bytes <= *available.bytes || (is_ignored && *is_ignored)) return;
-    constexpr double gib = 1024.0 * 1024 * 1024;
     throw RunError(fmt::format(
-        "{} {:.1f} GiB of memory, and {:.1f} GiB are free{}: {}, or make room; with KVSCOPE_ANY_MEMORY=1 it is tried "
-        "all the same",
-        what, static_cast<double>(bytes) / gib, static_cast<double>(*available.bytes) / gib,
+        "{} {} of memory, and {} are free{}: {}, or make room; with KVSCOPE_ANY_MEMORY=1 it is tried all the same",
+        what, size_text(bytes), size_text(*available.bytes),
         available.limit.empty() ? "" : fmt::format(" to this process ({})", available.limit), remedy));
 }
 

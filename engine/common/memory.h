@@ -16,7 +16,7 @@ struct AvailableMemory {
     std::string limit = {};         ///< what keeps it from more; empty: the machine has no more free
 };
 /// The least of what the machine has free, what its control group (of either version, with those above it) leaves it,
-/// and what `ulimit -v` and `-d` leave it. @param root where /proc and /sys are found
+/// and what `ulimit -v` and `-d` leave it. @param root where the machine's memory and the groups are looked up
 AvailableMemory available_memory(const std::filesystem::path& root = "/");
 
 /// Nothing where so much is available, or KVSCOPE_ANY_MEMORY is set to something.

@@ -51,18 +51,23 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     if (const auto without = checkpoint::tokens_without_embedding(*model.tokenizer_, config); !without.empty())
         progress.message(path.string() + ": " + without);
     require_memory(*model.checkpoint_, dtype, progress);
-    progress.begin("fingerprint", 1, "models");
-    model.fingerprint_ = model.checkpoint_->fingerprint();
-    progress.advance(1);
     model.end_ids_ = config.eos_ids;
     for (const int32_t id : model.tokenizer_->end_of_generation()) model.end_ids_.push_back(id);
     std::sort(model.end_ids_.begin(), model.end_ids_.end());
     model.end_ids_.erase(std::unique(model.end_ids_.begin(), model.end_ids_.end()), model.end_ids_.end());
+    progress.begin("fingerprint", 1, "models");  // for which the files are read
     if (before_weights) before_weights(model);
+    model.fingerprint();
+    progress.advance(1);
     model.transformer_ =
         std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
     if (device.backend != model.transformer_->device().backend) put_on(device, path, *model.transformer_);
     return model;
+}
+
+const std::string& Model::fingerprint() const {
+    if (fingerprint_.empty()) fingerprint_ = checkpoint_->fingerprint();
+    return fingerprint_;
 }
 
 std::string Model::answer_text(std::span<const int32_t> ids) const {
@@ -92,7 +97,7 @@ trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, c
 }
 
 trace::ModelAttributes Model::attributes() const {
-    trace::ModelAttributes attributes = model_attributes(checkpoint_->config(), fingerprint_);
+    trace::ModelAttributes attributes = model_attributes(checkpoint_->config(), fingerprint());
     attributes.dtype = kernels::name_of(dtype_);
     return attributes;
 }

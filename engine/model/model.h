@@ -42,7 +42,7 @@ class Model {
     const Transformer& transformer() const { return *transformer_; }
     kernels::DType dtype() const { return dtype_; }
     const ComputeDevice& device() const { return device_; }
-    const std::string& fingerprint() const { return fingerprint_; }
+    const std::string& fingerprint() const;
     /// What policies found out of the weights.
     const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
 
@@ -65,7 +65,7 @@ class Model {
     kernels::DType dtype_ = kernels::DType::f32;
     ComputeDevice device_;
     std::unique_ptr<Transformer> transformer_;
-    std::string fingerprint_;
+    mutable std::string fingerprint_;  ///< empty: not asked for yet, which is so in open() alone
     std::vector<int32_t> end_ids_;
     std::shared_ptr<policies::ModelMemo> memo_ = std::make_shared<policies::ModelMemo>();
 };

@@ -113,7 +113,7 @@ class Interrupted(ProgramTest):
         _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
         self.assertEqual(process.returncode, -signal.SIGINT, said)
         self.assertIn("stopped before a run was finished", said)
-        self.assertIn("reads anew", said)
+        self.assertIn("reads it anew", said)
 
     @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
     def test_nothing_was_finished(self):

@@ -512,3 +512,41 @@ TEST_CASE("who is refused a finished trace is told the first differences of what
         refusal(("{\"text\": \"" + text + R"(", "new_tokens": 16, "seed": 0, "runs": [{"budget": "64"}]})").c_str()),
         Catch::Contains("(it differs in text)"));
 }
+
+TEST_CASE("an output is checked before anything is computed for it, and nothing is left there", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path output = folder / "t.h5", part = folder / "t.h5.part";
+    const WriterOptions forced{.force = true};
+    CHECK(check_output(output, sample::recipe) == OutputState::absent);
+    CHECK_FALSE(fs::exists(part));
+    CHECK_THROWS_AS(check_output(folder / "nowhere/t.h5", sample::recipe), WriteFailed);
+    CHECK_THROWS_AS(check_output(folder / std::string(300, 'x'), sample::recipe), WriteFailed);
+
+    SECTION("an unfinished trace") {
+        { const Writer begun(output, sample::recipe); }
+        CHECK(check_output(output, sample::recipe) == OutputState::resumable);
+        CHECK(check_output(output, sample::recipe, forced) == OutputState::resumable);
+        CHECK_THROWS_AS(check_output(output, other_recipe), OutputExists);
+        CHECK(check_output(output, other_recipe, forced) == OutputState::absent);
+        CHECK(fs::exists(part / "trace.json"));
+        write_text(part / "notes.txt", "mine");
+        CHECK_THROWS_AS(check_output(output, other_recipe, forced), OutputExists);
+    }
+    SECTION("a complete one") {
+        sample::write(output, {});
+        CHECK(check_output(output, sample::recipe) == OutputState::complete);
+        CHECK(check_output(output, sample::recipe, forced) == OutputState::absent);
+        CHECK_THROWS_AS(check_output(output, other_recipe), OutputExists);
+        CHECK(check_output(output, other_recipe, forced) == OutputState::absent);
+    }
+    SECTION("a file in the folder's place") {
+        write_text(part, "mine");
+        CHECK_THROWS_AS(check_output(output, sample::recipe), OutputExists);
+        CHECK_THROWS_AS(check_output(output, sample::recipe, forced), OutputExists);
+        CHECK(contents(part) == "mine");
+    }
+    SECTION("a text in the trace's place") {
+        write_text(folder / "t.txt", "mine");
+        CHECK_THROWS_AS(check_output(folder / "t.txt", sample::recipe, forced), OutputExists);
+    }
+}

@@ -18,7 +18,6 @@
 #include "app/figures/output_file.h"
 #include "app/figures/same_file.h"
 #include "engine/common/error.h"
-#include "engine/model/device.h"
 #include "kernels/cpu_features.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
@@ -116,10 +115,11 @@ class Batch {
 
 /// What the numbers below depend on, though nobody may have asked for it: --dtype auto goes by the machine.
 std::string model_line(const engine::Model& model) {
-    const std::string device = engine::device_text(model.device());
-    return fmt::format(
-        "{} in {} on {}", model.attributes().name, kernels::name_of(model.dtype()),
-        device.empty() ? fmt::format("the processor ({})", kernels::name_of(kernels::simd_level())) : device);
+    const auto& device = model.device();
+    return fmt::format("{} in {} on {}", model.attributes().name, kernels::name_of(model.dtype()),
+                       device.is_processor()
+                           ? fmt::format("the processor ({})", kernels::name_of(kernels::simd_level()))
+                           : device.backend->name());
 }
 
 }  // namespace

@@ -50,9 +50,8 @@ std::string stopped_message(const std::filesystem::path& output, Finished finish
     if (finished == Finished::nothing) return "stopped before anything was finished; the same command begins anew";
     if (finished == Finished::prompts)
         return fmt::format(
-            "stopped before a run was finished; {}.part holds what was seen of the prompt, which the same command "
-            "reads "
-            "anew",
+            "stopped before a run was finished; {}.part holds the measures of the prompt, and the same command reads "
+            "it anew",
             output.string());
     return fmt::format("stopped; what was finished is in {}.part, and the same command goes on from there",
                        output.string());

@@ -7,6 +7,7 @@
 #include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/error.h"
+#include "engine/common/memory.h"
 #include "engine/model/device.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
@@ -92,8 +93,18 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
     progress_.go_on(EngineStatus::State::loading, path.filename().string());
     const std::string type = dtype.empty() ? "auto" : dtype;
     const engine::ComputeDevice on = engine::device_for(device, path, type, progress_);
-    model_ = std::make_shared<const engine::Model>(
-        engine::Model::open(path, engine::dtype_from_name(type, on), progress_, on));
+    const auto open = [&] {
+        return std::make_shared<const engine::Model>(
+            engine::Model::open(path, engine::dtype_from_name(type, on), progress_, on));
+    };
+    try {
+        model_ = open();
+    } catch (const engine::RunError&) {
+        if (!model_) throw;
+        model_.reset();  // there may be no room for another beside it
+        engine::reset_peak();
+        model_ = open();
+    }
     path_ = path;
     device_ = device;
     progress_.set_model(model_->attributes().name, path, model_->transformer().config().context_length,

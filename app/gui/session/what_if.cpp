@@ -93,6 +93,7 @@ void LiveWhatIf::take_settings_of(const Session& session, const RunKey& what_if)
     settings_->kept = what_if.run;
     settings_->kept_settings = settings_text();
     settings_->kept_summary.reset();
+    settings_->milliseconds = 0;  // it was found at some other time
 }
 
 void LiveWhatIf::read_source(Session& session) {

@@ -25,7 +25,6 @@ void ViewGuard::draw(OpenView& open, Context& context) {
     const DrawingStacks before;
     try {
         open.view->draw(context);
-        open.view->end_call(context.host);
     } catch (const analysis::NothingToShow& nothing) {
         before.restore();
         draw_nothing(context, nothing.what());
@@ -36,6 +35,7 @@ void ViewGuard::draw(OpenView& open, Context& context) {
         before.restore();
         note_failure(open, "for an unknown reason");
     }
+    open.view->end_call(context.host);
 }
 
 void ViewGuard::note_failure(OpenView& open, const std::string& message) {

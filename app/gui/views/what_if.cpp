@@ -340,7 +340,8 @@ class WhatIfView : public View {
             what_if_.keep(session);
         ImGui::EndDisabled();
         ImGui::BeginDisabled(!result.valid() || is_stale);
-        if (flowing_button("Reset", is_kept ? "back to what was recorded; this what-if was kept and stays"
+        if (flowing_button("Reset", is_kept ? "back to what was recorded; this what-if was kept and stays, another of "
+                                              "this run that was not goes"
                                             : "back to what was recorded: takes this what-if away"))
             what_if_.discard(session);
         ImGui::EndDisabled();

@@ -259,14 +259,16 @@ trace::WriterOptions writer_options(const RunJob& job) { return {job.force, fmt:
 void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     const auto prompts = prompts_of(job, model);
     for (const auto& prompt : prompts) engine::require_possible_run(model, prompt, plans);
-    engine::require_memory(model, prompts, plans, job.experiment);
-    trace::check_output(job.output, engine::recipe_json(model, prompts, plans, job.experiment), writer_options(job));
+    const auto found = trace::check_output(job.output, engine::recipe_json(model, prompts, plans, job.experiment),
+                                           writer_options(job));
+    if (found == trace::OutputState::absent)  // of others something is done already
+        engine::require_memory(model, prompts, plans, job.experiment,
+                               "use a shorter prompt, fewer policies and budgets, --isolated");
 }
 
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events) {
     const auto prompts = prompts_of(job, model);
-    engine::require_memory(model, prompts, plans, job.experiment);
     if (events.on_prompts) events.on_prompts(prompts);
     bool is_begun = false;  // anew, and still empty of results
     Failures failures(plans, events, progress);

@@ -140,11 +140,16 @@ trace::WriterOptions writer_options(bool force, const nlohmann::ordered_json& re
 void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
            std::span<const engine::TaskSample> samples) {
     std::vector<engine::Prompt> longest;
-    for (const auto& sample : samples)
+    for (const auto& sample : samples) {
+        engine::require_possible_run(model, sample.prompt, plans);
         if (longest.empty() || sample.prompt.ids.size() > longest[0].ids.size()) longest = {sample.prompt};
-    engine::require_memory(model, longest, plans, arguments.job.experiment);
+    }
     const auto recipe = recipe_of(arguments, model, plans, samples);
-    trace::check_output(arguments.job.output, recipe.dump(), writer_options(arguments.job.force, recipe));
+    const auto found =
+        trace::check_output(arguments.job.output, recipe.dump(), writer_options(arguments.job.force, recipe));
+    if (found == trace::OutputState::absent)  // of others something is done already
+        engine::require_memory(model, longest, plans, arguments.job.experiment,
+                               "use shorter --lengths, fewer policies and budgets");
 }
 
 /// Answers what the trace does not hold yet.

@@ -323,6 +323,8 @@ class RunView : public View {
             seen_model_ = status.model_path;
             model_path_ = is_default(seen_model_) ? "" : seen_model_.string();
             remembered_model_ = model_path_;
+        } else if (!status.model_error.empty() && !status.busy()) {
+            remembered_model_ = is_default(seen_model_) ? "" : seen_model_;  // and not one that cannot be loaded
         }
         if (status.model_error.empty()) {
             const std::string to_load =
