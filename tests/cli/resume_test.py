@@ -190,8 +190,19 @@ class Stopped(ProgramTest):
 
     def test_eval(self):
         said = self.stops(signal.SIGINT, "eval", "-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24,
-                          "--lengths", 300, "--samples", 2000, "-o", "e.h5", begun="1/")
+                          "--lengths", 300, "--samples", 2000, "-o", "e.h5", begun=": full ")
         self.assertIn("e.h5.part", said)
+
+    def test_eval_while_its_model_is_read(self):
+        """Thousands of samples are tokenised before the weights are read."""
+        process = self.start("eval", "-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24, "--lengths", 300,
+                             "--samples", 10_000, "-o", "early.h5")
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=SECONDS_UNTIL_HUNG)[1]
+        self.assertEqual(process.returncode, -signal.SIGINT, said)
+        self.assertIn("stopped before anything was finished", said)
+        self.assertEqual(list(self.folder.glob("early.h5*")), [])
 
     def test_profile_heads(self):
         self.stops(signal.SIGTERM, "profile-heads", HF_MODEL, "--lengths", 300, "--samples", 5000, "-o", "heads.json",

@@ -133,8 +133,9 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     TerminalProgress progress(options.quiet, stopped_messages(job.output));
     for (const auto& line : program::unheeded(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
-    const auto model =
-        options.model.open(progress, [&](const engine::Model& found) { program::check(job, plans, found); });
+    const auto model = unless_stopped(job.output, [&] {
+        return options.model.open(progress, [&](const engine::Model& found) { program::check(job, plans, found); });
+    });
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     Batch batch(progress);
     program::RunEvents events;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/cli/stop_signal.h"
+#include "engine/common/error.h"
 #include "engine/common/progress.h"
 #include "engine/files/stop_check.h"
 
@@ -59,6 +60,16 @@ std::string clock_text(double seconds);
 /// Ends a command that was stopped while it wrote a trace: takes back one of which nothing was finished.
 /// @throws std::runtime_error always, with whether anything was
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
+
+/// What action() returns; where the person stops it, end_stopped().
+template <class Action>
+auto unless_stopped(const std::filesystem::path& output, const Action& action) {
+    try {
+        return action();
+    } catch (const engine::Cancelled&) {
+        end_stopped(output);
+    }
+}
 
 /// What it says, as it is at the time of each call; the folder is looked at until something is there.
 TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output);

@@ -139,16 +139,15 @@ trace::WriterOptions writer_options(bool force, const nlohmann::ordered_json& re
 /// What is wrong before the weights are read.
 void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
            std::span<const engine::TaskSample> samples) {
-    std::vector<engine::Prompt> longest;
-    for (const auto& sample : samples) {
-        engine::require_possible_run(model, sample.prompt, plans);
-        if (longest.empty() || sample.prompt.ids.size() > longest[0].ids.size()) longest = {sample.prompt};
-    }
+    const auto [shortest, longest] =
+        std::minmax_element(samples.begin(), samples.end(),
+                            [](const auto& a, const auto& b) { return a.prompt.ids.size() < b.prompt.ids.size(); });
+    engine::require_possible_run(model, shortest->prompt, plans);
     const auto recipe = recipe_of(arguments, model, plans, samples);
     const auto found =
         trace::check_output(arguments.job.output, recipe.dump(), writer_options(arguments.job.force, recipe));
     if (found == trace::OutputState::absent)  // of others something is done already
-        engine::require_memory(model, longest, plans, arguments.job.experiment,
+        engine::require_memory(model, {&longest->prompt, 1}, plans, arguments.job.experiment,
                                "use shorter --lengths, fewer policies and budgets");
 }
 
@@ -207,9 +206,11 @@ int act(Arguments& arguments) {
     TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
     for (const auto& line : program::unheeded(job)) progress.warning(line);
     std::vector<engine::TaskSample> samples;
-    const auto model = arguments.model.open(progress, [&](const engine::Model& found) {
-        samples = engine::needle_samples(found, task);
-        check(arguments, found, plans, samples);
+    const auto model = unless_stopped(job.output, [&] {
+        return arguments.model.open(progress, [&](const engine::Model& found) {
+            samples = engine::needle_samples(found, task);
+            check(arguments, found, plans, samples);
+        });
     });
     std::error_code error;
     const bool is_anew = !std::filesystem::exists(trace::part_folder_of(job.output), error);
