@@ -193,11 +193,20 @@ class Stopped(ProgramTest):
                           "--lengths", 300, "--samples", 2000, "-o", "e.h5", begun=": full ")
         self.assertIn("e.h5.part", said)
 
+    @staticmethod
+    def catches(kind, status):
+        """Of a process's /proc/…/status: whether it has a handler for the signal."""
+        caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+        return int(caught.split()[1], 16) >> (kind - 1) & 1
+
     def test_eval_while_its_model_is_read(self):
         """Thousands of samples are tokenised before the weights are read."""
         process = self.start("eval", "-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24, "--lengths", 300,
                              "--samples", 10_000, "-o", "early.h5")
-        time.sleep(1)
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        while process.poll() is None and not self.catches(signal.SIGINT, status.read_text()):
+            time.sleep(0.01)
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=SECONDS_UNTIL_HUNG)[1]
         self.assertEqual(process.returncode, -signal.SIGINT, said)
