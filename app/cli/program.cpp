@@ -43,8 +43,7 @@ int guarded(const std::function<int()>& action) {
     } catch (const std::bad_alloc&) {
         return failed(
             "out of memory: use shorter prompts, fewer policies and budgets at once, --dtype bf16, or for run "
-            "--isolated and a "
-            "smaller --window",
+            "--isolated and a smaller --window",
             exit_failed);
     } catch (const std::exception& error) {
         return failed(error.what(), exit_failed);

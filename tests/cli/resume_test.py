@@ -103,28 +103,26 @@ class Interrupted(ProgramTest):
         self.assertIn("same command", said)
         self.resumes(arguments, output)
 
-    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
-    def test_the_prompt_alone_was_read(self):
-        output = self.path("read.h5")
-        process = self.start("run", "-m", DEFAULT_MODEL, "-p", TEXT, "--ignore-eos", "-n", 4000, "-t", 1, "-o", output)
-        while process.poll() is None and not pathlib.Path(f"{output}.part/prompt-0.h5").exists():
+    def stopped_behind(self, part, output, *arguments):
+        """What a run of the default model says that is stopped once this file is in its .part."""
+        process = self.start("run", "-m", DEFAULT_MODEL, *arguments, "-t", 1, "-o", output)
+        while process.poll() is None and not pathlib.Path(f"{output}.part/{part}").exists():
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
         self.assertEqual(process.returncode, -signal.SIGINT, said)
+        return said
+
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    def test_the_prompt_alone_was_read(self):
+        said = self.stopped_behind("prompt-0.h5", self.path("read.h5"), "-p", TEXT, "--ignore-eos", "-n", 4000)
         self.assertIn("stopped before a run was finished", said)
         self.assertIn("reads it anew", said)
 
     @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
     def test_nothing_was_finished(self):
         output = self.path("begun.h5")
-        process = self.start("run", "-m", DEFAULT_MODEL, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4, "-t",
-                             1, "-o", output)
-        while process.poll() is None and not pathlib.Path(f"{output}.part/model.h5").exists():
-            time.sleep(0.001)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
-        self.assertEqual(process.returncode, -signal.SIGINT, said)
+        said = self.stopped_behind("model.h5", output, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4)
         self.assertIn("stopped before anything was finished; the same command begins anew", said)
         self.assertFalse(pathlib.Path(f"{output}.part").exists())
 
