@@ -4,7 +4,8 @@
 # One static library per part, made of every source that the globs find. Its headers are reached through an include
 # folder that holds a link to that part alone (`#include "kernels/select_topk.h"`), so that an include against the
 # direction of the dependencies does not compile. A part without sources yet carries its headers only. Its sources are
-# compiled in batches (KVSCOPE_UNITY), apart from ALONE: families of files that use the same names for their own things.
+# compiled in batches (KVSCOPE_UNITY), apart from ALONE: files that use the same names for their own things, or that are
+# often edited one at a time.
 # PARSED_ONCE are headers of libraries that most of its sources include; with batches they are precompiled.
 function(kvscope_part name)
     cmake_parse_arguments(part "" "FOLDER" "SOURCES;ALONE;PARSED_ONCE;PUBLIC;PRIVATE" ${ARGN})
@@ -96,7 +97,7 @@ endfunction()
 #
 # Adds to part NAME a generated source that defines `const std::vector<type>& function()`, which calls
 # `type <stem><suffix>()` of every file that the globs find: adding a file is all that adding an entry takes, and
-# nothing depends on static objects that a linker may drop.
+# nothing depends on static objects that a linker may drop. That source is compiled alone, since a new entry changes it.
 function(kvscope_registry name)
     cmake_parse_arguments(registry "" "HEADER;NAMESPACE;TYPE;LIST;SUFFIX" "SOURCES" ${ARGN})
     if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${registry_HEADER})
@@ -132,6 +133,6 @@ const std::vector<@registry_TYPE@>& @registry_LIST@() {
 ]])
     get_target_property(type kvscope_${name} TYPE)
     if(NOT type STREQUAL "INTERFACE_LIBRARY")
-        kvscope_generated_source(kvscope_${name} ${generated})
+        target_sources(kvscope_${name} PRIVATE ${generated})
     endif()
 endfunction()

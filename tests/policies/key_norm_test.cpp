@@ -6,9 +6,11 @@
 #include "policies/interface/registry.h"
 #include "tests/policies/random_cache.h"
 
-namespace kvscope::policies {
-Definition key_norm_definition();
-}
+// The page's reader saves the same file as policies/key_norm.cpp: its function then has the name that the page gives
+// it.
+#define key_norm_definition documented_key_norm_definition
+#include "tests/policies/documentation/key_norm.cpp"
+#undef key_norm_definition
 
 using namespace kvscope::policies;
 
@@ -25,7 +27,7 @@ std::string contents(const std::filesystem::path& path) {
 TEST_CASE("docs/adding-a-policy.md shows the file that is compiled here", "[documentation]") {
     const std::filesystem::path source = std::filesystem::path(KVSCOPE_TEST_DATA) / ".." / "..";
     const std::string page = contents(source / "docs" / "adding-a-policy.md");
-    const std::string file = contents(source / "tests" / "policies" / "key_norm.cpp");
+    const std::string file = contents(source / "tests" / "policies" / "documentation" / "key_norm.cpp");
     REQUIRE_FALSE(file.empty());
     CHECK(page.find("```cpp\n" + file + "```") != std::string::npos);
 }
@@ -34,7 +36,7 @@ TEST_CASE("the documentation's policy keeps the smallest keys", "[documentation]
     test::Cache cache = test::random_cache({1, 2, 1, 2}, 5, 1);
     cache.layers[0].keys = {3, 4, /**/ 0, 1, /**/ 6, 8, /**/ 2, 0, /**/ 9, 9};  // norms 5, 1, 10, 2, 12.7
     cache.observe(1);
-    const Definition definition = key_norm_definition();
+    const Definition definition = documented_key_norm_definition();
     PolicySpec spec{&definition, ParameterValues(definition.parameters)};
     CHECK(test::select_all(*spec.create(), cache, 3)[0].rows[0] == std::vector<uint32_t>{0, 1, 3});
     spec.values.set("recent", "1");
