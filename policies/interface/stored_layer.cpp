@@ -151,10 +151,27 @@ void for_each_vectors(const StoredLayer& layer, Visit visit) {
         }
 }
 
+bool is_whole(const StoredVectors& vectors) {
+    if (vectors.parts.size() != 1 || !vectors.offset.empty()) return false;
+    const StoredPart& part = vectors.parts[0];
+    return !part.map && part.channels.empty() && part.scales.empty();
+}
+
+/// Who reads a block among the keys and values of the rows of the layer that stores it.
+struct BlockUse {
+    std::set<int> whole_columns;  ///< first columns of the d that are a row's whole key or value
+    int n_users = 0;              ///< keys and values that are not whole
+
+    /// The part of each user: whole keys and values take their columns, the users share the others.
+    double width_of_user(const StoredBlock& block, int head_dim) const {
+        return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
+    }
+};
+
 /// What the layer stores for several of its parts, or for other layers'.
 struct Shared {
     StoredBytes bytes;
-    std::map<const StoredBlock*, int> users;  ///< keys and values of its own rows that have a part of it
+    std::map<const StoredBlock*, BlockUse> uses;
 };
 
 Shared shared_of(const StoredLayer& layer, size_t element) {
@@ -167,7 +184,12 @@ Shared shared_of(const StoredLayer& layer, size_t element) {
                 used.insert(part.block.get());
                 first.try_emplace(part.block.get(), &part);
             }
-        for (const StoredBlock* block : used) ++shared.users[block];
+        for (const StoredBlock* block : used) {
+            if (is_whole(vectors))
+                shared.uses[block].whole_columns.insert(vectors.parts[0].first_column);
+            else
+                ++shared.uses[block].n_users;
+        }
     });
     for (const auto& block : layer.blocks) {
         const auto part = first.find(block.get());
@@ -177,8 +199,8 @@ Shared shared_of(const StoredLayer& layer, size_t element) {
     return shared;
 }
 
-/// Numbers that are stored for each entry, of which blocks of this layer are shared out among those that use them.
-double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Shared& shared) {
+/// Numbers that the layer stores for each entry; of a block that several read, the part that is this one's.
+double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Shared& shared, int head_dim) {
     double width = 0;
     std::set<const StoredBlock*> used;
     for (const StoredPart& part : vectors.parts) {
@@ -189,7 +211,8 @@ double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Sh
             used.insert(part.block.get());
     }
     for (const auto& block : layer.blocks)
-        if (used.count(block.get())) width += static_cast<double>(block->width) / shared.users.at(block.get());
+        if (used.count(block.get()))
+            width += is_whole(vectors) ? head_dim : shared.uses.at(block.get()).width_of_user(*block, head_dim);
     return width;
 }
 
@@ -201,12 +224,6 @@ void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
         for (const uint16_t channel : part.channels) found[channel] = 1;
     }
     for (size_t c = 0; c < channels.size(); ++c) channels[c] = channels[c] & found[c];
-}
-
-bool is_whole(const StoredVectors& vectors) {
-    if (vectors.parts.size() != 1 || !vectors.offset.empty()) return false;
-    const StoredPart& part = vectors.parts[0];
-    return !part.map && part.channels.empty() && part.scales.empty();
 }
 
 /// An entry of a row in the summary's terms.
@@ -233,8 +250,8 @@ void summarize(const StoredLayer& layer, const StoredRow& row, const Shared& sha
             all.push_back({entries.positions[i], entries.masses.empty() ? 1.0f : entries.masses[i], whole});
         if (whole) continue;
         n_stored += n;
-        key_numbers += static_cast<double>(n) * width_of(entries.keys, layer, shared);
-        value_numbers += static_cast<double>(n) * width_of(entries.values, layer, shared);
+        key_numbers += static_cast<double>(n) * width_of(entries.keys, layer, shared, head_dim);
+        value_numbers += static_cast<double>(n) * width_of(entries.values, layer, shared, head_dim);
     }
     for (const uint32_t position : row.plain) all.push_back({position, 1.0f, 1});
     std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.position < b.position; });

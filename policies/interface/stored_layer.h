@@ -118,8 +118,8 @@ struct StoredSummary {
     std::vector<uint8_t> whole;         ///< of each entry: 1 where it has a whole key and a whole value
     std::vector<uint32_t> n_entries;    ///< (R)
     std::vector<uint32_t> n_stored;     ///< (R) entries that have not
-    /// (R) numbers that the layer stores for each of those, the mean; of what several rows' keys or values share, each
-    /// has an equal part; d where there are none.
+    /// (R) numbers that the layer stores for each of those, the mean; d where there are none. Of a block, a row's whole
+    /// key or value has its d columns; the other keys and values that read the block have equal parts of the rest.
     std::vector<float> key_width, value_width;
     StoredBytes bytes;
     bool drops_channels = false;  ///< some of `key_channels` are 0

@@ -8,6 +8,7 @@
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/random_cache.h"
+#include "tests/policies/stored_widths.h"
 
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
@@ -208,6 +209,7 @@ TEST_CASE("CommonKV's rank is the largest with which its latents fit into the bu
         int width = 0;
         for (const Selection& selection : prompt.select(policy, share)) {
             for (const size_t row : row_bytes_of(selection, 8, 2)) bytes += row;
+            if (selection.stored) check_widths(selection, summary_of("commonkv", 0, kShape, kTokens, selection, 2), 8);
             if (selection.stored) width = selection.stored->rows[0].stored[0].keys.parts[0].width;
         }
         return std::pair(width, static_cast<double>(bytes) / (5.0 * 2 * 16 * kTokens * 2));

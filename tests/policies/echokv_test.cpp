@@ -8,6 +8,7 @@
 #include "policies/interface/validation.h"
 #include "tests/policies/echo_maps_file.h"
 #include "tests/policies/random_cache.h"
+#include "tests/policies/stored_widths.h"
 
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
@@ -154,7 +155,11 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others from
             CHECK(summary.bytes.total() <= numbers * 2 + 3 * 2 * 16 * 2);  // and which channels of a head are its own
             const auto rows = row_bytes_of(selection, 16, 2);
             CHECK(std::accumulate(rows.begin(), rows.end(), size_t{0}) == summary.bytes.total());
+            check_widths(selection, summary, 16);
+            // A head that is among the local numbers as a whole has all its 16, the others share the rest.
             if (layer != first) CHECK(summary.key_width[0] <= static_cast<float>(local));
+            const double sum = std::accumulate(summary.key_width.begin(), summary.key_width.end(), 0.0);
+            CHECK(sum == Approx(layer == first ? 48 : local));
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/random_cache.h"
+#include "tests/policies/stored_widths.h"
 
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
@@ -165,6 +166,8 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
     const auto selections = select("minicache:pairs=1", cache, 1.0);
     const auto above = summary_of("minicache", 5, kShape, kTokens, selections[5], 2);
     const auto below = summary_of("minicache", 6, kShape, kTokens, selections[6], 2);
+    check_widths(selections[5], above, 16);
+    check_widths(selections[6], below, 16);
     CHECK(above.bytes.total() > 10 * below.bytes.total() / 2);
     CHECK(above.bytes.mapped + above.bytes.channels == 0);
     CHECK_FALSE(above.merges);

@@ -7,6 +7,7 @@
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/random_cache.h"
+#include "tests/policies/stored_widths.h"
 
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
@@ -196,7 +197,9 @@ TEST_CASE(
         const auto selection = select(policy, cache, context_of(cache, share))[0];
         const auto rows = row_bytes_of(selection, 16, 2);
         const size_t total = std::accumulate(rows.begin(), rows.end(), size_t{0});
-        CHECK(summary_of("palu", 0, kShape, kTokens, selection, 2).bytes.total() == total);
+        const auto summary = summary_of("palu", 0, kShape, kTokens, selection, 2);
+        CHECK(summary.bytes.total() == total);
+        if (selection.stored) check_widths(selection, summary, 16);
         return total;
     };
     // Numbers of a token's keys and values in two bytes each, and once in f32 what the prompt's directions are: r D of

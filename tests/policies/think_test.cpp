@@ -6,6 +6,7 @@
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"
 #include "tests/policies/random_cache.h"
+#include "tests/policies/stored_widths.h"
 
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
@@ -137,6 +138,7 @@ TEST_CASE("ThinK needs what it says: half of the keys' bytes less at a ratio of 
     CHECK(std::accumulate(summary.key_channels.begin(), summary.key_channels.end(), 0) == 3 * 8);
     CHECK(summary.n_stored == std::vector<uint32_t>{80, 80, 80});
     CHECK(summary.key_width == std::vector<float>{8, 8, 8});
+    check_widths(selection, summary, 16);
     CHECK(summary.value_width == std::vector<float>{16, 16, 16});
     CHECK(summary.bytes.total() == 3 * row_bytes_of(selection, 16, 2)[0]);
     CHECK(summary.bytes.channels == 3 * (80 * 8 * 2 + 8 * 2));
