@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,7 +42,7 @@ void require_no_gaps(const Source& parts) {
 }
 
 // A part that is damaged is set aside, for the next command to make it anew: it would be in the way for ever. One that
-// only cannot be read now stays.
+// only cannot be read now stays, and so does the trace that is extended, which nobody could make again.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -55,6 +58,11 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
     } catch (const WriteFailed&) {
         throw;
     } catch (const TraceError& damage) {
+        if (place.file == parts.base)
+            throw DamagedTrace(
+                fmt::format("{}: the trace that is to be extended is damaged; choose another output, or "
+                            "have it replaced",
+                            damage.what()));
         throw DamagedTrace(set_damaged_part_aside(place.file, damage.what()) + "; run the same command again");
     }
 }
@@ -92,13 +100,14 @@ void read_data_set(hid_t data_set, const std::string& action) {
 
 // Reads everything once: packed chunks are copied as they are, and what is damaged in them would be found by nobody
 // before the parts are gone.
-void require_readable(hid_t file, const std::string& group) {
+void require_readable(hid_t file, const std::string& group, std::set<std::uint64_t>& seen) {
     for (const std::string& name : h5::members(file, group)) {
         const std::string path = fmt::format("{}/{}", group, name);
         if (h5::is_group(file, path)) {
-            require_readable(file, path);
+            require_readable(file, path, seen);
             continue;
         }
+        if (!seen.insert(h5::address(file, path)).second) continue;  // scores of several runs
         const h5::Handle data_set = h5::open_data_set(file, path);
         const std::string action = fmt::format("read {}", path);
         if (!h5::check_chunks(data_set.get(), action)) read_data_set(data_set.get(), action);
@@ -110,7 +119,8 @@ void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
     h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
     with_part(parts, place, output, [&](hid_t part) {
-        require_readable(part, place.group);
+        std::set<std::uint64_t> seen;
+        require_readable(part, place.group, seen);
         h5::checked(H5Ocopy(part, place.group.c_str(), output.id(), place.group.c_str(), H5P_DEFAULT, links.get()),
                     action);
     });
@@ -151,10 +161,12 @@ void share_scores(const PromptPlace& place, hid_t file) {
 }
 
 // Gives a prompt what it has in common with the prompt whose context it shares.
-void share_context(const PromptPlace& place, const PromptAttributes& prompt, hid_t file) {
+void share_context(const PromptPlace& place, const PromptAttributes& prompt,
+                   const std::optional<std::filesystem::path>& base, hid_t file) {
     const std::string from = fmt::format("/prompts/{}", *prompt.context_of);
-    link_shared(file, from, place.group, schema::prompt::shared_data_sets);
+    if (place.file != base) link_shared(file, from, place.group, schema::prompt::shared_data_sets);
     for (const GroupPlace& run : place.runs) {
+        if (run.file == base) continue;
         // A run that brought its own entries keeps all of them.
         if (h5::exists(file, run.group + "/" + std::string(schema::run::kept_offsets.path))) continue;
         link_shared(file, fmt::format("{}/runs/{}", from, run.number), run.group, schema::run::shared_data_sets);
@@ -170,16 +182,23 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
         copy_group(parts, place, joined);
         guard.let_others();
     };
+    const auto create_group = [&](const std::string& group) {
+        if (!h5::is_group(joined.id(), group)) h5::create_group(joined.id(), group);
+    };
     copy(*parts.model);
-    h5::create_group(joined.id(), std::string(schema::root::prompts_group));
+    const std::string prompts{schema::root::prompts_group};
+    // At once, so that data sets which its prompts and runs share stay shared.
+    if (parts.base && h5::is_group(parts.open(*parts.base).get(), prompts)) copy({*parts.base, prompts});
+    create_group(prompts);
     for (const PromptPlace& place : parts.prompts) {
-        copy(place);
-        h5::create_group(joined.id(), place.group + "/" + std::string(schema::root::runs_group));
-        for (const GroupPlace& run : place.runs) copy(run);
+        if (place.file != parts.base) copy(place);
+        create_group(place.group + "/" + std::string(schema::root::runs_group));
+        for (const GroupPlace& run : place.runs)
+            if (run.file != parts.base) copy(run);
         share_scores(place, joined.id());
         const PromptAttributes prompt =
             load_prompt(h5::open_group(joined.id(), place.group).get(), place.file.string());
-        if (prompt.context_of) share_context(place, prompt, joined.id());
+        if (prompt.context_of) share_context(place, prompt, parts.base, joined.id());
     }
     for (const auto& [task, batches] : parts.results) {
         std::vector<ResultRow> rows;

@@ -105,10 +105,17 @@ std::optional<fs::path> joined_trace(const fs::path& folder) {
     return output;
 }
 
+std::string base_part() { return "base.h5"; }
 std::string model_part() { return "model.h5"; }
 std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
 std::string run_part(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
 std::string results_part(std::string_view task, int batch) { return fmt::format("results-{}-{}.h5", task, batch); }
+
+fs::path file_of_run(const fs::path& folder, int prompt, int run) {
+    std::error_code error;
+    const fs::path own = folder / run_part(prompt, run), base = folder / base_part();
+    return !fs::exists(own, error) && fs::exists(base, error) ? base : own;
+}
 
 Parts list_parts(const fs::path& folder) {
     Parts parts;
@@ -204,6 +211,30 @@ void write_folder_record(const fs::path& folder, const RootAttributes& root) {
                                          {"generator", root.generator},     {"created_utc", root.created_utc},
                                          {"recipe_json", root.recipe_json}, {"complete", root.complete}};
     write_file(folder / record_name, json.dump(2) + "\n");
+}
+
+void add_base(const fs::path& folder, const fs::path& trace) {
+    const fs::path base = folder / base_part();
+    fs::path copy = base;
+    copy += temporary_suffix;
+    const auto require = [&](bool is_done, int error) {
+        if (!is_done) throw WriteFailed(fmt::format("cannot write {}: {}", base.string(), std::strerror(error)));
+    };
+    std::error_code error;
+    fs::remove(base, error);
+    const fs::path file = fs::canonical(trace, error);
+    if (!error && ::link(file.c_str(), base.c_str()) == 0) return sync_folder(folder);
+    error.clear();
+    fs::copy_file(trace, copy, fs::copy_options::overwrite_existing, error);
+    require(!error, error.value());
+    const int descriptor = ::open(copy.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+    const int why = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    require(is_synced, why);
+    fs::rename(copy, base, error);
+    require(!error, error.value());
+    sync_folder(folder);
 }
 
 void remove_temporary_files(const fs::path& folder) {

@@ -2,6 +2,8 @@
 //
 //   t.h5.part/trace.json           format, version, generator, created_utc, the recipe, and whether t.h5 holds it all
 //             lock                 held by the process that writes
+//             base.h5              the complete trace that this one extends, under a second name; it holds the first
+//                                  prompts and the first runs of each
 //             model.h5             each a small trace of its own, whole once it has its name
 //             prompt-0.h5
 //             run-0-3.h5           run 3 of prompt 0
@@ -34,12 +36,16 @@ std::filesystem::path part_folder_of(const std::filesystem::path& output);
 /// it; nothing while the folder is the trace. Throws as read_folder_record.
 std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
+std::string base_part();
 std::string model_part();
 std::string prompt_part(int prompt);
 std::string run_part(int prompt, int run);
 std::string results_part(std::string_view task, int batch);
 
-/// The finished parts of a folder, by their names alone.
+/// The file of a folder that holds a run: its own part, else the trace that the folder extends.
+std::filesystem::path file_of_run(const std::filesystem::path& folder, int prompt, int run);
+
+/// The finished parts of a folder, by their names alone; without those of the trace that it extends.
 struct Parts {
     bool model = false;
     std::set<int> prompts;
@@ -61,6 +67,10 @@ bool is_set_aside(const std::filesystem::path& file);
 /// trace.json; nothing if it is not there. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
+
+/// Makes `trace` the one that the folder extends: by a hard link, or by a copy where the file system has none.
+/// Replaces one that is there. Throws WriteFailed.
+void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
 /// The name of something in the folder that no writer makes; empty where there is nothing else. Throws
 /// std::filesystem::filesystem_error.

@@ -114,15 +114,19 @@ void Source::find_in_file() {
     root.recipe_json = root_text(file, "recipe_json").value_or("");
     const auto complete = h5::read_attribute(file, "complete");
     root.complete = complete && complete->reals.size() == 1 && complete->reals.front() == 1;
+    find_groups(path);
+}
 
-    if (h5::is_group(file, "/model")) model = GroupPlace{path, "/model"};
-    for (const GroupPlace& prompt : numbered_groups(file, path, "/prompts")) {
-        prompts.push_back({prompt, numbered_groups(file, path, prompt.group + "/runs")});
+void Source::find_groups(const fs::path& in) {
+    const hid_t file = open(in).get();
+    if (h5::is_group(file, "/model")) model = GroupPlace{in, "/model"};
+    for (const GroupPlace& prompt : numbered_groups(file, in, "/prompts")) {
+        prompts.push_back({prompt, numbered_groups(file, in, prompt.group + "/runs")});
     }
     if (h5::is_group(file, "/results")) {
         for (const std::string& task : h5::members(file, "/results")) {
             const std::string table = "/results/" + task;
-            if (h5::exists(file, table) && !h5::is_group(file, table)) results[task].push_back({path, table});
+            if (h5::exists(file, table) && !h5::is_group(file, table)) results[task].push_back({in, table});
         }
     }
 }
@@ -137,20 +141,30 @@ void Source::find_in_folder() {
     }
     root = *record;
     version = schema::version;
+    std::error_code error;
+    if (fs::exists(path / base_part(), error)) {
+        base = path / base_part();
+        find_groups(*base);
+    }
     const Parts parts = list_parts(path);
     if (parts.model) model = GroupPlace{path / model_part(), "/model"};
     for (const int prompt : parts.prompts) {
-        PromptPlace& place = prompts.emplace_back();
+        PromptPlace place;
         place.file = path / prompt_part(prompt);
         place.group = fmt::format("/prompts/{}", prompt);
         place.number = prompt;
-        const auto runs = parts.runs.find(prompt);
+        prompts.push_back(std::move(place));
+    }
+    for (PromptPlace& place : prompts) {
+        const auto runs = parts.runs.find(place.number);
         if (runs == parts.runs.end()) continue;
         for (const int run : runs->second) {
-            place.runs.push_back({path / run_part(prompt, run), fmt::format("/prompts/{}/runs/{}", prompt, run), run});
+            place.runs.push_back(
+                {path / run_part(place.number, run), fmt::format("{}/runs/{}", place.group, run), run});
         }
     }
     for (const auto& [task, batches] : parts.results) {
+        results[task].clear();  // of the base: whoever adds to a task's results writes all of them
         for (const int batch : batches) {
             results[task].push_back({path / results_part(task, batch), "/results/" + task, batch});
         }

@@ -34,6 +34,7 @@ class Source {
     bool is_folder = false;
     RootAttributes root;
     std::string version;
+    std::optional<std::filesystem::path> base;  ///< the trace that a folder extends
     std::optional<GroupPlace> model;
     std::vector<PromptPlace> prompts;                        ///< ascending numbers
     std::map<std::string, std::vector<GroupPlace>> results;  ///< data sets, by task
@@ -43,6 +44,7 @@ class Source {
 
  private:
     void find_in_file();
+    void find_groups(const std::filesystem::path& file);
     void find_in_folder();
 
     std::deque<std::pair<std::filesystem::path, h5::Handle>> open_files_;

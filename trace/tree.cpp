@@ -42,6 +42,12 @@ class TreeList {
     }
 
  private:
+    /// The runs of a prompt, wherever each lies.
+    bool is_listed_apart(const std::string& group) const {
+        return std::any_of(source_.prompts.begin(), source_.prompts.end(),
+                           [&](const PromptPlace& prompt) { return group == prompt.group + "/runs"; });
+    }
+
     void add_plain_group(const std::string& path) {
         TreeNode& node = nodes_.emplace_back();
         node.path = path;
@@ -89,6 +95,7 @@ class TreeList {
         nodes_.push_back(std::move(node));
         for (const std::string& name : below) {
             const std::string child = (path == "/" ? "/" : path + "/") + name;
+            if (source_.is_folder && is_listed_apart(child)) continue;
             H5O_info_t found;
             // A link that leads nowhere, or a named type: nothing of a trace.
             if (H5Oget_info_by_name2(file, child.c_str(), &found, H5O_INFO_BASIC, H5P_DEFAULT) < 0) continue;

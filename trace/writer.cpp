@@ -13,7 +13,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "json/bounded_json.h"
 #include "trace/hdf5.h"
@@ -86,7 +88,7 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
         if (record) return found_recipe(recipe, record->recipe_json, is_part);
         for (const auto& entry : fs::directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();
-            if (name != "lock" && !std::string_view(name).ends_with(".tmp")) return Found::other;
+            if (name != "lock" && name != base_part() && !std::string_view(name).ends_with(".tmp")) return Found::other;
         }
         return Found::nothing;
     } catch (const ReadFailed&) {
@@ -125,12 +127,17 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
 
 /// " (it differs in new_tokens: 16 there, 32 wanted; seed: 0 there, 1 wanted)": the first few; empty where one of the
 /// recipes cannot be understood.
-std::string difference(const nlohmann::json& recipe, const std::string& other) {
+/// @param may_extend what is wanted beyond the last entry of a list is no reason to refuse
+std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
     constexpr size_t most_named = 3;
     const auto there = bounded_json::parse_or_discard(other);
     if (!there.is_object() || !recipe.is_object()) return {};
     std::vector<std::string> named;
-    const auto changes = nlohmann::json::diff(there, recipe);
+    auto changes = nlohmann::json::diff(there, recipe);
+    const auto adds_to_a_list = [](const nlohmann::json& change) {
+        return change.at("path").get<std::string>().ends_with("/-");
+    };
+    if (may_extend) changes.erase(std::remove_if(changes.begin(), changes.end(), adds_to_a_list), changes.end());
     for (const auto& change : changes) {
         if (named.size() == most_named) break;
         named.push_back(change_in_words(there, change));
@@ -142,10 +149,10 @@ std::string difference(const nlohmann::json& recipe, const std::string& other) {
 }
 
 /// Of a trace at the output; empty where that is none.
-std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path) {
+std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path, bool may_extend) {
     try {
         const h5::Guard guard;
-        return difference(recipe, Source(path).root.recipe_json);
+        return difference(recipe, Source(path).root.recipe_json, may_extend);
     } catch (const TraceError&) {
         return {};  // whatever it is, it is another thing
     }
@@ -157,10 +164,10 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
                     path.string(), why));
 }
 
-[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe) {
+[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend) {
     std::string why;
     try {
-        if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json);
+        if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
     } catch (const TraceError&) {
         // Whatever it is, it is another thing.
     }
@@ -243,13 +250,14 @@ Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const W
 /// @returns what is at the output
 Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     require_folder_can_be_made(path);
+    const bool may_extend = options.is_part_of_it != nullptr;
     const Found file = look_at_output(path, recipe, options);
     if (file == Found::same && !options.force) return file;
-    if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path));
+    if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path, may_extend));
     if (file == Found::other) require_replaceable(path);
     const fs::path folder = part_folder_of(path);
     if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
-        refuse_existing_folder(folder, recipe);
+        refuse_existing_folder(folder, recipe, may_extend);
     return file;
 }
 
@@ -260,6 +268,8 @@ OutputState check_output(const fs::path& path, std::string_view recipe_json, con
     const Found file = require_usable_output(path, recipe, options);
     if (file == Found::same && !options.force) return OutputState::complete;
     const fs::path folder = part_folder_of(path);
+    std::error_code error;
+    if (options.force && fs::exists(folder / base_part(), error)) return OutputState::absent;
     if (make_folder(folder)) {
         ::rmdir(folder.c_str());
         return file == Found::part ? OutputState::resumable : OutputState::absent;
@@ -293,6 +303,8 @@ struct Writer::Impl {
     FolderLock lock;
     RootAttributes root;
     Parts parts;
+    Parts base;  ///< what lies in the trace that is extended; without results
+    std::map<std::pair<std::string, int>, std::vector<ResultRow>> results;
     std::vector<std::string> set_aside;
     bool resumed = false;
     bool finished = false;
@@ -303,22 +315,26 @@ struct Writer::Impl {
     Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
         : path(std::move(output)), folder(part_folder_of(path)), shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
-        if (require_usable_output(path, recipe, options) == Found::same && !options.force) {
+        const Found file = require_usable_output(path, recipe, options);
+        if (file == Found::same && !options.force) {
             drop_leftovers(recipe);
             throw AlreadyComplete(fmt::format("{} is complete already", path.string()));
         }
         make_folder(folder);
         lock = FolderLock(folder);
-        open_folder(recipe, std::move(recipe_json), options);
+        open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
     }
 
     // Locked: decides again, as another process may have worked here in between.
-    void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options) {
+    void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options,
+                     bool extends_output) {
         try {
-            const Found found = look_at_folder(folder, recipe, options.is_part_of_it);
-            if (found == Found::other) {
-                if (!options.force) refuse_existing_folder(folder, recipe);
+            Found found = look_at_folder(folder, recipe, options.is_part_of_it);
+            if (found == Found::other && !options.force)
+                refuse_existing_folder(folder, recipe, options.is_part_of_it != nullptr);
+            if (found == Found::other || (options.force && fs::exists(folder / base_part()))) {
                 empty_folder(folder);
+                found = Found::nothing;
             }
             remove_temporary_files(folder);
             if (found == Found::same || found == Found::part) {
@@ -328,17 +344,54 @@ struct Writer::Impl {
                 if (found == Found::part || was_joined) write_folder_record(folder, root);
                 parts = list_parts(folder);
                 resumed = !parts.empty();
+                load_base();
                 load_parts();
                 return;
             }
+            fs::remove(folder / base_part());  // that of a writer which was killed before it had written trace.json
+            if (extends_output) add_base(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
         }
         root.generator = storable_text(options.generator);
         root.created_utc = utc_now();
+        if (extends_output) load_base();
         root.recipe_json = std::move(recipe_json);
         write_folder_record(folder, root);
     }
+
+    // Nobody could make again what is damaged here, and the trace that is extended stays as it is.
+    void load_base() {
+        if (!fs::exists(folder / base_part())) return;
+        const h5::Guard guard;
+        const std::string where = path.string();
+        try {
+            Source source(folder / base_part());
+            const hid_t file = source.open(source.path).get();
+            root.created_utc = source.root.created_utc;
+            if (source.model) model = load_model(h5::open_group(file, "/model").get(), where);
+            base.model = source.model.has_value();
+            for (const PromptPlace& place : source.prompts) {
+                prompts[place.number] = load_prompt(h5::open_group(file, place.group).get(), where);
+                base.prompts.insert(place.number);
+                std::set<std::uint64_t> held;
+                for (const GroupPlace& run : place.runs) {
+                    base.runs[place.number].insert(run.number);
+                    const std::string scores = fmt::format("{}/{}", run.group, schema::run::scores.path);
+                    if (h5::exists(file, scores) && held.insert(h5::address(file, scores)).second)
+                        shared_scores.add_part(place.number, run.number, std::nullopt);
+                }
+            }
+        } catch (const h5::Failure& failure) {
+            h5::throw_unreadable(where, failure);
+        }
+    }
+
+    static bool contains(const Parts& those, int prompt, int run) {
+        const auto runs = those.runs.find(prompt);
+        return runs != those.runs.end() && runs->second.contains(run);
+    }
+    bool has_run(int prompt, int run) const { return contains(parts, prompt, run) || contains(base, prompt, run); }
 
     // A crash between the last rename and the removal of the folder leaves the folder.
     void drop_leftovers(const nlohmann::json& recipe) const {
@@ -387,7 +440,10 @@ struct Writer::Impl {
                     shared_scores.add_part(prompt, j, load_scores_of(group.get(), where));
                 });
             });
-            for (const int orphan : shared_scores.forget_orphans(i, runs)) {
+            std::set<int> there = runs;
+            if (const auto held = base.runs.find(i); held != base.runs.end())
+                there.insert(held->second.begin(), held->second.end());
+            for (const int orphan : shared_scores.forget_orphans(i, there)) {
                 set_aside.push_back(set_damaged_part_aside(folder / run_part(i, orphan),
                                                            "its scores lie in another run's part, which is gone"));
                 runs.erase(orphan);
@@ -396,7 +452,7 @@ struct Writer::Impl {
         for (auto& [name, batches] : parts.results) {
             std::erase_if(batches, [&, &task = name](int batch) {
                 return !readable(results_part(task, batch), [&](hid_t file, const std::string& where) {
-                    load_results(h5::open_data_set(file, "/results/" + task).get(), where);
+                    results[{task, batch}] = load_results(h5::open_data_set(file, "/results/" + task).get(), where);
                 });
             });
         }
@@ -425,10 +481,9 @@ struct Writer::Impl {
     // Whether the run of that number of the prompt `source` holds entries that others can share. Where
     // the record says which entries it kept, they must be those.
     bool can_share(int source, int prompt, int run, const RunRecord& record) const {
-        const auto runs = parts.runs.find(source);
-        if (runs == parts.runs.end() || !runs->second.contains(run)) return false;
+        if (!has_run(source, run)) return false;
         const h5::Guard guard;
-        const fs::path part = folder / run_part(source, run);
+        const fs::path part = file_of_run(folder, source, run);
         try {
             const h5::Handle file = open_part(part);
             return can_share(file.get(), source, prompt, run, record);
@@ -475,16 +530,20 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 Writer::~Writer() = default;
 
 bool Writer::resumed() const { return impl_->resumed; }
+bool Writer::extends() const { return !impl_->base.empty(); }
 const std::vector<std::string>& Writer::set_aside() const { return impl_->set_aside; }
-bool Writer::has_model() const { return impl_->parts.model; }
-bool Writer::has_prompt(int prompt) const { return impl_->parts.prompts.contains(prompt); }
-bool Writer::has_run(int prompt, int run) const {
-    const auto runs = impl_->parts.runs.find(prompt);
-    return runs != impl_->parts.runs.end() && runs->second.contains(run);
+bool Writer::has_model() const { return impl_->parts.model || impl_->base.model; }
+bool Writer::has_prompt(int prompt) const {
+    return impl_->parts.prompts.contains(prompt) || impl_->base.prompts.contains(prompt);
 }
+bool Writer::has_run(int prompt, int run) const { return impl_->has_run(prompt, run); }
 bool Writer::has_results(std::string_view task, int batch) const {
     const auto batches = impl_->parts.results.find(std::string(task));
     return batches != impl_->parts.results.end() && batches->second.contains(batch);
+}
+
+const std::vector<ResultRow>& Writer::results(std::string_view task, int batch) const {
+    return impl_->results.at({std::string(task), batch});
 }
 
 void Writer::write_model(const ModelRecord& record) {
@@ -495,6 +554,8 @@ void Writer::write_model(const ModelRecord& record) {
 
 void Writer::write_prompt(int prompt, const PromptRecord& record) {
     if (prompt < 0) throw std::invalid_argument("prompts are numbered from 0");
+    if (impl_->base.prompts.contains(prompt))
+        throw std::logic_error(fmt::format("prompt {} lies in the trace that is extended", prompt));
     const ModelAttributes& model = impl_->require_model();
     if (record.context_of) {
         const PromptAttributes& source = impl_->require_prompt(*record.context_of);
@@ -514,6 +575,8 @@ void Writer::write_prompt(int prompt, const PromptRecord& record) {
 
 void Writer::write_run(int prompt, int run, const RunRecord& record) {
     if (run < 0) throw std::invalid_argument("runs are numbered from 0");
+    if (Impl::contains(impl_->base, prompt, run))
+        throw std::logic_error(fmt::format("run {} of prompt {} lies in the trace that is extended", run, prompt));
     const ModelAttributes& model = impl_->require_model();
     const PromptAttributes& attributes = impl_->require_prompt(prompt);
     const bool shares = attributes.context_of && impl_->can_share(*attributes.context_of, prompt, run, record);
@@ -543,6 +606,7 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
     impl_->write_part(results_part(task, batch),
                       [&](hid_t file) { store_results(file, fmt::format("/results/{}", task), rows); });
     impl_->parts.results[std::string(task)].insert(batch);
+    impl_->results[{std::string(task), batch}] = rows;
 }
 
 void Writer::finish() {

@@ -29,13 +29,14 @@ OutputState output_state(const std::filesystem::path& path, std::string_view rec
 
 struct WriterOptions {
     /// Begin anew over whatever is at the output. A trace already there stays until finish()
-    /// replaces it; an incomplete one of the same recipe is still resumed.
+    /// replaces it; an incomplete one of the same recipe is still resumed, unless it extends one.
     bool force = false;
     /// The attribute `generator`.
     std::string generator = "kvscope";
-    /// Whether a trace of this other recipe (JSON) is a part of the one that is to be written. An unfinished one is
-    /// then taken over as it is, a complete one is no obstacle; its results have to be written again by whoever knows
-    /// how.
+    /// Whether a trace of this other recipe (JSON) is a part of the one that is to be written, which numbers its
+    /// prompts and runs in the same way. An unfinished one is then taken over as it is. A complete one is extended:
+    /// its model, prompts and runs count as written. Of a task to whose results something is added, all of them have to
+    /// be written again.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
 };
 
@@ -60,6 +61,8 @@ class Writer {
 
     /// True if something was there to resume.
     [[nodiscard]] bool resumed() const;
+    /// True if a complete trace is extended, also where that was begun before.
+    [[nodiscard]] bool extends() const;
     /// To tell: which parts of what was there to resume were damaged. Each was set aside under another name, beside the
     /// others until finish(), and counts as not there.
     [[nodiscard]] const std::vector<std::string>& set_aside() const;
@@ -68,11 +71,13 @@ class Writer {
     /// `status` of a run does not matter: a failed run is finished, too.
     [[nodiscard]] bool has_run(int prompt, int run) const;
     [[nodiscard]] bool has_results(std::string_view task, int batch) const;
+    /// The rows of a batch, where has_results().
+    [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
 
     // Each call is written, synced and renamed when it returns; an earlier one of the same number is
-    // replaced. A record whose vectors do not have the shapes of schema.h throws
-    // std::invalid_argument; a full or failing disk throws WriteFailed and leaves all else as it was.
-    // Text that is not valid UTF-8 is stored with U+FFFD, a NUL with U+2400.
+    // replaced, unless it lies in the trace that is extended (std::logic_error). A record whose vectors do not have the
+    // shapes of schema.h throws std::invalid_argument; a full or failing disk throws WriteFailed and leaves all else as
+    // it was. Text that is not valid UTF-8 is stored with U+FFFD, a NUL with U+2400.
 
     /// Must come first: all shapes depend on it.
     void write_model(const ModelRecord& record);
