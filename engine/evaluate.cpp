@@ -82,25 +82,36 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
 void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
               const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
               Progress& progress,
-              const std::function<void(size_t sample, std::span<const trace::ResultRow>)>& on_sample) {
+              const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample) {
     if (!writer.has_model()) {
         trace::ModelRecord record;
         static_cast<trace::ModelAttributes&>(record) = model.attributes();
         writer.write_model(record);
     }
+    ExperimentOptions how = options;
+    how.require_possible_run = false;
     for (size_t i = 0; i < samples.size(); ++i) {
-        if (writer.has_results(task, samples[i].number)) continue;
+        std::vector<trace::ResultRow> rows;
+        if (writer.has_results(task, samples[i].number)) rows = writer.results(task, samples[i].number);
+        const size_t n_known = rows.size();
+        if (n_known >= plans.size()) continue;
         const auto start = std::chrono::steady_clock::now();
-        std::vector<trace::ResultRow> rows(plans.size());
-        Experiment experiment(model, plans, options, progress);
+        // The full run comes along, as the first one of an experiment has to.
+        std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());
+        if (n_known > 0) left.insert(left.begin(), plans[0]);
+        const size_t n_again = n_known > 0 ? 1 : 0;
+        rows.resize(plans.size());
+        Experiment experiment(model, left, how, progress);
         experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
-            rows[static_cast<size_t>(run)] = row_of(samples[i], record);
+            const auto at = static_cast<size_t>(run);
+            if (at >= n_again) rows[n_known + at - n_again] = row_of(samples[i], record);
         };
         experiment.run(std::span(&samples[i].prompt, 1));
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        for (auto& row : rows) row.seconds = seconds / static_cast<double>(rows.size());
+        for (size_t row = n_known; row < rows.size(); ++row)
+            rows[row].seconds = seconds / static_cast<double>(left.size());
         writer.write_results(task, samples[i].number, rows);
-        if (on_sample) on_sample(i, rows);
+        if (on_sample) on_sample(i, rows, seconds);
     }
 }
 

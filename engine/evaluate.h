@@ -42,14 +42,15 @@ struct NeedleTask {
 /// @throws UsageError where a prompt does not fit in the model's context
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task);
 
-/// Answers every sample with all plans through one shared prefill and writes one batch of /results/<task> a sample:
-/// samples that the trace holds are skipped. A row's `seconds` is the sample's time divided by its runs, since they
-/// share it. Scored as RULER's string_match_all.
-/// @param on_sample called with each sample's rows
+/// Answers every sample with all plans through one shared prefill and writes one batch of /results/<task> a sample: a
+/// row for each plan, in their order. Rows that the trace holds are kept, and those of further plans come after them.
+/// A plan that cannot run on a sample is a failed row. A row's `seconds` is the sample's time divided by the runs that
+/// shared it. Scored as RULER's string_match_all.
+/// @param on_sample called with all rows of each sample that was worked on, and how long that took
 /// @throws Cancelled; what the writer throws
 void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
               const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
               Progress& progress,
-              const std::function<void(size_t sample, std::span<const trace::ResultRow>)>& on_sample);
+              const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample);
 
 }  // namespace kvscope::engine

@@ -81,18 +81,25 @@ struct Experiment::Impl {
 
     // ---- planning ------------------------------------------------------------------------------------------------
 
-    Runs plan_runs(const Prompt& prompt) {
+    /// The runs that the trace does not hold yet, and the full one, with which they are compared.
+    /// @param first the first of the prompts that share a context
+    Runs plan_runs(std::span<const Prompt> prompts, int first) {
         Runs runs;
-        for (size_t i = 0; i < plans.size(); ++i)
-            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options, scores));
-        for (const auto& run : runs) compression.load_classifier(*run);
-        std::vector<std::string> obstacles;
-        for (const auto& run : runs) obstacles.push_back(run->failed() ? run->record.message : "");
-        require_possible_run(prompt, plans, obstacles);
-        for (size_t i = 1; i < runs.size(); ++i)
-            if (runs[i]->failed() && told_impossible.insert(i).second)
+        for (size_t i = 0; i < plans.size(); ++i) {
+            if (i > 0 && results.has_answers(first, prompts.size(), static_cast<int>(i))) continue;
+            runs.push_back(
+                std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompts[0], options, scores));
+            compression.load_classifier(*runs.back());
+        }
+        std::vector<std::string> obstacles(plans.size());
+        for (const auto& run : runs)
+            if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
+        // An error at a later prompt would end each try before the trace is whole.
+        if (options.require_possible_run && first == 0) require_possible_run(prompts[0], plans, obstacles);
+        for (size_t i = 1; i < plans.size(); ++i)
+            if (!obstacles[i].empty() && told_impossible.insert(i).second)
                 progress.message(
-                    fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompt.name, runs[i]->record.message));
+                    fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompts[0].name, obstacles[i]));
         return runs;
     }
 
@@ -178,13 +185,7 @@ struct Experiment::Impl {
         live.reset();
         conversations.clear();
         const auto shared_prompt = std::make_shared<const Prompt>(prompts[0]);  // outlives the runs in conversations
-        Runs runs = plan_runs(*shared_prompt);
-        for (auto& run : runs) {
-            // Finished earlier: nothing to do but for the full run, which the others are compared with.
-            if (run->is_full() || run->failed() || options.keep_caches) continue;
-            if (results.has_answers(first, prompts.size(), run->index())) run.reset();
-        }
-        std::erase(runs, nullptr);
+        Runs runs = plan_runs(prompts, first);
         prepare(runs);
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
         Held held =
@@ -235,9 +236,7 @@ struct Experiment::Impl {
 
     void run_isolated(std::span<const Prompt> prompts, int first) {
         {
-            Runs runs = plan_runs(prompts[0]);
-            std::erase_if(runs,
-                          [&](const auto& run) { return results.has_answers(first, prompts.size(), run->index()); });
+            const Runs runs = plan_runs(prompts, first);
             prepare(runs);
         }
         std::vector<std::optional<FullReference>> references(prompts.size());

@@ -34,6 +34,8 @@ struct RunPlan {
 struct ExperimentOptions : RunOptions {
     bool keep_prefill = false;  ///< for `take_prefill`; shared mode only
     bool keep_caches = false;   ///< for `take_caches`; shared mode only
+    /// Whether it is an error that no policy can run on the first prompt; on later ones runs are recorded as failed.
+    bool require_possible_run = true;
 };
 
 /// Seconds spent, summed over prompts.
@@ -98,8 +100,8 @@ class Experiment {
     /// A run that fails alone is recorded as failed, with its message and with what it kept and decoded until then: its
     /// policy or its cache throws, decides what no cache can follow, or its logits hold NaN. The others go on as if it
     /// were not there. Where that is the full run, they are recorded without what is measured against it.
-    /// @throws UsageError where no policy can take any of the budgets (before the prefill); Cancelled; what the writer
-    ///         throws; std::bad_alloc.
+    /// @throws UsageError with `require_possible_run` where the first prompt can have none of the runs that are left to
+    ///         do (before the prefill); Cancelled; what the writer throws; std::bad_alloc.
     void run(std::span<const Prompt> prompts);
 
     /// With `keep_prefill`, once: what the prefill of the last context that was run left behind, also after `run` was
@@ -107,7 +109,7 @@ class Experiment {
     std::unique_ptr<LivePrefill> take_prefill();
 
     /// With `keep_caches`, once: one for each plan, all of the last context that was run; nullptr for a run that
-    /// failed. Empty where the trace held all of it already.
+    /// failed, or that the trace held already. Empty where the trace held all of them.
     std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;

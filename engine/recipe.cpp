@@ -4,6 +4,7 @@
 
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
+#include "engine/recipe_entries.h"
 #include "kernels/cpu_features.h"
 
 namespace kvscope::engine {
@@ -27,6 +28,23 @@ std::string RunPlan::label() const { return policies::run_label(spec, budget); }
 
 std::string RunPlan::asked() const { return spec.own_share() ? spec.label() : label(); }
 
+nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
+    return {{"name", prompt.name},
+            {"text", prompt.text},
+            {"question", prompt.question},
+            {"query_aware", prompt.query_aware},
+            {"n_context", prompt.n_context}};
+}
+
+nlohmann::ordered_json recipe_entry(const RunPlan& plan) {
+    nlohmann::ordered_json entry = {{"policy", plan.spec.definition->name},
+                                    {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
+                                    {"budget", plan.budget.text()}};
+    const std::string files = plan.spec.definition->needs_file ? fingerprint_of_files(plan.spec) : "";
+    if (!files.empty()) entry["files"] = files;
+    return entry;
+}
+
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options) {
     nlohmann::ordered_json recipe;
@@ -37,21 +55,8 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
         recipe["device"] = device.backend->name();
     else
         recipe["instructions"] = kernels::name_of(kernels::simd_level());
-    for (const auto& prompt : prompts) {
-        recipe["prompts"].push_back({{"name", prompt.name},
-                                     {"text", prompt.text},
-                                     {"question", prompt.question},
-                                     {"query_aware", prompt.query_aware},
-                                     {"n_context", prompt.n_context}});
-    }
-    for (const auto& plan : plans) {
-        recipe["runs"].push_back({{"policy", plan.spec.definition->name},
-                                  {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
-                                  {"budget", plan.budget.text()}});
-        if (!plan.spec.definition->needs_file) continue;
-        const std::string files = fingerprint_of_files(plan.spec);
-        if (!files.empty()) recipe["runs"].back()["files"] = files;
-    }
+    for (const auto& prompt : prompts) recipe["prompts"].push_back(recipe_entry(prompt));
+    for (const auto& plan : plans) recipe["runs"].push_back(recipe_entry(plan));
     recipe["mode"] = options.isolated ? "isolated" : "shared";
     RunOptions recorded = options;
     recorded.alignment = options.record && options.alignment;

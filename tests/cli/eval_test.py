@@ -30,6 +30,20 @@ class Failures(ProgramTest):
         self.assertNotIn("failed in", as_csv.stdout)
 
 
+    def test_a_sample_on_which_no_policy_can_run_is_finished(self):
+        """The budget drops nothing of the short samples; of the long ones it does not even hold the sinks."""
+        said = ("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 1, "--policy",
+                "streaming-llm:sinks=250", "--budget", 240, "-n", 4, "-o", "longer.h5")
+        for again in (False, True):
+            with self.subTest(again=again):
+                done = self.run_program(*said)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("streaming-llm:sinks=250", done.stdout)
+                self.assertRegex(done.stdout, r"failed in 1 of 2 samples \(niah-300-0\.5-0\)")
+                self.assertRegex(done.stderr, r"streaming-llm:sinks=250 @ 240 failed")
+        self.assertFalse(self.path("longer.h5.part").exists())
+
+
 @NEEDS_ENGINE
 class Tables(ProgramTest):
     def test_budgets_ascend_and_full_stands_in_each_column(self):
@@ -98,6 +112,43 @@ class MoreSamples(ProgramTest):
         self.assertIn("holds 2 of the 4 samples", done.stderr)
         self.more(2, 5)
 
+    def test_more_policies_and_budgets(self):
+        def columns(rows):
+            return sorted((row[0], row[1], row[2]) for row in rows)
+        more = ("--policy", "random", "--budget", "48")
+        self.assertEqual(self.evaluate(2, "runs.h5").returncode, 0)
+        before = self.results("runs.h5")
+        for n_samples in (2, 4):
+            done = self.evaluate(n_samples, "runs.h5", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            after = self.results("runs.h5")
+            self.assertEqual(len(after), 2 * n_samples * 5)
+            self.assertLessEqual(set(before), set(after), "what was finished is kept")
+            self.assertEqual(self.evaluate(n_samples, "runs-at-once.h5", *more, "--force").returncode, 0)
+            self.assertEqual(columns(after), columns(self.results("runs-at-once.h5")))
+        self.assertIn("these very results already", self.evaluate(4, "runs.h5", *more).stderr)
+        again = self.evaluate(4, "runs.h5")  # runs that are not asked for stay
+        self.assertIn("these very results already", again.stderr)
+        self.assertIn("random", again.stdout)
+
+    def test_policies_and_samples_at_once_after_a_kill(self):
+        self.assertEqual(self.evaluate(1, "killed.h5").returncode, 0)
+        before = self.results("killed.h5")
+        more = ("--policy", "random", "--budget", 48)
+        process = self.start("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 60, "--policy", "h2o",
+                             "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", "killed.h5", *more)
+        part = self.path("killed.h5.part")
+        while process.poll() is None and len(list(part.glob("results-*.h5"))) < 5:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(self.results("killed.h5"), before)
+        done = self.evaluate(60, "killed.h5", *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        after = self.results("killed.h5")
+        self.assertEqual(len(after), 2 * 60 * 5)
+        self.assertLessEqual(set(before), set(after))
+
     def test_an_unfinished_trace_is_gone_on_with_too(self):
         self.assertEqual(self.evaluate(2, "t.h5").returncode, 0)
         part = self.path("u.h5.part")
@@ -155,7 +206,7 @@ class MoreSamples(ProgramTest):
     def test_anything_else_is_refused(self):
         self.assertEqual(self.evaluate(2, "other.h5").returncode, 0)
         before = self.path("other.h5").read_bytes()
-        for arguments in ((1,), (3, "-s", 1), (3, "--query-aware", "off"), (3, "--policy", "random")):
+        for arguments in ((1,), (3, "-s", 1), (3, "--query-aware", "off"), (1, "--policy", "random")):
             done = self.evaluate(arguments[0], "other.h5", *arguments[1:])
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("--force", done.stderr)

@@ -294,12 +294,13 @@ class ExistingOutput(ProgramTest):
         self.refuses(1, ["streaming-llm:sinks=40 @ 20 failed: ", "20 of 41 runs failed"], *arguments)
 
     def test_another_recipe_is_refused(self):
-        for name, command in {"budget": self.command("--policy", "snapkv:window=8", "--budget", "20,31"),
-                              "parameter": self.command("--policy", "snapkv:window=9", "--budget", "20,30"),
-                              "prompt": self.command(*self.arguments, prompt=TEXT + " Or not."),
-                              "mode": self.command(*self.arguments, "--isolated")}.items():
-            with self.subTest(name):
-                self.refuses(1, ["t.h5", "--force"], *command)
+        more = ("--policy", "h2o", "--budget", "20,30")
+        for named, command in {"prompts/0/text": self.command(*self.arguments, prompt=TEXT + " Or not."),
+                               'mode: "shared" there, "isolated" wanted': self.command(*self.arguments, "--isolated"),
+                               "new_tokens: 8 there, 9 wanted": self.command(*more, n=9),
+                               "seed: 0 there, 1 wanted": self.command(*more, "--seed", 1)}.items():
+            with self.subTest(named):
+                self.refuses(1, ["t.h5", "--force", named], *command)
                 self.unchanged()
 
     def test_force_replaces(self):
@@ -330,6 +331,142 @@ class ExistingOutput(ProgramTest):
                 said = self.refuses(2, [], *command)
                 self.assertIn(named, said.replace("top_p", "top-p"))
                 self.assertEqual(list(self.folder.glob("new.h5*")), [])
+
+
+@NEEDS_ENGINE
+class Extended(ProgramTest):
+    """A complete trace takes on the runs and prompts that the same command asks for besides."""
+    @staticmethod
+    def command(output, *arguments, policies=("snapkv:window=8",), budgets="20,30"):
+        named = [word for policy in policies for word in ("--policy", policy)]
+        return ["run", "-m", HF_MODEL, "-p", TEXT, "-n", 8, "--dtype", "f32", "-t", 1, *named, "--budget", budgets,
+                *arguments, "-o", output]
+
+    def old_runs(self, name, prompt=0, n=3):
+        """All names and values of the first runs, the clocks among them: they tell whether a run was made anew."""
+        with h5py.File(self.path(name), "r") as trace:
+            runs = trace[f"prompts/{prompt}/runs"]
+            return repr([(sorted((k, str(v)) for k, v in runs[str(j)].attrs.items()),
+                          {name: runs[str(j)][name][()].tolist() for name in runs[str(j)]
+                           if isinstance(runs[str(j)][name], h5py.Dataset)}) for j in range(n)])
+
+    def labels(self, name, prompt=0):
+        with h5py.File(self.path(name), "r") as trace:
+            runs = trace[f"prompts/{prompt}/runs"]
+            return [runs[str(j)].attrs["label"] for j in range(len(runs))]
+
+    def becomes_what_one_command_makes(self, name, before, after):
+        """@param before, after: what `command` takes of the complete trace and of the extension"""
+        self.made(*self.command(f"{name}.h5", *before[0], **before[1]))
+        old = self.old_runs(f"{name}.h5")
+        said = self.made(*self.command(f"{name}.h5", *after[0], **after[1])).stderr
+        self.assertIn(f"extending {name}.h5", said)
+        self.assertEqual(self.old_runs(f"{name}.h5"), old)
+        self.assertFalse(self.path(f"{name}.h5.part").exists())
+        self.assertIn("no errors", self.made("inspect", f"{name}.h5").stdout)
+        self.made(*self.command(f"{name}-once.h5", *after[0], **after[1]))
+        self.assertEqual(snapshot(self.path(f"{name}.h5")), snapshot(self.path(f"{name}-once.h5")))
+        bytes_before = self.path(f"{name}.h5").read_bytes()
+        self.assertIn("nothing to do", self.made(*self.command(f"{name}.h5", *after[0], **after[1])).stderr)
+        self.assertEqual(self.path(f"{name}.h5").read_bytes(), bytes_before)
+
+    def test_more_policies_and_budgets(self):
+        more = {"policies": ("snapkv:window=8", "h2o", "oracle"), "budgets": "20,30,25"}
+        for mode in ((), ("--isolated",)):
+            with self.subTest(mode):
+                name = f"more{len(mode)}"
+                # The trace has its own runs first, then those added in the order of the commands.
+                self.made(*self.command(f"{name}.h5", *mode))
+                old = self.old_runs(f"{name}.h5")
+                self.made(*self.command(f"{name}.h5", *mode, policies=("snapkv:window=8", "h2o", "oracle")))
+                self.made(*self.command(f"{name}.h5", *mode, **more))
+                self.assertEqual(self.old_runs(f"{name}.h5"), old)
+                self.made(*self.command(f"{name}-once.h5", *mode, **more))
+                both = [dict(zip(self.labels(one), range(10))) for one in (f"{name}.h5", f"{name}-once.h5")]
+                self.assertEqual(both[0].keys(), both[1].keys())
+                with h5py.File(self.path(f"{name}.h5"), "r") as a, h5py.File(self.path(f"{name}-once.h5"), "r") as b:
+                    for label in both[0]:
+                        of_a, of_b = (t[f"prompts/0/runs/{at[label]}"] for t, at in zip((a, b), both))
+                        self.assertEqual(list(of_a), list(of_b))
+                        for data_set in of_a:
+                            if isinstance(of_a[data_set], h5py.Dataset):
+                                self.assertEqual(of_a[data_set][()].tobytes(), of_b[data_set][()].tobytes(),
+                                                 f"{label} {data_set}")
+        self.becomes_what_one_command_makes("behind", ((), {}), ((), {"policies": ("snapkv:window=8", "h2o", "laq:window=8")}))
+
+    def test_more_prompts(self):
+        self.path("other.txt").write_text(TEXT + " Or was it another one, who had come before all of them?")
+        self.becomes_what_one_command_makes("prompts", ((), {}), (("-f", self.path("other.txt")), {}))
+        self.becomes_what_one_command_makes("both", ((), {}), (("-f", self.path("other.txt")), {"policies": ("snapkv:window=8", "h2o")}))
+
+    def test_more_questions_of_one_context(self):
+        asked = ("--query-aware", "off", "--question", "Who was it?")
+        self.becomes_what_one_command_makes("asked", (asked, {}), ((*asked, "--question", "When was it?"),
+                                                                   {"policies": ("snapkv:window=8", "h2o")}))
+        with h5py.File(self.path("asked.h5"), "r") as trace:
+            self.assertEqual(trace["prompts/1"].attrs["context_of"], 0)
+            self.assertEqual(trace["prompts/0/runs/3/kept_indices"], trace["prompts/1/runs/3/kept_indices"])
+
+    def test_runs_that_are_not_asked_for_stay(self):
+        self.made(*self.command("stay.h5"))
+        old = self.old_runs("stay.h5")
+        self.made(*self.command("stay.h5", policies=("h2o",), budgets="25"))
+        self.assertEqual(self.labels("stay.h5"), ["full", "snapkv:window=8 @ 20", "snapkv:window=8 @ 30", "h2o @ 25"])
+        self.assertEqual(self.old_runs("stay.h5"), old)
+        said = self.made(*self.command("stay.h5"))
+        self.assertIn("nothing to do", said.stderr)
+        self.assertIn("h2o", said.stdout)
+        # A further prompt has all of them.
+        self.path("third.txt").write_text(TEXT + " And then there was none.")
+        self.made(*self.command("stay.h5", "-f", self.path("third.txt")))
+        self.assertEqual(self.labels("stay.h5", 1), self.labels("stay.h5"))
+
+    def test_a_kill_leaves_the_old_trace_and_what_is_finished(self):
+        arguments = self.command("killed.h5", "--isolated")
+        self.made(*arguments)
+        old, before = self.old_runs("killed.h5"), self.path("killed.h5").read_bytes()
+        many = self.command("killed.h5", "--isolated", policies=("snapkv:window=8", "h2o"), budgets="20,30,21-80+1")
+        part = self.path("killed.h5.part")
+        process = self.start(*many)
+        deadline = time.monotonic() + SECONDS_UNTIL_HUNG
+        while process.poll() is None and not (part / "run-0-4.h5").exists():
+            self.assertLess(time.monotonic(), deadline, "no run was finished")
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        self.assertEqual(self.path("killed.h5").read_bytes(), before)
+        finished = sorted(path.name for path in part.glob("run-*.h5"))
+        self.assertGreaterEqual(len(finished), 2)
+        self.assertIn("incomplete", self.made("inspect", part).stdout)
+        self.assertIn("nothing to do", self.made(*arguments).stderr, "the old command still has its trace")
+        self.assertTrue((part / "run-0-4.h5").exists())
+        with h5py.File(part / "run-0-3.h5", "r") as kept:
+            seconds = kept["prompts/0/runs/3"].attrs["prefill_s"]
+        said = self.made(*many).stderr
+        self.assertIn("extending killed.h5", said)
+        self.assertIn("resuming killed.h5", said)
+        self.assertFalse(part.exists())
+        self.assertEqual(self.old_runs("killed.h5"), old)
+        with h5py.File(self.path("killed.h5"), "r") as trace:
+            self.assertEqual(trace["prompts/0/runs/3"].attrs["prefill_s"], seconds)
+        self.assertIn("no errors", self.made("inspect", "killed.h5").stdout)
+
+    def test_a_prompt_with_other_tokens_is_refused(self):
+        self.made(*self.command("tokens.h5"))
+        with h5py.File(self.path("tokens.h5"), "r+") as trace:
+            trace["prompts/0/token_ids"][3] += 1
+        before = self.path("tokens.h5").read_bytes()
+        self.refuses(1, ["tokens.h5", "other tokens, from token 3 on", "--force"],
+                     *self.command("tokens.h5", policies=("snapkv:window=8", "h2o")))
+        self.assertEqual(self.path("tokens.h5").read_bytes(), before)
+        self.assertFalse(self.path("tokens.h5.part").exists())
+
+    def test_runs_that_cannot_be_made_are_wrong_usage_as_always(self):
+        self.made(*self.command("wrong.h5"))
+        before = self.path("wrong.h5").read_bytes()
+        self.refuses(2, ["snapkv:window=8 @ 4"], *self.command("wrong.h5", budgets="20,30,4"))
+        self.assertEqual(self.path("wrong.h5").read_bytes(), before)
+        self.assertFalse(self.path("wrong.h5.part").exists())
 
 
 @NEEDS_ENGINE

@@ -11,12 +11,14 @@
 
 #include "app/program/paths.h"
 #include "app/program/version.h"
+#include "engine/extension.h"
 #include "engine/run_checks.h"
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/feasibility.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
+#include "trace/recipe.h"
 
 namespace kvscope::program {
 namespace {
@@ -252,34 +254,107 @@ void remove_empty_trace(const std::filesystem::path& output) { remove_trace_with
 
 namespace {
 
-trace::WriterOptions writer_options(const RunJob& job) { return {job.force, fmt::format("kvscope {}", version())}; }
+/// What a trace is to hold: what the job asks for, and what its output holds already.
+struct Whole {
+    std::vector<engine::Prompt> prompts;  ///< by their numbers in the trace, as the runs
+    std::vector<engine::RunPlan> plans;
+    size_t n_prompts_there = 0, n_plans_there = 0;  ///< the first ones, which a complete trace holds
+    std::string recipe;
+    trace::WriterOptions options;
+};
+
+/// Each command tokenizes the texts anew.
+/// @throws trace::ReplaceableOutputExists where a prompt has other tokens in the trace
+void require_same_tokens(const trace::Reader& stored, std::span<const engine::Prompt> prompts) {
+    for (int i = 0; i < stored.n_prompts(); ++i) {
+        const auto number = static_cast<size_t>(stored.prompt_number(i));
+        if (number >= prompts.size()) continue;
+        const auto& prompt = prompts[number];
+        const auto ids = stored.token_ids(i);
+        if (ids == prompt.ids) continue;
+        const auto at = std::mismatch(ids.begin(), ids.end(), prompt.ids.begin(), prompt.ids.end()).first - ids.begin();
+        throw trace::ReplaceableOutputExists(
+            fmt::format("{} holds the prompt \"{}\" with other tokens, from token {} on ({} tokens there, {} now): "
+                        "another version of "
+                        "the tokenizer or of kvscope made them; choose another output, or have it replaced",
+                        stored.path().string(), prompt.name, at, ids.size(), prompt.ids.size()));
+    }
+}
+
+Whole whole_of(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
+    Whole whole{prompts_of(job, model), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
+    const auto recipe = [&] { return engine::recipe_json(model, whole.prompts, whole.plans, job.experiment); };
+    if (!job.force) {
+        const std::string complete = trace::recipe_at(job.output);
+        whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
+        whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
+        // An unfinished extension is of no concern to who asks for nothing beyond the complete trace.
+        if (!trace::is_part_of_recipe(recipe(), complete)) {
+            const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
+            whole.prompts = engine::in_order_of(begun, std::move(whole.prompts));
+            whole.plans = engine::in_order_of(begun, std::move(whole.plans), false);
+        }
+        whole.recipe = recipe();
+        whole.options.is_part_of_it = [wanted = whole.recipe](const std::string& other) {
+            return trace::is_part_of_recipe(other, wanted);
+        };
+        if (whole.options.is_part_of_it(complete)) {
+            const trace::Reader stored(job.output);
+            require_same_tokens(stored, whole.prompts);
+            whole.n_prompts_there = static_cast<size_t>(stored.n_prompts());
+            whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
+        }
+        const auto folder = trace::part_folder_of(job.output);
+        if (whole.options.is_part_of_it(trace::recipe_at(folder)))
+            require_same_tokens(trace::Reader(folder), whole.prompts);
+    } else {
+        whole.recipe = recipe();
+    }
+    return whole;
+}
+
+/// The runs that are left to do on a prompt, with the full one.
+std::vector<engine::RunPlan> plans_left(const Whole& whole, size_t prompt) {
+    std::vector<engine::RunPlan> left = whole.plans;
+    if (prompt < whole.n_prompts_there && whole.n_plans_there > 0)
+        left.erase(left.begin() + 1, left.begin() + static_cast<std::ptrdiff_t>(whole.n_plans_there));
+    return left;
+}
 
 }  // namespace
 
 void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
-    const auto prompts = prompts_of(job, model);
-    for (const auto& prompt : prompts) engine::require_possible_run(model, prompt, plans);
-    const auto found = trace::check_output(job.output, engine::recipe_json(model, prompts, plans, job.experiment),
-                                           writer_options(job));
-    if (found == trace::OutputState::absent)  // of others something is done already
-        engine::require_memory(model, prompts, plans, job.experiment,
-                               "use a shorter prompt, fewer policies and budgets, --isolated");
+    const Whole whole = whole_of(job, plans, model);
+    for (size_t i = 0; i < whole.prompts.size(); ++i)
+        engine::require_possible_run(model, whole.prompts[i], plans_left(whole, i));
+    std::error_code error;
+    const bool is_begun = std::filesystem::exists(trace::part_folder_of(job.output), error);
+    const auto found = trace::check_output(job.output, whole.recipe, whole.options);
+    const bool is_extension = found == trace::OutputState::resumable && !is_begun;
+    if (found != trace::OutputState::absent && !is_extension) return;  // the memory sufficed before
+    const size_t longest_list = whole.n_prompts_there < whole.prompts.size() ? whole.n_prompts_there : 0;
+    engine::require_memory(model, whole.prompts, plans_left(whole, longest_list), job.experiment,
+                           "use a shorter prompt, fewer policies and budgets, --isolated");
 }
 
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events) {
-    const auto prompts = prompts_of(job, model);
+    const Whole whole = whole_of(job, plans, model);
+    const auto& prompts = whole.prompts;
     if (events.on_prompts) events.on_prompts(prompts);
     bool is_begun = false;  // anew, and still empty of results
-    Failures failures(plans, events, progress);
+    Failures failures(whole.plans, events, progress);
     try {
-        trace::Writer writer(job.output, engine::recipe_json(model, prompts, plans, job.experiment),
-                             writer_options(job));
+        trace::Writer writer(job.output, whole.recipe, whole.options);
         is_begun = !writer.resumed();
+        if (writer.extends())
+            progress.message(fmt::format("extending {}: {} of {} prompts and {} of {} runs of each are there",
+                                         job.output.string(), whole.n_prompts_there, prompts.size(),
+                                         whole.n_plans_there, whole.plans.size()));
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
         for (const auto& damaged : writer.set_aside()) warn(events, progress, damaged);
         if (!writer.has_model()) write_model(writer, model, false, progress);
-        engine::Experiment experiment(model, plans, job.experiment, writer, progress);
+        engine::Experiment experiment(model, whole.plans, job.experiment, writer, progress);
         if (events.on_begin) events.on_begin(experiment);
         const auto on_run = std::move(experiment.on_run);
         experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
@@ -294,12 +369,12 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
             throw;
         }
         if (events.on_end) events.on_end(experiment);
-        if (job.experiment.analyze) write_model(writer, model, true, progress);
+        if (job.experiment.analyze && !writer.extends()) write_model(writer, model, true, progress);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), experiment.timings()};
     } catch (const trace::AlreadyComplete&) {
-        progress.message(fmt::format("{} holds this very trace already: nothing to do", job.output.string()));
+        progress.message(fmt::format("{} holds all of this already: nothing to do", job.output.string()));
         return {true, failures.tell_all(trace::Reader(job.output)), {}};
     } catch (const std::invalid_argument&) {
         if (is_begun) remove_begun_trace(job.output);

@@ -81,8 +81,10 @@ void remove_empty_trace(const std::filesystem::path& output);
 /// @throws what `run` throws for it
 void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
 
-/// Runs the job on its model and writes its trace. A trace of the same recipe that is complete already is left as it
-/// is. A trace that was begun and in which nothing was finished is taken back where the job was wrong.
+/// Runs the job on its model and writes its trace. A complete trace at the output is left as it is where it holds all
+/// that the job asks for. It is extended where the job asks for more of the same recipe: it has to name all prompts of
+/// the trace, and runs that it does not name stay in the trace. Events number prompts and runs as the trace does. A
+/// trace that was begun and in which nothing was finished is taken back where the job was wrong.
 /// @throws std::invalid_argument for wrong usage, engine::Cancelled (what was finished stays on disk), other exceptions
 ///         for failures
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,

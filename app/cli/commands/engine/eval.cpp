@@ -24,10 +24,11 @@
 #include "app/program/version.h"
 #include "engine/common/error.h"
 #include "engine/evaluate.h"
+#include "engine/extension.h"
 #include "engine/run_checks.h"
-#include "json/bounded_json.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
+#include "trace/recipe.h"
 
 namespace kvscope::cli::eval_file {
 namespace {
@@ -86,20 +87,8 @@ class FailuresOnTheWay {
     std::set<std::pair<size_t, std::string>> told_;
 };
 
-/// Whether what a trace holds is a part of what a recipe wants: the same, of fewer samples.
-bool is_part_of(const std::string& other_json, nlohmann::json recipe) {
-    auto other = bounded_json::parse_or_discard(other_json);
-    if (!other.is_object() || !other.contains("prompts") || !other["prompts"].is_array()) return false;
-    const auto wanted = recipe["prompts"];
-    const bool are_among_them = std::all_of(other["prompts"].begin(), other["prompts"].end(), [&](const auto& prompt) {
-        return std::find(wanted.begin(), wanted.end(), prompt) != wanted.end();
-    });
-    recipe.erase("prompts");
-    other.erase("prompts");
-    return are_among_them && other == recipe;
-}
-
-/// What a complete trace with a part of the samples has of them, by the sample's name; nothing for any other file.
+/// What a complete trace with a part of the samples, or of their runs, has of them, by the sample's name; nothing for
+/// any other file.
 std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Arguments& arguments,
                                                                       const trace::WriterOptions& options) {
     std::map<std::string, std::vector<trace::ResultRow>> samples;
@@ -130,8 +119,8 @@ nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model
 trace::WriterOptions writer_options(bool force, const nlohmann::ordered_json& recipe) {
     trace::WriterOptions options{.force = force, .generator = fmt::format("kvscope {}", program::version())};
     if (!force)
-        options.is_part_of_it = [wanted = nlohmann::json(recipe)](const std::string& other) {
-            return is_part_of(other, wanted);
+        options.is_part_of_it = [wanted = recipe.dump()](const std::string& other) {
+            return trace::is_part_of_recipe(other, wanted);
         };
     return options;
 }
@@ -142,10 +131,16 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     const auto [shortest, longest] =
         std::minmax_element(samples.begin(), samples.end(),
                             [](const auto& a, const auto& b) { return a.prompt.ids.size() < b.prompt.ids.size(); });
-    engine::require_possible_run(model, shortest->prompt, plans);
     const auto recipe = recipe_of(arguments, model, plans, samples);
-    const auto found =
-        trace::check_output(arguments.job.output, recipe.dump(), writer_options(arguments.job.force, recipe));
+    const auto options = writer_options(arguments.job.force, recipe);
+    std::vector<engine::RunPlan> added = plans;
+    if (const std::string there = trace::recipe_at(arguments.job.output);
+        options.is_part_of_it && options.is_part_of_it(there)) {
+        const size_t n_there = nlohmann::json::parse(there)["runs"].size();
+        added.erase(added.begin() + 1, added.begin() + static_cast<std::ptrdiff_t>(n_there));
+    }
+    engine::require_possible_run(model, shortest->prompt, added);
+    const auto found = trace::check_output(arguments.job.output, recipe.dump(), options);
     if (found == trace::OutputState::absent)  // of others something is done already
         engine::require_memory(model, {&longest->prompt, 1}, plans, arguments.job.experiment,
                                "use shorter --lengths, fewer policies and budgets");
@@ -162,8 +157,13 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
     for (const auto& damaged : writer.set_aside()) progress.warning(damaged);
     if (!finished.empty())
-        progress.message(fmt::format("{} holds {} of the {} samples: going on with the others", job.output.string(),
-                                     finished.size(), samples.size()));
+        progress.message(fmt::format("{} holds {} of the {} samples, with {} of {} runs each: going on with the others",
+                                     job.output.string(), finished.size(), samples.size(),
+                                     finished.begin()->second.size(), plans.size()));
+    const auto is_done = [&](const engine::TaskSample& sample) {
+        return writer.has_results(arguments.tasks, sample.number) &&
+               writer.results(arguments.tasks, sample.number).size() >= plans.size();
+    };
     for (const auto& sample : samples) {
         const auto rows = finished.find(sample.id);
         if (rows != finished.end() && !writer.has_results(arguments.tasks, sample.number))
@@ -173,16 +173,14 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     double tokens_done = 0, seconds_done = 0;
     engine::evaluate(
         model, arguments.tasks, samples, plans, job.experiment, writer, progress,
-        [&](size_t i, std::span<const trace::ResultRow> rows) {
+        [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
             failures.tell(samples[i].id, rows);
             const auto right = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.score > 0.5; });
-            const double seconds = rows[0].seconds * static_cast<double>(rows.size());
             tokens_done += static_cast<double>(samples[i].prompt.ids.size());
             seconds_done += seconds;
             double tokens_left = 0;
             for (size_t j = i + 1; j < samples.size(); ++j)
-                if (!writer.has_results(arguments.tasks, samples[j].number))
-                    tokens_left += static_cast<double>(samples[j].prompt.ids.size());
+                if (!is_done(samples[j])) tokens_left += static_cast<double>(samples[j].prompt.ids.size());
             const std::string left = tokens_left > 0 ? fmt::format("; about {} left for all",
                                                                    clock_text(seconds_done / tokens_done * tokens_left))
                                                      : "";
@@ -195,7 +193,11 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
-    const auto plans = program::plans_of(job);
+    auto plans = program::plans_of(job);
+    if (!job.force) {
+        plans = engine::in_order_of(trace::recipe_at(job.output), std::move(plans), true);
+        plans = engine::in_order_of(trace::recipe_at(trace::part_folder_of(job.output)), std::move(plans), false);
+    }
     auto& task = arguments.task;
     task.haystack = haystack_text(arguments.haystack);
     task.prompt.query_aware = arguments.query_aware == "on";
@@ -220,6 +222,8 @@ int act(Arguments& arguments) {
         if (is_anew) program::remove_begun_trace(job.output);
         throw;
     } catch (const trace::AlreadyComplete&) {
+        for (const auto& failure : analysis::task_failures(trace::Reader(job.output).results(arguments.tasks)))
+            progress.warning(failure);
         progress.message(fmt::format("{} holds these very results already", job.output.string()));
     } catch (const engine::Cancelled&) {
         end_stopped(job.output);
@@ -244,7 +248,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--query-aware", arguments->query_aware, "off: compress the context before the question is read")
         ->transform(OneOf({"on", "off"}))
         ->capture_default_str();
-    app.add_option("-o,--output", job.output, "The trace to write: /results/<task>")->required()->type_name("TRACE.h5");
+    app.add_option("-o,--output", job.output,
+                   "The trace to write: /results/<task>; a complete one takes on what it lacks")
+        ->required()
+        ->type_name("TRACE.h5");
     app.add_flag("--force", job.force, "Replace what is at the output");
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     arguments->format.declare(app);

@@ -59,7 +59,10 @@ std::function<int()> declare(CLI::App& app) {
                "A trace's prompts with their questions and token ids, by number (0): the same run on other policies")
             ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
-    app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
+    app.add_option("-o,--output", job.output,
+                   "The trace to write; a complete one takes on the runs and prompts that it lacks")
+        ->required()
+        ->type_name("TRACE.h5");
     app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
         ->check(NewFile())
         ->type_name("FILE.json");

@@ -1,0 +1,72 @@
+#include "engine/extension.h"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/recipe_entries.h"
+#include "json/bounded_json.h"
+#include "policies/interface/recorded_policy.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// A list of the recipe; empty where it has none.
+nlohmann::json list_of(const std::string& recipe_json, const char* name) {
+    const nlohmann::json recipe = bounded_json::parse_or_discard(recipe_json);
+    if (!recipe.is_object() || !recipe.contains(name) || !recipe[name].is_array()) return nlohmann::json::array();
+    return recipe[name];
+}
+
+/// @param make what stands for an entry that is not among the wanted ones; may give nothing
+template <class T, class Entry, class Make>
+std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Make make) {
+    std::vector<nlohmann::json> own;
+    for (const T& one : wanted) own.push_back(entry_of(one));
+    std::vector<T> all;
+    for (const auto& entry : entries) {
+        const auto found = std::find(own.begin(), own.end(), entry);
+        if (found == own.end()) {
+            if (std::optional<T> made = make(entry)) all.push_back(std::move(*made));
+            continue;
+        }
+        const auto at = wanted.begin() + (found - own.begin());
+        all.push_back(std::move(*at));
+        wanted.erase(at);
+        own.erase(found);
+    }
+    all.insert(all.end(), std::make_move_iterator(wanted.begin()), std::make_move_iterator(wanted.end()));
+    return all;
+}
+
+std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry) {
+    try {
+        RunPlan plan{policies::recorded_policy(entry.at("policy").get<std::string>(), entry.at("parameters").dump()),
+                     policies::parse_budget(entry.at("budget").get<std::string>())};
+        if (nlohmann::json(recipe_entry(plan)) == entry) return plan;
+    } catch (const nlohmann::json::exception&) {
+        // Another program's.
+    } catch (const std::invalid_argument&) {
+        // A policy or a parameter that this build does not have.
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts) {
+    return ordered(
+        list_of(recipe_json, "prompts"), std::move(prompts), [](const Prompt& prompt) { return recipe_entry(prompt); },
+        [](const nlohmann::json&) -> std::optional<Prompt> { return std::nullopt; });
+}
+
+std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others) {
+    return ordered(
+        list_of(recipe_json, "runs"), std::move(plans), [](const RunPlan& plan) { return recipe_entry(plan); },
+        [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry) : std::nullopt; });
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/experiment.h"
+#include "engine/inference/prompt.h"
+
+namespace kvscope::engine {
+
+/// A job's prompts in the order in which a trace of this recipe numbers its own, which come first; further ones after
+/// them. Prompts of the recipe that are not asked for are not added.
+std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts);
+
+/// The same of its runs.
+/// @param keeps_others runs of the recipe that are not asked for are added, too: the trace goes on holding them. One
+///                     that this build cannot make, or whose files have changed, is left out.
+std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
+
+}  // namespace kvscope::engine

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "engine/experiment.h"
+#include "engine/inference/prompt.h"
+
+namespace kvscope::engine {
+
+/// What a recipe has of a prompt and of a run.
+nlohmann::ordered_json recipe_entry(const Prompt& prompt);
+/// @throws checkpoint::CheckpointError for a file of the policy's that cannot be read
+nlohmann::ordered_json recipe_entry(const RunPlan& plan);
+
+}  // namespace kvscope::engine
