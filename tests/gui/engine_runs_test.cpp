@@ -236,6 +236,32 @@ TEST_CASE("a run that was begun without spectra goes on without them, although t
     CHECK(gui.errors.empty());
 }
 
+TEST_CASE("a run with more policies is added to the complete trace at its output, whose document stays") {
+    SessionWithEngine gui("runs");
+    auto request = gui.request({"snapkv:window=8"}, "16");
+    gui.engine->run(request);
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    REQUIRE(gui.session.documents().size() == 1);
+    const int document = gui.session.documents()[0]->id();
+    const auto before = gui.session.documents()[0]->reader()->run_record(0, 1);
+    request.policies = {"snapkv:window=8", "h2o"};
+    gui.engine->run(request);
+    gui.until_idle();
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    REQUIRE(gui.session.documents().size() == 1);
+    CHECK(gui.session.documents()[0]->id() == document);
+    const auto& reader = *gui.session.documents()[0]->reader();
+    CHECK(reader.complete());
+    REQUIRE(reader.n_runs(0) == 3);
+    CHECK(reader.run(0, 2).policy == "h2o");
+    const auto after = reader.run_record(0, 1);
+    CHECK(after.kept_indices == before.kept_indices);
+    CHECK(after.select_s == before.select_s);  // it was not made anew
+    CHECK(!fs::exists(gui.folder / "run.h5.part"));
+}
+
 }  // namespace kvscope::gui::testing
 
 #endif

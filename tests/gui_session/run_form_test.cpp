@@ -241,6 +241,7 @@ TEST_CASE("what is wrong with an option is said as kvscope run says it") {
     CHECK(form.problem({}).empty());
     CHECK(form.output_note() == "run.h5 is a new file");
     write_file(folder / "run.h5", "x");
+    CHECK(form.output_note().find("runs that it lacks are added, and all that it holds stays") != std::string::npos);
     CHECK(form.output_note().find("refused") != std::string::npos);
     form.request.force = true;
     CHECK(form.output_note().find("replaced") != std::string::npos);

@@ -486,8 +486,9 @@ class ThreadedSession final : public EngineSession {
                 if (!caches.empty()) caches_.keep_job(run->document(), prompts, caches);
             });
         };
+        bool was_complete = false;
         try {
-            program::run(job, plans, *model, progress_, events);
+            was_complete = program::run(job, plans, *model, progress_, events).was_complete;
         } catch (...) {
             run->store_answers();
             if (progress_.cancelled()) program::remove_empty_trace(job.output);
@@ -499,11 +500,13 @@ class ThreadedSession final : public EngineSession {
             throw;
         }
         model_.tell_spectra();
-        jobs_.post([this, run, name = job.output.filename().string()] {
+        jobs_.post([this, run, was_complete, name = job.output.filename().string()] {
             run->finish(session_);
             running_.reset();
             partial_.clear();
-            notice_(name + " is written: the run has ended", false);
+            notice_(name + (was_complete ? " holds all of this already: nothing was run"
+                                         : " is written: the run has ended"),
+                    false);
         });
     }
 

@@ -9,6 +9,7 @@
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
 #include "trace/part_folder.h"
+#include "trace/recipe.h"
 
 namespace kvscope::gui {
 
@@ -70,7 +71,9 @@ bool Document::has_text(const std::string& text) const {
 
 bool Document::is_of_another_trace() const {
     const trace::Reader now(source());
-    if (now.recipe_json() != file_->recipe_json()) return true;
+    if (now.recipe_json() != file_->recipe_json() &&
+        !trace::is_part_of_recipe(file_->recipe_json(), now.recipe_json()))  // which was extended
+        return true;
     for (int i = 0; i < std::min(now.n_prompts(), file_->n_prompts()); ++i) {
         const auto &before = file_->prompt(i), &after = now.prompt(i);
         const auto asked = [](const trace::PromptAttributes& of) {

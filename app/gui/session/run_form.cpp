@@ -190,7 +190,10 @@ std::string RunForm::output_note() const {
     if (request.force && is_there(part_of(output)))
         return fmt::format("{}.part is replaced, unless the same run was begun there: then that goes on", name);
     if (is_there(output))
-        return fmt::format("{} exists: it is kept and shown where it is this very run, else the run is refused", name);
+        return fmt::format(
+            "{} exists: runs that it lacks are added, and all that it holds stays; with another prompt, "
+            "model or option the run is refused",
+            name);
     if (is_there(part_of(output)))
         return fmt::format("{}.part was begun: the same run goes on there, another is refused", name);
     return fmt::format("{} is a new file", name);
