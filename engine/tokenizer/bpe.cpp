@@ -86,47 +86,52 @@ std::optional<int32_t> Bpe::id_of(std::string_view token) const {
     return found->second;
 }
 
-void Bpe::Encoder::encode(std::string_view word, std::vector<int32_t>& out) {
+void Bpe::Encoder::encode(std::string_view word, std::vector<int32_t>& out, std::vector<uint32_t>* ends) {
     if (word.empty()) return;
     if (bpe_.options_.ignore_merges) {
         if (const auto id = bpe_.id_of(word)) {
             out.push_back(*id);
+            if (ends) ends->push_back(static_cast<uint32_t>(word.size()));
             return;
         }
     }
     const bool cacheable = word.size() <= longest_cached_word;
     if (cacheable) {
         if (const auto hit = seen_.find(word); hit != seen_.end()) {
-            const auto begin = cached_.begin() + hit->second.first;
-            out.insert(out.end(), begin, begin + hit->second.second);
+            const auto [first, count] = hit->second;
+            out.insert(out.end(), cached_.begin() + first, cached_.begin() + first + count);
+            if (ends) ends->insert(ends->end(), cached_ends_.begin() + first, cached_ends_.begin() + first + count);
             return;
         }
     }
     cut_into_symbols(word);
     merge();
-    const size_t first = out.size();
-    for (int32_t at = symbols_.empty() ? -1 : 0; at >= 0; at = symbols_[at].next) out.push_back(symbols_[at].id);
-    if (cacheable) {
-        seen_.emplace(word,
-                      std::pair(static_cast<uint32_t>(cached_.size()), static_cast<uint32_t>(out.size() - first)));
-        cached_.insert(cached_.end(), out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
+    const auto begin = static_cast<uint32_t>(cached_.size());
+    for (int32_t at = symbols_.empty() ? -1 : 0; at >= 0; at = symbols_[at].next) {
+        const Symbol& symbol = symbols_[at];
+        out.push_back(symbol.id);
+        if (ends) ends->push_back(symbol.end);
+        if (!cacheable) continue;
+        cached_.push_back(symbol.id);
+        cached_ends_.push_back(symbol.end);
     }
+    if (cacheable) seen_.emplace(word, std::pair(begin, static_cast<uint32_t>(cached_.size()) - begin));
 }
 
-void Bpe::Encoder::add_symbol(int32_t id) {
+void Bpe::Encoder::add_symbol(int32_t id, size_t end) {
     const auto at = static_cast<int32_t>(symbols_.size());
     if (at > 0) symbols_.back().next = at;
-    symbols_.push_back({id, at - 1, -1, true});
+    symbols_.push_back({id, static_cast<uint32_t>(end), at - 1, -1, true});
 }
 
 void Bpe::Encoder::cut_into_symbols(std::string_view word) {
     const BpeOptions& options = bpe_.options_;
     const bool decorated = !options.continuing_subword_prefix.empty() || !options.end_of_word_suffix.empty();
     symbols_.clear();
-    bool pending_unknown = false;
+    size_t pending_unknown = 0;  // where it ends
     auto flush_unknown = [&] {
-        if (pending_unknown) add_symbol(*bpe_.unknown_);
-        pending_unknown = false;
+        if (pending_unknown > 0) add_symbol(*bpe_.unknown_, pending_unknown);
+        pending_unknown = 0;
     };
 
     for (size_t at = 0; at < word.size();) {
@@ -149,19 +154,19 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
 
         if (id) {
             flush_unknown();
-            add_symbol(*id);
+            add_symbol(*id, at);
             continue;
         }
         if (options.byte_fallback && std::all_of(character.begin(), character.end(), [&](char byte) {
                 return bpe_.byte_tokens_[static_cast<uint8_t>(byte)] >= 0;
             })) {
             // A pending unknown token stays pending here and comes out behind these bytes, as in the original.
-            for (const char byte : character) add_symbol(bpe_.byte_tokens_[static_cast<uint8_t>(byte)]);
+            for (const char byte : character) add_symbol(bpe_.byte_tokens_[static_cast<uint8_t>(byte)], at);
             continue;
         }
         if (bpe_.unknown_) {
             if (!options.fuse_unknown) flush_unknown();
-            pending_unknown = true;
+            pending_unknown = at;
         }
     }
     flush_unknown();
@@ -193,6 +198,7 @@ void Bpe::Encoder::merge() {
         if (entry == nullptr || entry->merged != top.merged) continue;
 
         left.id = top.merged;
+        left.end = symbols_[right_at].end;
         left.next = symbols_[right_at].next;
         symbols_[right_at].alive = false;
         if (left.next >= 0) symbols_[left.next].previous = top.left;

@@ -40,11 +40,13 @@ class Bpe {
         explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
 
         /// Appends the ids of `word`, which must be UTF-8.
-        void encode(std::string_view word, std::vector<int32_t>& out);
+        /// @param ends receives of each id the byte of the word at which what it stands for ends; may be nullptr
+        void encode(std::string_view word, std::vector<int32_t>& out, std::vector<uint32_t>* ends = nullptr);
 
      private:
         struct Symbol {
             int32_t id;
+            uint32_t end;  ///< in the word
             int32_t previous;
             int32_t next;
             bool alive;
@@ -60,13 +62,14 @@ class Bpe {
         };
 
         void cut_into_symbols(std::string_view word);
-        void add_symbol(int32_t id);
+        void add_symbol(int32_t id, size_t end);
         void add_candidate(int32_t left, int32_t right);
         void merge();
 
         const Bpe& bpe_;
         std::unordered_map<std::string_view, std::pair<uint32_t, uint32_t>> seen_;  // begin and count in cached_
         std::vector<int32_t> cached_;
+        std::vector<uint32_t> cached_ends_;
         std::vector<Symbol> symbols_;
         std::vector<Candidate> heap_;
         std::string spelling_;

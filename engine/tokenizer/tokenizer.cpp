@@ -2,11 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "engine/files/utf8.h"
 #include "engine/tokenizer/tokenizer_gguf.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
 namespace kvscope::checkpoint {
+
+size_t Encoding::first_token_from(size_t byte) const {
+    return static_cast<size_t>(std::find_if(ends.begin(), ends.end(), [byte](uint32_t end) { return end > byte; }) -
+                               ends.begin());
+}
+
+Encoding Tokenizer::encode_with_ends(std::string_view utf8, bool add_special, bool parse_special) const {
+    if (utf8.size() > std::numeric_limits<uint32_t>::max())
+        throw std::invalid_argument(
+            fmt::format("a text of {} bytes is too long to tokenize; at most 4 GiB", utf8.size()));
+    Encoding encoding;
+    encoding.ids = tokenize(utf8, add_special, parse_special, &encoding.ends);
+    return encoding;
+}
+
+std::vector<uint32_t> Tokenizer::ends_of_characters(std::string_view utf8) {
+    std::vector<uint32_t> ends;
+    ends.reserve(utf8.size());
+    while (ends.size() < utf8.size()) {
+        const size_t end = ends.size() + utf8_step(utf8, ends.size()).length;
+        ends.resize(end, static_cast<uint32_t>(end));
+    }
+    return ends;
+}
 
 std::string Tokenizer::shown(int32_t id) const {
     const std::string bytes = piece(id);

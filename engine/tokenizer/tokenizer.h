@@ -13,6 +13,17 @@
 
 namespace kvscope::checkpoint {
 
+/// Token ids of a text, and where in it each token ends.
+struct Encoding {
+    std::vector<int32_t> ids;
+    /// Of each token the byte after the last character that it stands for, wholly or in part. A space that the tokenizer
+    /// puts in front of a text goes with the first character. 0 for a token that stands for no character, as BOS.
+    std::vector<uint32_t> ends;
+
+    /// The first token that stands for a character at or after `byte`; the number of tokens if none does.
+    size_t first_token_from(size_t byte) const;
+};
+
 /// A model's tokenizer: text to token ids and back, exactly as its reference does it (llama.cpp for GGUF files, the
 /// Hugging Face library `tokenizers` for tokenizer.json). Immutable, safe to use from several threads.
 class Tokenizer {
@@ -24,7 +35,12 @@ class Tokenizer {
     /// @param parse_special read special tokens that stand in the text (<|im_start|>) as those tokens; else their
     ///                      characters are encoded like any others
     /// @throws std::invalid_argument if `utf8` is not UTF-8, with the offset of the first wrong byte
-    virtual std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const = 0;
+    std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const {
+        return tokenize(utf8, add_special, parse_special, nullptr);
+    }
+
+    /// As encode(), with the tokens' places in the text, which may be up to 4 GiB long.
+    Encoding encode_with_ends(std::string_view utf8, bool add_special, bool parse_special) const;
 
     /// Always valid UTF-8: bytes that form no character come out as U+FFFD. Spaces stay as they are (llama.cpp and
     /// transformers can be told to take those before punctuation away).
@@ -56,6 +72,14 @@ class Tokenizer {
 
     /// For reports: "byte-level BPE (tokenizer.json)", "bpe, pre-tokenizer smollm (GGUF)".
     virtual std::string description() const = 0;
+
+ protected:
+    /// @param ends is given `Encoding::ends`; nullptr where nobody asks
+    virtual std::vector<int32_t> tokenize(std::string_view utf8, bool add_special, bool parse_special,
+                                          std::vector<uint32_t>* ends) const = 0;
+
+    /// Of each byte of a text, where its character ends.
+    static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
 };
 
 /// Opens the tokenizer of a GGUF file or of a Hugging Face directory (tokenizer.json; tokenizer_config.json,

@@ -25,7 +25,7 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
     const std::string_view text = piece.text;
     size_t covered = 0;
     auto add_text = [&](size_t begin, size_t end) {
-        if (begin < end) out.push_back({text.substr(begin, end - begin), piece.at_start && begin == 0, -1});
+        if (begin < end) out.push_back({piece.part(begin, end), piece.at_start && begin == 0, -1});
     };
 
     for (size_t at = 0; at < text.size();) {
@@ -71,7 +71,7 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
             }
         }
         add_text(covered, begin);
-        out.push_back({text.substr(begin, end - begin), piece.at_start && begin == 0, token.id});
+        out.push_back({piece.part(begin, end), piece.at_start && begin == 0, token.id});
         covered = end;
     }
     add_text(covered, text.size());

@@ -20,11 +20,4 @@ ByteAlphabet::ByteAlphabet() {
     }
 }
 
-std::string ByteAlphabet::spell(std::string_view bytes) const {
-    std::string out;
-    out.reserve(bytes.size() + bytes.size() / 4);
-    for (const char byte : bytes) out += characters_[static_cast<uint8_t>(byte)];
-    return out;
-}
-
 }  // namespace kvscope::checkpoint

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace kvscope::checkpoint {
 
@@ -13,7 +12,7 @@ class ByteAlphabet {
  public:
     static const ByteAlphabet& instance();
 
-    std::string spell(std::string_view bytes) const;
+    const std::string& spell(char byte) const { return characters_[static_cast<uint8_t>(byte)]; }
 
     /// The byte that a character stands for, -1 if none.
     int byte_of(char32_t character) const { return character < bytes_.size() ? bytes_[character] : -1; }

@@ -134,6 +134,7 @@ class GgufTokenizer final : public Tokenizer {
                 }
             }
         }
+        spells_spaces_ = sentencepiece;
         adds_leading_space_ = sentencepiece && reads_leading_space(gguf.get());
 
         const int64_t pre = gguf_find_key(gguf.get(), "tokenizer.ggml.pre");
@@ -143,7 +144,8 @@ class GgufTokenizer final : public Tokenizer {
                                                    named ? gguf_get_val_str(gguf.get(), pre) : "default");
     }
 
-    std::vector<int32_t> encode(std::string_view text, bool add_special, bool parse_special) const override {
+    std::vector<int32_t> tokenize(std::string_view text, bool add_special, bool parse_special,
+                                  std::vector<uint32_t>* ends) const override {
         require_utf8(text);
         constexpr size_t limit = std::numeric_limits<int32_t>::max() / 2;
         if (text.size() > limit) {
@@ -164,6 +166,7 @@ class GgufTokenizer final : public Tokenizer {
         }
         if (count < 0) throw std::invalid_argument("the text is too long to tokenize");
         ids.resize(count);
+        if (ends) *ends = ends_of(ids, text, add_special);
         return ids;
     }
 
@@ -224,6 +227,65 @@ class GgufTokenizer final : public Tokenizer {
         }
     }
 
+    /// llama.cpp does not say where in a text its tokens stand: their pieces are looked up one after the other.
+    std::vector<uint32_t> ends_of(std::span<const int32_t> ids, std::string_view text, bool add_special) const {
+        const std::vector<uint32_t> ends_of_bytes = ends_of_characters(text);
+        const bool has_bos = add_special && llama_vocab_get_add_bos(vocab_);
+        const bool has_eos = add_special && llama_vocab_get_add_eos(vocab_);
+        std::vector<uint32_t> ends;
+        ends.reserve(ids.size());
+        size_t at = 0;
+        bool space_comes = adds_leading_space_;  // before the text and after each token that is cut out
+        for (size_t i = 0; i < ids.size(); ++i) {
+            const bool is_added = (has_bos && i == 0) || (has_eos && i + 1 == ids.size());
+            const size_t begin = at;
+            if (!is_added) {
+                std::string_view piece = pieces_[ids[i]];
+                // Cut out of the text before its rest is tokenized.
+                constexpr int cut_out =
+                    LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_USER_DEFINED;
+                const bool is_text = (llama_vocab_get_attr(vocab_, ids[i]) & cut_out) == 0;
+                if (is_text && space_comes && piece.starts_with(' ')) piece.remove_prefix(1);
+                space_comes = adds_leading_space_ && !is_text;
+                at = end_of_piece(piece, text, at);
+            }
+            if (at > begin)
+                ends.push_back(ends_of_bytes[at - 1]);
+            else
+                ends.push_back(is_added || at == text.size() ? 0 : ends_of_bytes[at]);
+        }
+        return ends;
+    }
+
+    /// Where a piece ends that stands at `at`, or after white space there, which some special tokens take along; `at`
+    /// itself where the piece is neither.
+    size_t end_of_piece(std::string_view piece, std::string_view text, size_t at) const {
+        if (const size_t end = end_of_match(piece, text, at); end != npos) return end;
+        size_t begin = at;
+        while (begin < text.size()) {
+            const Utf8Step step = utf8_step(text, begin);
+            if (!is_white_space(step.code_point)) break;
+            begin += step.length;
+        }
+        const size_t end = end_of_match(piece, text, begin);
+        return end != npos ? end : at;
+    }
+
+    /// SentencePiece writes spaces as ▁, so that a ▁ of the text comes out as a space.
+    size_t end_of_match(std::string_view piece, std::string_view text, size_t at) const {
+        constexpr std::string_view underline = "▁";
+        for (const char byte : piece) {
+            if (at < text.size() && text[at] == byte) {
+                ++at;
+            } else if (byte == ' ' && spells_spaces_ && text.substr(at).starts_with(underline)) {
+                at += underline.size();
+            } else {
+                return npos;
+            }
+        }
+        return at;
+    }
+
     static std::optional<int32_t> optional_id(llama_token id) {
         return id == LLAMA_TOKEN_NULL ? std::nullopt : std::optional<int32_t>(id);
     }
@@ -257,6 +319,8 @@ class GgufTokenizer final : public Tokenizer {
     std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
     std::vector<int32_t> end_of_generation_;
     bool adds_leading_space_ = false;
+    bool spells_spaces_ = false;  ///< as ▁
+    static constexpr size_t npos = std::string_view::npos;
     std::string description_;
 };
 

@@ -127,36 +127,47 @@ class JsonTokenizer final : public Tokenizer {
         read_configs(directory);
     }
 
-    std::vector<int32_t> encode(std::string_view text, bool add_special, bool parse_special) const override {
+    std::vector<int32_t> tokenize(std::string_view text, bool add_special, bool parse_special,
+                                  std::vector<uint32_t>* ends) const override {
         require_utf8(text);
         const TokenizerWork work(file_, text.size());
+        const std::vector<uint32_t> ends_of_bytes = ends ? ends_of_characters(text) : std::vector<uint32_t>();
+        const TracedView whole{text, ends ? ends_of_bytes.data() : nullptr};
         TextArena arena;
         std::vector<Piece> between, pieces, words;
-        if (!text.empty()) raw_tokens_.cut({text, true, -1}, parse_special, between);
+        if (!text.empty()) raw_tokens_.cut({whole, true, -1}, parse_special, between);
         for (Piece piece : between) {
             if (piece.token >= 0) {
                 pieces.push_back(piece);
                 continue;
             }
-            if (normalizer_) piece.text = arena.keep(normalizer_->apply(piece.text));
+            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_->apply(piece));
             if (!piece.text.empty()) normalized_tokens_.cut(piece, parse_special, pieces);
         }
 
         std::vector<int32_t> ids;
         if (add_special) ids = surrounding_.before;
+        if (ends) ends->assign(ids.size(), 0);
         Bpe::Encoder encoder(*bpe_);
+        const auto encode_word = [&](TracedView word) {
+            const size_t first = ids.size();
+            encoder.encode(word.text, ids, ends);
+            for (size_t i = first; ends && i < ids.size(); ++i) (*ends)[i] = word.end_of((*ends)[i] - 1);
+        };
         for (const Piece& piece : pieces) {
             if (piece.token >= 0) {
                 ids.push_back(piece.token);
+                if (ends) ends->push_back(piece.end_of(piece.text.size() - 1));
             } else if (!pre_tokenizer_) {
-                encoder.encode(piece.text, ids);
+                encode_word(piece);
             } else {
                 words.clear();
                 pre_tokenizer_->cut(piece, arena, words);
-                for (const Piece& word : words) encoder.encode(word.text, ids);
+                for (const Piece& word : words) encode_word(word);
             }
         }
         if (add_special) ids.insert(ids.end(), surrounding_.after.begin(), surrounding_.after.end());
+        if (ends) ends->resize(ids.size(), 0);
         return ids;
     }
 
@@ -249,9 +260,11 @@ class JsonTokenizer final : public Tokenizer {
         } else {
             const TokenizerWork work(file_, token.content.size(), longest_piece);
             TokenizerWork::step();
-            const std::string text = normalizer_ ? normalizer_->apply(token.content) : token.content;
+            TracedText text(false);
+            text.append(token.content, 0);
+            if (normalizer_) text = normalizer_->apply(text.view());
             TokenizerWork::require_length(text.size());
-            normalized_tokens_.add(token, text);
+            normalized_tokens_.add(token, text.view().text);
         }
     }
 

@@ -17,10 +17,11 @@ namespace {
 class Sequence final : public Normalizer {
  public:
     explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
-    std::string apply(std::string_view text) const override {
-        std::string out(text);
+    TracedText apply(TracedView text) const override {
+        TracedText out(text.ends != nullptr);
+        out.append(text);
         for (const auto& step : steps_) {
-            out = step->apply(out);
+            out = step->apply(out.view());
             TokenizerWork::step();
             TokenizerWork::require_length(out.size());
         }
@@ -34,9 +35,23 @@ class Sequence final : public Normalizer {
 class UnicodeForm final : public Normalizer {
  public:
     explicit UnicodeForm(int options) : options_(static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE)) {}
-    std::string apply(std::string_view text) const override {
-        const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
-        if (ascii) return std::string(text);
+    TracedText apply(TracedView text) const override {
+        TracedText out(text.ends != nullptr);
+        const bool ascii =
+            std::all_of(text.text.begin(), text.text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
+        const std::string whole = ascii ? std::string() : mapped(text.text);
+        if (ascii || whole == text.text) {
+            out.append(text);
+        } else if (!text.ends) {
+            out.append(whole, 0);
+        } else {
+            trace(text, whole, out);
+        }
+        return out;
+    }
+
+ private:
+    std::string mapped(std::string_view text) const {
         utf8proc_uint8_t* mapped = nullptr;
         const utf8proc_ssize_t length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                                      static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_);
@@ -46,24 +61,61 @@ class UnicodeForm final : public Normalizer {
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
- private:
+    /// A character and the marks on it (a grapheme) are normalised apart from their neighbours. So each grapheme that
+    /// changes stands for all of its characters.
+    void trace(TracedView text, const std::string& whole, TracedText& out) const {
+        size_t done = 0;
+        for (size_t begin = 0; begin < text.text.size();) {
+            TokenizerWork::step();
+            const size_t end = grapheme_end(text.text, begin);
+            const TracedView grapheme = text.part(begin, end);
+            const std::string becomes = mapped(grapheme.text);
+            if (becomes == grapheme.text)
+                out.append(grapheme);
+            else
+                out.append(becomes, grapheme.end_of(end - begin - 1));
+            done += becomes.size();
+            begin = end;
+        }
+        if (out.view().text == whole) return;
+        throw std::runtime_error("Unicode normalisation changes a text across the borders of its graphemes");
+    }
+
+    static size_t grapheme_end(std::string_view text, size_t begin) {
+        utf8proc_int32_t state = 0;
+        Utf8Step last = utf8_step(text, begin);
+        size_t end = begin + last.length;
+        while (end < text.size()) {
+            const Utf8Step next = utf8_step(text, end);
+            if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last.code_point),
+                                                 static_cast<utf8proc_int32_t>(next.code_point), &state))
+                break;
+            end += next.length;
+            last = next;
+        }
+        return end;
+    }
+
     utf8proc_option_t options_;
 };
 
 class Lowercase final : public Normalizer {
  public:
-    std::string apply(std::string_view text) const override {
-        std::string out;
-        out.reserve(text.size());
-        for (size_t at = 0; at < text.size();) {
-            const Utf8Step step = utf8_step(text, at);
-            at += step.length;
+    TracedText apply(TracedView text) const override {
+        TracedText out(text.ends != nullptr);
+        out.reserve(text.text.size());
+        std::string lower;
+        for (size_t at = 0; at < text.text.size();) {
+            const Utf8Step step = utf8_step(text.text, at);
+            lower.clear();
             if (step.code_point == 0x130) {  // the one letter whose lower case is two code points
-                out += "i\u0307";
+                lower = "i\u0307";
             } else {
-                append_utf8(out,
+                append_utf8(lower,
                             static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code_point))));
             }
+            out.append(lower, text.end_of(at));
+            at += step.length;
         }
         return out;
     }
@@ -72,7 +124,12 @@ class Lowercase final : public Normalizer {
 class Prepend final : public Normalizer {
  public:
     explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-    std::string apply(std::string_view text) const override { return text.empty() ? "" : prefix_ + std::string(text); }
+    TracedText apply(TracedView text) const override {
+        TracedText out(text.ends != nullptr);
+        if (!text.text.empty()) out.append(prefix_, text.end_of(0));  // as `tokenizers` counts it
+        out.append(text);
+        return out;
+    }
 
  private:
     std::string prefix_;
@@ -81,11 +138,14 @@ class Prepend final : public Normalizer {
 class Replace final : public Normalizer {
  public:
     Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
-    std::string apply(std::string_view text) const override {
-        std::string out;
-        out.reserve(text.size());
-        for (const Span& span : pattern_.cut(text)) {
-            out += span.matched ? std::string_view(content_) : text.substr(span.begin, span.end - span.begin);
+    TracedText apply(TracedView text) const override {
+        TracedText out(text.ends != nullptr);
+        out.reserve(text.text.size());
+        for (const Span& span : pattern_.cut(text.text)) {
+            if (span.matched)
+                out.append(content_, span.begin < span.end ? text.end_of(span.end - 1) : 0);
+            else
+                out.append(text.part(span.begin, span.end));
             TokenizerWork::require_length(out.size());
         }
         return out;
@@ -99,10 +159,10 @@ class Replace final : public Normalizer {
 class Strip final : public Normalizer {
  public:
     Strip(bool left, bool right) : left_(left), right_(right) {}
-    std::string apply(std::string_view text) const override {
-        size_t begin = text.size(), end = 0;
-        for (size_t at = 0; at < text.size();) {
-            const Utf8Step step = utf8_step(text, at);
+    TracedText apply(TracedView text) const override {
+        size_t begin = text.text.size(), end = 0;
+        for (size_t at = 0; at < text.text.size();) {
+            const Utf8Step step = utf8_step(text.text, at);
             if (!is_white_space(step.code_point)) {
                 begin = std::min(begin, at);
                 end = at + step.length;
@@ -110,8 +170,10 @@ class Strip final : public Normalizer {
             at += step.length;
         }
         if (!left_) begin = 0;
-        if (!right_) end = text.size();
-        return begin < end ? std::string(text.substr(begin, end - begin)) : "";
+        if (!right_) end = text.text.size();
+        TracedText out(text.ends != nullptr);
+        if (begin < end) out.append(text.part(begin, end));
+        return out;
     }
 
  private:

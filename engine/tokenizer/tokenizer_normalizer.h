@@ -1,10 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/traced_text.h"
 
 namespace kvscope::checkpoint {
 
@@ -13,7 +12,7 @@ namespace kvscope::checkpoint {
 class Normalizer {
  public:
     virtual ~Normalizer() = default;
-    virtual std::string apply(std::string_view text) const = 0;
+    virtual TracedText apply(TracedView text) const = 0;
 };
 
 /// @throws std::runtime_error for other kinds, by name, and for missing or wrong fields

@@ -69,7 +69,7 @@ std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
 void append_pieces(const Piece& piece, const std::vector<Span>& spans, std::vector<Piece>& out) {
     for (const Span& span : spans) {
         if (span.begin == span.end) continue;
-        out.push_back({piece.text.substr(span.begin, span.end - span.begin), piece.at_start && span.begin == 0, -1});
+        out.push_back({piece.part(span.begin, span.end), piece.at_start && span.begin == 0, -1});
     }
 }
 
@@ -164,7 +164,12 @@ class ByteLevel final : public PreTokenizer {
     }
     void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
         Piece whole = piece;
-        if (add_prefix_space_ && !piece.text.starts_with(' ')) whole.text = arena.keep(" " + std::string(piece.text));
+        if (add_prefix_space_ && !piece.text.starts_with(' ')) {
+            TracedText spaced(piece.ends != nullptr);
+            spaced.append(" ", piece.end_of(0));  // as `tokenizers` counts it
+            spaced.append(piece);
+            static_cast<TracedView&>(whole) = arena.keep(std::move(spaced));
+        }
         const size_t first = out.size();
         if (regex_) {
             append_pieces(whole, regex_->cut(whole.text), out);
@@ -172,16 +177,18 @@ class ByteLevel final : public PreTokenizer {
             out.push_back(whole);
         }
         // The words are spelt one after the other into one buffer, which is then shared out among them.
-        std::string spelt;
+        TracedText spelt(piece.ends != nullptr);
+        spelt.reserve(whole.text.size() + whole.text.size() / 4);
         std::vector<size_t> ends;
         for (size_t i = first; i < out.size(); ++i) {
-            spelt += ByteAlphabet::instance().spell(out[i].text);
+            for (size_t at = 0; at < out[i].text.size(); ++at)
+                spelt.append(ByteAlphabet::instance().spell(out[i].text[at]), out[i].end_of(at));
             ends.push_back(spelt.size());
         }
-        const std::string_view kept = arena.keep(std::move(spelt));
+        const TracedView kept = arena.keep(std::move(spelt));
         size_t begin = 0;
         for (size_t i = first; i < out.size(); ++i) {
-            out[i].text = kept.substr(begin, ends[i - first] - begin);
+            static_cast<TracedView&>(out[i]) = kept.part(begin, ends[i - first]);
             begin = ends[i - first];
         }
     }
@@ -197,16 +204,13 @@ class Metaspace final : public PreTokenizer {
     void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
         const bool may_prepend = options_.prepend == MetaspaceOptions::Prepend::always ||
                                  (options_.prepend == MetaspaceOptions::Prepend::first && piece.at_start);
-        std::string text;
+        TracedText text(piece.ends != nullptr);
         text.reserve(piece.text.size() * 2);
         if (may_prepend && !piece.text.starts_with(' ') && !piece.text.starts_with(options_.replacement))
-            text = options_.replacement;
-        for (const char c : piece.text) {
-            if (c == ' ') {
-                text += options_.replacement;
-            } else {
-                text += c;
-            }
+            text.append(options_.replacement, piece.end_of(0));
+        for (size_t at = 0; at < piece.text.size(); ++at) {
+            const std::string_view byte = piece.text.substr(at, 1);
+            text.append(byte == " " ? std::string_view(options_.replacement) : byte, piece.end_of(at));
         }
         const Piece whole{arena.keep(std::move(text)), piece.at_start, -1};
         if (!options_.split) {

@@ -3,18 +3,16 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
 #include "engine/tokenizer/tokenizer_work.h"
+#include "engine/tokenizer/traced_text.h"
 
 namespace kvscope::checkpoint {
 
 /// A part of the text being encoded: an added token, or text that is still to be cut and encoded.
-struct Piece {
-    std::string_view text;
+struct Piece : TracedView {
     bool at_start = false;  ///< begins where the original text begins
     int32_t token = -1;     ///< id of an added token, -1 for text
 };
@@ -23,13 +21,13 @@ struct Piece {
 class TextArena {
  public:
     /// @throws CheckpointError beyond what TokenizerWork allows for all of them
-    std::string_view keep(std::string text) {
+    TracedView keep(TracedText text) {
         TokenizerWork::require_length(bytes_ += text.size());
-        return texts_.emplace_back(std::move(text));
+        return texts_.emplace_back(std::move(text)).view();
     }
 
  private:
-    std::deque<std::string> texts_;
+    std::deque<TracedText> texts_;
     size_t bytes_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // Token ids and decoded texts against their references; scripts/golden/tokenizer_ids.py says where those are from.
 #include "engine/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/files/utf8.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 
@@ -130,6 +132,19 @@ json tokenizer_json_of(const fs::path& gguf) {
             {"added_tokens", added}};
 }
 
+/// Where a question may begin: at each character but marks and letters that join the one before.
+std::vector<size_t> places_of_a_question(const std::string& text) {
+    std::vector<size_t> places;
+    for (size_t at = 0; at < text.size();) {
+        const auto step = kvscope::checkpoint::utf8_step(text, at);
+        const char32_t c = step.code_point;
+        const bool joins = (c >= 0x300 && c <= 0x36F) || (c >= 0x1160 && c <= 0x11FF);
+        if (!joins) places.push_back(at);
+        at += step.length;
+    }
+    return places;
+}
+
 fs::path llama_vocabulary(const std::string& name) {
     return fs::path(KVSCOPE_LLAMA_SOURCE) / "models" / ("ggml-vocab-" + name + ".gguf");
 }
@@ -204,6 +219,86 @@ TEST_CASE("GGUF: the ids that llama.cpp keeps for other families' vocabularies")
         }
         CHECK(count > 40);
     }
+}
+
+TEST_CASE("tokenizer.json: tokens end in the text where the library tokenizers says") {
+    const json golden = read_json(data / "ends.json");
+    for (const auto& [name, one] : golden.at("cases").items()) {
+        json description = read_json(data / (one.at("family").get<std::string>() + ".json"));
+        description.merge_patch(one.at("patch"));
+        description["post_processor"] = nullptr;
+        const auto tokenizer = open_json(description);
+        for (const auto& [text_name, row] : one.at("rows").items()) {
+            INFO("case: " << name << ", text: " << text_name);
+            const auto text = golden.at("texts").at(text_name).get<std::string>();
+            const auto encoding = tokenizer->encode_with_ends(text, true, true);
+            REQUIRE(encoding.ids == row.at("ids").get<std::vector<int32_t>>());
+            CHECK(encoding.ids == tokenizer->encode(text, true, true));
+            const kvscope::checkpoint::Encoding expected{encoding.ids, row.at("ends").get<std::vector<uint32_t>>()};
+            for (const size_t at : places_of_a_question(text)) {
+                INFO("at " << at);
+                CHECK(encoding.first_token_from(at) == expected.first_token_from(at));
+            }
+        }
+    }
+}
+
+TEST_CASE("a token that reaches into the question is the question's") {
+    json description = read_json(data / "llama2.json");
+    auto& model = description["model"];
+    const auto id = static_cast<int>(model["vocab"].size());
+    model["vocab"]["\nW"] = id;
+    model["merges"].insert(model["merges"].begin(), model["merges"][0].is_array() ? json{"\n", "W"} : json("\n W"));
+    model["vocab"]["\n"] = id + 1;
+    description["added_tokens"] = json::array();
+    const auto tokenizer = open_json(description);
+    const std::string context = "A text.\n\n", question = "Who?";
+    const auto encoding = tokenizer->encode_with_ends(context + question, false, false);
+    const size_t first = encoding.first_token_from(context.size());
+    REQUIRE(first < encoding.ids.size());
+    CHECK(encoding.ids[first] == id);
+    CHECK(encoding.ends[first] == context.size() + 1);
+}
+
+TEST_CASE("GGUF: tokens end where the text ends that they spell") {
+    for (const char* name : {"llama-spm", "llama-bpe", "qwen2", "gpt-2", "phi-3"}) {
+        const fs::path file = llama_vocabulary(name);
+        const auto tokenizer = open_tokenizer(file);
+        std::string inputs = read_file(file.string() + ".inp");
+        static constexpr std::string_view separator = "\n__ggml_vocab_test__\n";
+        for (size_t end; (end = inputs.find(separator)) != std::string::npos; inputs.erase(0, end + separator.size())) {
+            const std::string text = inputs.substr(0, end);
+            INFO("vocabulary: " << name << ", text: " << text);
+            for (const bool add_special : {false, true}) {
+                const auto encoding = tokenizer->encode_with_ends(text, add_special, false);
+                REQUIRE(encoding.ends.size() == encoding.ids.size());
+                for (size_t i = 0; i < encoding.ids.size(); ++i) {
+                    // Of the tokens of one character each ends where the character does.
+                    if (encoding.ends[i] == 0 ||
+                        (i + 1 < encoding.ids.size() && encoding.ends[i + 1] == encoding.ends[i]))
+                        continue;
+                    const std::span<const int32_t> until(encoding.ids.data(), i + 1);
+                    CHECK(tokenizer->decode(until, add_special) == text.substr(0, encoding.ends[i]));
+                }
+                if (!text.empty()) CHECK(*std::max_element(encoding.ends.begin(), encoding.ends.end()) == text.size());
+            }
+        }
+    }
+}
+
+TEST_CASE("GGUF: control tokens and the spaces that SentencePiece adds have their places") {
+    const auto tokenizer = open_tokenizer(llama_vocabulary("llama-spm"));
+    const std::string text = "<s> A ▁b.</s>Who?";
+    const auto encoding = tokenizer->encode_with_ends(text, true, true);
+    CHECK(encoding.ends[0] == 0);  // BOS
+    CHECK(encoding.ends[1] == 3);
+    const size_t who = encoding.first_token_from(text.find("Who"));
+    CHECK(tokenizer->piece(encoding.ids[who]) == " Who");
+    CHECK(tokenizer->piece(encoding.ids[who - 1]) == "</s>");
+    CHECK(tokenizer->piece(encoding.ids[encoding.first_token_from(text.find("b."))]) == " b");
+    const std::string prompt = "The report.\n\nWho?";
+    const auto whole = tokenizer->encode_with_ends(prompt, true, true);
+    CHECK(tokenizer->piece(whole.ids[whole.first_token_from(prompt.find("Who"))]) == "Who");
 }
 
 TEST_CASE("Tokens shown to a person are always UTF-8") {

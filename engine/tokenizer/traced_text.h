@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvscope::checkpoint {
+
+/// A part of a text on its way through the stages of a tokenizer.json. `ends` says of each byte where the character of
+/// the original text ends that it stands for; 0 for a byte that stands for none. It is nullptr where nobody asks.
+struct TracedView {
+    std::string_view text;
+    const uint32_t* ends = nullptr;
+
+    TracedView part(size_t begin, size_t end) const {
+        return {text.substr(begin, end - begin), ends ? ends + begin : nullptr};
+    }
+    /// The end of byte `at`; 0 where nobody asks.
+    uint32_t end_of(size_t at) const { return ends ? ends[at] : 0; }
+};
+
+/// A text that a stage writes.
+class TracedText {
+ public:
+    explicit TracedText(bool is_traced) : is_traced_(is_traced) {}
+
+    void append(TracedView from) {
+        text_ += from.text;
+        if (is_traced_) ends_.insert(ends_.end(), from.ends, from.ends + from.text.size());
+    }
+    /// Bytes that all stand for a character that ends at `end`.
+    void append(std::string_view bytes, uint32_t end) {
+        text_ += bytes;
+        if (is_traced_) ends_.resize(text_.size(), end);
+    }
+    void reserve(size_t bytes) {
+        text_.reserve(bytes);
+        if (is_traced_) ends_.reserve(bytes);
+    }
+    size_t size() const { return text_.size(); }
+    /// Valid as long as this object is neither changed nor moved.
+    TracedView view() const { return {text_, is_traced_ ? ends_.data() : nullptr}; }
+
+ private:
+    std::string text_;
+    std::vector<uint32_t> ends_;
+    bool is_traced_;
+};
+
+}  // namespace kvscope::checkpoint
