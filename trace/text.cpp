@@ -66,10 +66,9 @@ std::string quoted_text(std::string_view text) {
     return out + (text.size() > most ? " …\"" : "\"");
 }
 
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
+std::string utc_text(std::time_t time) {
     std::tm parts{};
-    gmtime_r(&now, &parts);
+    gmtime_r(&time, &parts);
     char text[32];
     std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
     return text;

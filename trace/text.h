@@ -1,6 +1,7 @@
 // Text as the trace can hold it, and the time as it writes it.
 #pragma once
 
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,7 @@ std::string storable_text(std::string_view text);
 /// characters as their pictures.
 std::string quoted_text(std::string_view text);
 
-/// Now, e.g. "2025-01-31T12:00:00Z".
-std::string utc_now();
+/// "2025-01-31T12:00:00Z".
+std::string utc_text(std::time_t time);
 
 }  // namespace kvscope::trace

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -354,7 +355,7 @@ struct Writer::Impl {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
         }
         root.generator = storable_text(options.generator);
-        root.created_utc = utc_now();
+        root.created_utc = utc_text(options.created.value_or(std::time(nullptr)));
         if (extends_output) load_base();
         root.recipe_json = std::move(recipe_json);
         write_folder_record(folder, root);

@@ -3,9 +3,11 @@
 // them into `path`.
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +40,8 @@ struct WriterOptions {
     /// its model, prompts and runs count as written. Of a task to whose results something is added, all of them have to
     /// be written again.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
+    /// The attribute `created_utc` of a trace that is begun; unset: now.
+    std::optional<std::time_t> created{};
 };
 
 /// What stands in the way of a Writer with these arguments is told, and nothing is left there: before what is to be
