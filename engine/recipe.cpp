@@ -4,10 +4,21 @@
 
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
+#include "engine/files/sha256.h"
 #include "engine/recipe_entries.h"
 #include "kernels/cpu_features.h"
 
 namespace kvscope::engine {
+
+namespace {
+
+std::string fingerprint_of(std::span<const int32_t> ids) {
+    checkpoint::Sha256 hash;
+    hash.update({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()});
+    return hash.hex_digest().substr(0, 16);
+}
+
+}  // namespace
 
 std::string fingerprint_of_files(const policies::PolicySpec& spec) {
     namespace fs = std::filesystem;
@@ -29,11 +40,15 @@ std::string RunPlan::label() const { return policies::run_label(spec, budget); }
 std::string RunPlan::asked() const { return spec.own_share() ? spec.label() : label(); }
 
 nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
-    return {{"name", prompt.name},
-            {"text", prompt.text},
-            {"question", prompt.question},
-            {"query_aware", prompt.query_aware},
-            {"n_context", prompt.n_context}};
+    nlohmann::ordered_json entry = {{"name", prompt.name},
+                                    {"text", prompt.text},
+                                    {"question", prompt.question},
+                                    {"query_aware", prompt.query_aware},
+                                    {"n_context", prompt.n_context}};
+    if (prompt.chat_template.empty()) entry["special"] = prompt.parses_special;
+    // Earlier versions tokenized context and question apart, into other tokens: theirs is another prompt.
+    if (!prompt.question.empty()) entry["tokens"] = fingerprint_of(prompt.ids);
+    return entry;
 }
 
 nlohmann::ordered_json recipe_entry(const RunPlan& plan) {

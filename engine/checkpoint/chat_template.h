@@ -48,8 +48,7 @@ class ChatTemplate {
     std::shared_ptr<const Origin> origin_;
 };
 
-/// A prompt as the model reads it. Its text is encoded in two parts, [0, question_begin) and [question_begin, end), so
-/// that the tokens of the context do not depend on the question.
+/// A prompt as the model reads it.
 struct RenderedPrompt {
     std::string text;
     size_t question_begin = 0;  ///< text.size() if there is no question

@@ -42,7 +42,8 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
             prompt.chat_template,
             model.chat_template() ? model.chat_template()->special_tokens() : std::map<std::string, std::string>(),
             "the prompt's chat template");
-    const std::string rendered = checkpoint::render_prompt(chat_template, stand_in, prompt.question).text;
+    const std::string rendered =
+        checkpoint::render_prompt(chat_template, stand_in, prompt.question, prompt.rendered_at).text;
     const size_t at = rendered.rfind(prompt.question.empty() ? std::string(stand_in)
                                                              : std::string(stand_in) + "\n\n" + prompt.question);
     if (at == std::string::npos)

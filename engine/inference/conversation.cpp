@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,7 @@ Conversation::Conversation(std::string label, RunCache cache, std::unique_ptr<po
       prompt_(std::move(prompt)),
       answer_(std::move(answer)) {}
 
-std::string Conversation::text_of(const Model& model, std::string_view question) const {
+Conversation::Text Conversation::text_of(const Model& model, std::string_view question) const {
     if (question.find_first_not_of(" \t\r\n") == std::string_view::npos) throw UsageError("the question is empty");
     const bool templated = !prompt_->chat_template.empty();
     if (templated && prompt_->context.empty())
@@ -30,20 +32,20 @@ std::string Conversation::text_of(const Model& model, std::string_view question)
             "so that it is not known how it would write another question: run the prompt anew");
     const auto now = prompt_->rendered_at;
     if (!prompt_->query_aware) {
-        if (!templated) return std::string(question);
-        const auto rendered = checkpoint::render_prompt(model.chat_template(), prompt_->context, question, now);
-        return rendered.text.substr(rendered.question_begin);
+        auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, prompt_->context,
+                                                  question, now);
+        return {std::move(rendered.text), rendered.question_begin};
     }
-    if (!templated) return std::string("\n\n").append(question);
+    if (!templated) return {fmt::format("{}\n\n{}", prompt_->text, question), prompt_->text.size()};
     const checkpoint::Message turns[] = {
         {"user", prompt_->content()}, {"assistant", answer_}, {"user", std::string(question)}};
-    const std::string text = model.chat_template()->render(turns, true, now);
+    std::string text = model.chat_template()->render(turns, true, now);
     if (!text.starts_with(prompt_->text))
         throw UsageError(
             "the model's chat template writes an earlier turn otherwise than the last one, so that the cache of the "
             "prompt is none of the longer conversation: run the prompt so that policies do not see the question, or "
             "without the chat template");
-    return text.substr(prompt_->text.size());
+    return {std::move(text), prompt_->text.size()};
 }
 
 Reply Conversation::ask(const Model& model, std::string_view question, const QuestionOptions& options,
@@ -58,8 +60,28 @@ Reply Conversation::ask(const Model& model, std::string_view question, const Que
 }
 
 int64_t Conversation::read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const {
-    reply.read = text_of(model, question);
-    reply.read_ids = model.tokenizer().encode(reply.read, false, !prompt_->chat_template.empty());
+    const Text text = text_of(model, question);
+    const auto cached = std::span<const int32_t>(prompt_->ids).first(static_cast<size_t>(prompt_->n_visible()));
+    const auto begins_with_cached = [&](const checkpoint::Encoding& of) {
+        return of.ids.size() >= cached.size() && std::equal(cached.begin(), cached.end(), of.ids.begin());
+    };
+    const auto end_of_cached = [&](const checkpoint::Encoding& of) -> size_t {
+        const auto last = of.ends.begin() + static_cast<std::ptrdiff_t>(cached.size());
+        return cached.empty() ? 0 : *std::max_element(of.ends.begin(), last);
+    };
+    if (const auto encoding = encode_as(model, *prompt_, text.whole); begins_with_cached(encoding)) {
+        reply.read = text.whole.substr(end_of_cached(encoding));
+        reply.read_ids.assign(encoding.ids.begin() + static_cast<std::ptrdiff_t>(cached.size()), encoding.ids.end());
+    } else {
+        // The cache ends before a token that reaches into the prompt's own question; earlier traces have no such token.
+        const auto own = encode_as(model, *prompt_, prompt_->text);
+        const size_t begin = begins_with_cached(own) ? std::min(end_of_cached(own), text.begin) : text.begin;
+        reply.read = text.whole.substr(begin);
+        reply.read_ids = model.tokenizer().encode(reply.read, false, prompt_->parses_special);
+        reply.remark =
+            "The whole text's tokens do not begin with those of the cache: the question was tokenized apart from the "
+            "context.";
+    }
     if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
     require_embeddings(model, reply.read_ids, "the question");
     const int64_t limit = model.config().context_length;

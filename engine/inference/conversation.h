@@ -24,10 +24,11 @@ struct QuestionOptions {
 };
 
 struct Reply {
-    std::string read;               ///< the text that was read behind the cache, template applied
+    std::string read;               ///< the text that was read after the cache's, template applied
     std::vector<int32_t> read_ids;  ///< its tokens
     std::vector<int32_t> ids;       ///< the answer, its end-of-text token included
     std::string text;
+    std::string remark;    ///< how its tokens differ from those of the whole text; empty where they do not
     std::string error;     ///< why there is no whole answer; empty where there is
     bool refused = false;  ///< it could not be asked at all
 };
@@ -49,14 +50,6 @@ class Conversation {
     /// What stands as the run's own answer in the turns before a further question.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 
-    /// What is read for a question. Where policies did not see the prompt's question: the new one in its place, split
-    /// as `prepare_prompt` does. Where they saw all of the prompt: the run's own answer and a further user turn, as the
-    /// chat template writes them; without a template the question alone, behind an empty line.
-    /// @throws UsageError for an empty question, a template that writes earlier turns otherwise, and a trace's prompt
-    /// of
-    ///         which the context is not known.
-    std::string text_of(const Model& model, std::string_view question) const;
-
     /// As `ask_all` of this one alone.
     /// @throws UsageError, where it failed RunError, with what would be its `Reply::error`; Cancelled.
     Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
@@ -66,7 +59,20 @@ class Conversation {
     friend std::vector<Reply> ask_all(const Model&, std::span<Conversation* const>, std::string_view,
                                       const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
 
-    /// Renders and encodes a question into `reply`. @returns its number of tokens
+    struct Text {
+        std::string whole;  ///< what a model without this cache would read
+        size_t begin = 0;   ///< where the part begins that the cache does not hold, if context and question are apart
+    };
+
+    /// Where policies did not see the prompt's question: the prompt with the new one in its place. Where they saw all
+    /// of the prompt: the prompt, the run's own answer and a further user turn, as the chat template writes them;
+    /// without a template the prompt, an empty line and the question.
+    /// @throws UsageError for an empty question, a template that writes earlier turns otherwise, and a trace's prompt
+    /// of which the context is not known.
+    Text text_of(const Model& model, std::string_view question) const;
+
+    /// Renders and encodes a question into `reply`: the tokens of the whole text that follow the cache's, where it
+    /// begins with these; else those of the rest of the text alone, with a remark. @returns their number
     /// @throws UsageError where it cannot be asked: as text_of(), or question and answer do not fit in the context
     int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
 

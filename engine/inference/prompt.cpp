@@ -1,13 +1,18 @@
 #include "engine/inference/prompt.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
+#include <map>
+#include <utility>
 
 #include "engine/common/error.h"
 #include "engine/files/error.h"
 #include "engine/files/utf8.h"
+#include "json/bounded_json.h"
+#include "trace/creation_time.h"
 
 namespace kvscope::engine {
 namespace {
@@ -35,13 +40,6 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
                     origin, n, n_new, limit, n_new - room));
 }
 
-/// "2026-11-22T05:00:00Z"; the present where it is no such time.
-std::time_t time_of(const std::string& utc) {
-    std::tm time{};
-    const char* end = strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
-    return end ? timegm(&time) : std::time(nullptr);
-}
-
 /// What the model's template makes the prompt's text of; empty where it does not come out exactly.
 std::string context_of(const Model& model, const Prompt& prompt) {
     const bool templated = !prompt.chat_template.empty();
@@ -65,7 +63,69 @@ std::string context_of(const Model& model, const Prompt& prompt) {
     }
 }
 
+/// Whether control tokens of a stored bare text were parsed; earlier versions did not, and their recipes do not say.
+bool parsed_special(const trace::Reader& reader, int prompt) {
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto number = static_cast<size_t>(reader.prompt_number(prompt));
+    if (!recipe.is_object() || !recipe.contains("prompts") || !recipe["prompts"].is_array()) return false;
+    const auto& prompts = recipe["prompts"];
+    if (number >= prompts.size() || !prompts[number].is_object()) return false;
+    const auto found = prompts[number].find("special");
+    return found != prompts[number].end() && found->is_boolean() && found->get<bool>();
+}
+
+/// "<|im_end|> (2), <|im_start|> (1)": the control tokens that a text spells; empty where it spells none.
+std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text) {
+    const auto parsed = tokenizer.encode(text, false, true), spelt = tokenizer.encode(text, false, false);
+    if (parsed == spelt) return {};
+    std::map<int32_t, int64_t> counts;  // unknown characters are a control token, too, however the text is read
+    for (const int32_t id : parsed) counts[id] += tokenizer.is_special(id);
+    for (const int32_t id : spelt) counts[id] -= tokenizer.is_special(id);
+    std::vector<std::string> names;
+    for (const auto& [id, count] : counts)
+        if (count > 0) names.push_back(fmt::format("{} ({})", tokenizer.shown(id), count));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
+
+checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text) {
+    return model.tokenizer().encode_with_ends(text, prompt.chat_template.empty(), prompt.parses_special);
+}
+
+std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special) {
+    struct Found {
+        std::string first, names;
+        int n = 0;
+        bool templated = false, parsed = false;
+        bool operator==(const Found& other) const {
+            return names == other.names && templated == other.templated && parsed == other.parsed;
+        }
+    };
+    std::vector<Found> all;
+    std::vector<std::string> remarks;
+    for (const Prompt& prompt : prompts) {
+        const bool templated = !prompt.chat_template.empty();
+        if (templated && !parse_special && remarks.empty())
+            remarks.push_back(
+                "--no-special is not heeded: the control tokens of a chat template are always parsed; give "
+                "--no-template, too");
+        Found found{prompt.name, control_tokens_in(model.tokenizer(), prompt.content()), 1, templated,
+                    prompt.parses_special};
+        if (found.names.empty()) continue;
+        const auto same = std::find(all.begin(), all.end(), found);
+        same == all.end() ? all.push_back(std::move(found)) : void(++same->n);
+    }
+    for (const Found& found : all)
+        remarks.push_back(fmt::format(
+            "{}{}: the text spells control tokens: {}. {}", found.first,
+            found.n == 1 ? "" : fmt::format(" and {} more", found.n - 1), found.names,
+            found.templated ? "They are read as control tokens, as transformers and llama.cpp read them, and can end "
+                              "the turn that the chat template begins"
+            : found.parsed  ? "They are read as control tokens; --no-special reads them as letters"
+                            : "They are read as letters (--no-special)"));
+    return remarks;
+}
 
 void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
     const int64_t n_embeddings = model.config().vocab_size;
@@ -96,7 +156,7 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     require_utf8(question, "the question");
     const auto& tokenizer = model.tokenizer();
     const bool templated = options.use_template && model.chat_template().has_value();
-    const std::time_t now = std::time(nullptr);
+    const std::time_t now = options.now.value_or(std::time(nullptr));
     const auto rendered =
         checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question, now);
 
@@ -108,14 +168,17 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     prompt.question = std::string(question);
     if (templated) prompt.chat_template = model.chat_template()->source();
     prompt.query_aware = options.query_aware || question.empty();
-    const std::string_view text = prompt.text;
-    prompt.ids = tokenizer.encode(text.substr(0, rendered.question_begin), !templated, templated);
-    prompt.n_context = static_cast<int64_t>(prompt.ids.size());
-    if (rendered.question_begin < text.size()) {
-        const auto rest = tokenizer.encode(text.substr(rendered.question_begin), false, templated);
-        prompt.ids.insert(prompt.ids.end(), rest.begin(), rest.end());
-    }
-    if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
+    prompt.parses_special = templated || options.parse_special;
+    auto encoding = encode_as(model, prompt, prompt.text);
+    prompt.ids = std::move(encoding.ids);
+    prompt.n_context =
+        static_cast<int64_t>(question.empty() ? prompt.ids.size() : encoding.first_token_from(rendered.question_begin));
+    if (prompt.ids.empty()) throw UsageError(origin + ": the model's tokenizer has no tokens for this text");
+    if (prompt.n_visible() == 0)
+        throw UsageError(
+            fmt::format("{}: its first token reaches into the question, so that nothing is left for policies to "
+                        "compress: give a longer context, or let policies see the question",
+                        origin));
 
     require_embeddings(model, prompt.ids, origin);
     if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
@@ -143,7 +206,8 @@ Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt
     stored.token_text = reader.token_text(prompt);
     stored.n_context = attributes.n_context;
     stored.query_aware = attributes.query_aware;
-    stored.rendered_at = time_of(reader.created_utc());
+    stored.parses_special = !stored.chat_template.empty() || parsed_special(reader, prompt);
+    stored.rendered_at = trace::time_of_utc(reader.created_utc()).value_or(std::time(nullptr));
     stored.context = context_of(model, stored);
     const std::string origin = fmt::format("{}, prompt {}", file, prompt);
     require_embeddings(model, stored.ids, origin);

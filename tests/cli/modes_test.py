@@ -6,7 +6,7 @@ import unittest
 import h5py
 import numpy
 
-from program import GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, TEXT, ProgramTest
+from program import DEFAULT_MODEL, GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, TEXT, ProgramTest
 
 POLICIES = ["--policy", "snapkv:window=8", "--policy", "ada-snapkv:window=8", "--policy", "h2o", "--policy",
             "pyramidkv:window=8,beta=4", "--policy", "aperturekv", "--policy", "streaming-llm:rolling=on"]
@@ -131,6 +131,16 @@ class Questions(ProgramTest):
     def test_the_questions_have_answers_of_their_own(self):
         answers = [self.both[f"prompts/{i}/runs/0/output_ids"][:].tolist() for i in (0, 1)]
         self.assertNotEqual(*answers)
+
+    def test_a_question_leaves_the_text_as_it_is(self):
+        """Context and question make the tokens and the logits of the same text given as one prompt."""
+        context, question = "The code is 58-21-94.", "What is the code?"
+        run = ["run", "-m", DEFAULT_MODEL, "--no-template", "-n", 2, "--dtype", "f32", "-t", 1]
+        self.made(*run, "-p", context, "--question", question, "-o", "apart.h5")
+        self.made(*run, "-p", f"{context}\n\n{question}", "-o", "one.h5")
+        with h5py.File(self.path("apart.h5"), "r") as apart, h5py.File(self.path("one.h5"), "r") as one:
+            for name in ("token_ids", "full/last_logits"):
+                self.assertEqual(apart[f"prompts/0/{name}"][:].tolist(), one[f"prompts/0/{name}"][:].tolist(), name)
 
     def test_query_aware_sees_the_question(self):
         aware = self.ask("aware.h5", [QUESTIONS[0]], "on")["prompts/0"]

@@ -8,6 +8,7 @@
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -131,10 +132,47 @@ TEST_CASE("a question after the prompt's own is read as a further turn") {
             const std::string turn = record.output_text + "<|im_end|>\n<|im_start|>user\n" + second_question +
                                      "<|im_end|>\n<|im_start|>assistant\n";
             CHECK(reply.read == (templated ? turn : "\n\n" + second_question));
-            CHECK(reply.read_ids == tiny_model().tokenizer().encode(reply.read, false, templated));
+            CHECK(reply.remark.empty());
+            auto whole = prompt.ids;
+            whole.insert(whole.end(), reply.read_ids.begin(), reply.read_ids.end());
+            CHECK(whole == tiny_model().tokenizer().encode(prompt.text + reply.read, !templated, true));
             CHECK(reply.ids == by_brute_force(prompt, record, reply.read_ids));
         }
     }
+}
+
+TEST_CASE("a question that joins the context's last token is read apart from the context, and says so") {
+    const TemporaryFolder folder;
+    const engine::PromptOptions options{"p", false, false, n_new};
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, options);
+    auto finished = run(folder, "t.h5", {prompt});
+    auto& conversation = *finished.caches[1];
+    CHECK(ask(conversation, second_question).remark.empty());
+    const std::string joins = "\n\n" + second_question;
+    const auto whole = engine::prepare_prompt(tiny_model(), context, joins, options);
+    REQUIRE(!std::equal(prompt.ids.begin(), prompt.ids.begin() + prompt.n_context, whole.ids.begin()));
+    const auto reply = ask(conversation, joins);
+    CHECK_THAT(reply.remark, Contains("the question was tokenized apart from the context"));
+    CHECK(reply.read == joins);
+    CHECK(reply.read_ids == tiny_model().tokenizer().encode(joins, false, true));
+    CHECK(reply.error.empty());
+}
+
+TEST_CASE("a cache of an earlier version, tokenized in parts, is asked further") {
+    const TemporaryFolder folder;
+    auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
+    const auto& tokenizer = tiny_model().tokenizer();
+    prompt.ids = tokenizer.encode(context + " and\n\n", true, false);
+    prompt.n_context = static_cast<int64_t>(prompt.ids.size());
+    const auto rest = tokenizer.encode(first_question, false, false);
+    prompt.ids.insert(prompt.ids.end(), rest.begin(), rest.end());
+    prompt.token_text.resize(prompt.ids.size());
+    prompt.parses_special = false;
+    auto finished = run(folder, "t.h5", {prompt});
+    const auto reply = ask(*finished.caches[1], second_question);
+    CHECK(!reply.remark.empty());
+    CHECK(reply.read == second_question);
+    CHECK(reply.read_ids == tokenizer.encode(second_question, false, false));
 }
 
 TEST_CASE("a question that cannot be asked is refused") {

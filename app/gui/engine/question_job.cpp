@@ -64,7 +64,9 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
         events.on_change(answers[i], [text = model.answer_text(ids[i])](FurtherAnswer& to) { to.text = text; });
     });
     for (size_t i = 0; i < replies.size(); ++i) {
-        events.on_change(answers[i], [text = replies[i].text, error = replies[i].error](FurtherAnswer& to) {
+        events.on_change(answers[i], [text = replies[i].text, error = replies[i].error,
+                                      remark = replies[i].remark](FurtherAnswer& to) {
+            if (!remark.empty()) to.remark += (to.remark.empty() ? "" : "\n") + remark;
             to.text = text;
             to.error = error;
             to.finished = true;
