@@ -85,9 +85,13 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
         prompt.question =
             fmt::format("What is the special magic number of the thing that {} owns? Answer with the number.", owner);
     }
+    const auto count = [&](const std::string& text) {
+        return static_cast<int64_t>(tokenizer.encode(text, false, false).size());
+    };
+    const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // One at least: to a tokenizer that knows none of its characters a sentence is no token at all.
-        return std::max<int64_t>(1, static_cast<int64_t>(tokenizer.encode(" " + sentence, false, false).size()));
+        // After another one, as it stands in the context. One token at least: a tokenizer may know none of its letters.
+        return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);
     std::vector<std::string> sentences;
@@ -102,10 +106,14 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     if (sentences.empty())
         throw UsageError(
             fmt::format("{} tokens hold no sentence beside the needle; give a longer context", options.n_tokens));
-    const auto place = std::lround(options.depth * static_cast<double>(sentences.size()));
-    sentences.insert(sentences.begin() + place, prompt.needle);
-    prompt.context = fmt::format("{}", fmt::join(sentences, " "));
-    return prompt;
+    for (;;) {
+        auto with_needle = sentences;
+        const auto place = std::lround(options.depth * static_cast<double>(sentences.size()));
+        with_needle.insert(with_needle.begin() + place, prompt.needle);
+        prompt.context = fmt::format("{}", fmt::join(with_needle, " "));
+        if (sentences.size() == 1 || count(prompt.context) <= options.n_tokens) return prompt;
+        sentences.pop_back();
+    }
 }
 
 void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length) {
