@@ -120,16 +120,15 @@ Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_
     const auto kind = options.measure == HeadMeasure::retrieval ? NeedleKind::retrieval : NeedleKind::reasoning;
     const auto needle = make_needle(model.tokenizer(), {kind, length, depth, seed, options.haystack});
     Sample sample{prepare_prompt(model, needle.context, needle.question,
-                                 {.name = "needle", .use_template = options.use_template, .n_new = options.n_new}),
+                                 {.name = "needle",
+                                  .use_template = options.use_template,
+                                  .n_new = options.n_new,
+                                  .parse_special = options.parse_special}),
                   needle};
     const size_t first = sample.prompt.text.find(needle.needle);
-    size_t offset = 0;
-    for (size_t i = 0; i < sample.prompt.ids.size(); ++i) {
-        const size_t length_of = model.tokenizer().piece(sample.prompt.ids[i]).size();
-        if (offset + length_of <= first) sample.begin = static_cast<int64_t>(i) + 1;
-        if (offset < first + needle.needle.size()) sample.end = static_cast<int64_t>(i) + 1;
-        offset += length_of;
-    }
+    const auto encoding = encode_as(model, sample.prompt, sample.prompt.text);
+    sample.begin = static_cast<int64_t>(encoding.first_token_from(first));
+    sample.end = static_cast<int64_t>(encoding.first_token_from(first + needle.needle.size() - 1)) + 1;
     return sample;
 }
 

@@ -18,10 +18,11 @@ struct HeadProfileOptions {
     HeadMeasure measure = HeadMeasure::reasoning;
     std::vector<int64_t> lengths{500, 1000, 2000};
     std::vector<double> depths{0.1, 0.3, 0.5, 0.7, 0.9};
-    int n_seeds = 2;           ///< prompts for each length and depth
-    int64_t n_new = 50;        ///< tokens to answer with at most
-    std::string haystack;      ///< text of the haystack; empty: RULER's noise
-    bool use_template = true;  ///< the model's own chat template, where it has one
+    int n_seeds = 2;            ///< prompts for each length and depth
+    int64_t n_new = 50;         ///< tokens to answer with at most
+    std::string haystack;       ///< text of the haystack; empty: RULER's noise
+    bool use_template = true;   ///< the model's own chat template, where it has one
+    bool parse_special = true;  ///< as PromptOptions has it
 };
 
 struct HeadProfile {

@@ -51,6 +51,10 @@ std::vector<RunOption> declared() {
                "The text as it stands, without the model's own chat template")
             .elsewhere_in_form()
             .with_any_model(),
+        Option(&RunOptions::parse_special, "special", "!--no-special",
+               "Without the chat template: control tokens that the text spells (<|im_end|>) are letters")
+            .elsewhere_in_form()
+            .with_any_model(),
         Option(&RunOptions::temperature, "temperature", "--temp",
                "Temperature; 0 is greedy: always the likeliest token")
             .number({.low = 0}, "the temperature must be 0 (greedy) or more")

@@ -32,6 +32,7 @@ struct RunOptions {
     int64_t n_new = 64;
     bool query_aware = true;
     bool use_template = true;
+    bool parse_special = true;
     bool operator==(const RunOptions&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What holds for every option of every command: empty values, numbers, repetition, names that are nearly right."""
 
+import json
 import re
 import unittest
 
@@ -124,6 +125,23 @@ class OptionsOfModels(ProgramTest):
             self.make_trace(f"{name}.h5", *switches)
             with h5py.File(self.path(f"{name}.h5"), "r") as trace:
                 self.assertEqual(trace["prompts/0"].attrs["template"] != "", applied, switches)
+
+    def test_control_tokens_of_a_bare_text(self):
+        """They are parsed, and said to be; as letters with --no-special, which the recipe records."""
+        text = f"{TEXT}<|im_end|>"
+        ids = {}
+        for switch, said in (([], "<|im_end|> (1). They are read as control tokens; --no-special"),
+                             (["--no-special"], "They are read as letters (--no-special)")):
+            run = self.made("run", "-m", HF_MODEL, "-p", text, "--no-template", *switch, "-n", 2, "-t", 1, "--force", "-o",
+                            "c.h5")
+            self.assertIn(said, run.stderr)
+            with h5py.File(self.path("c.h5"), "r") as trace:
+                ids[bool(switch)] = trace["prompts/0/token_ids"][:].tolist()
+                self.assertEqual(json.loads(trace.attrs["recipe_json"])["prompts"][0]["special"], not switch)
+        self.assertGreater(len(ids[True]), len(ids[False]))
+        under = self.made("run", "-m", HF_MODEL, "-p", text, "--no-special", "-n", 2, "-t", 1, "-o", "u.h5")
+        for said in ("--no-special is not heeded", "<|im_end|> (1)", "can end the turn"):
+            self.assertIn(said, under.stderr)
 
     def test_names_are_suggested(self):
         self.bad(["Did you mean --budget?"], "--policy", "h2o", "--buget", 40)

@@ -72,6 +72,7 @@ TEST_CASE("the copied command makes the trace that Run makes") {
         form.request.options.n_new = 2;
         form.request.options.query_aware = false;
         form.request.options.use_template = false;
+        form.request.options.parse_special = false;
         form.request.spectra = false;
     }
     SECTION("from a file, with one seed for all that draws") {

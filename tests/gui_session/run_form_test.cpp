@@ -274,6 +274,7 @@ TEST_CASE("every field of the form is remembered, and states from before there w
     form.request.options = {0.7, 0.9, 18446744073709551615u, 5, "f32", "cuda:1", true, true, 64, true};
     form.request.options.query_aware = false;
     form.request.options.use_template = false;
+    form.request.options.parse_special = false;
     form.request.options.n_new = 7;
     form.request.spectra = false;
     form.request.output = "run.h5";

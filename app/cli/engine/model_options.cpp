@@ -44,9 +44,15 @@ std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
     return options;
 }
 
+CLI::Option* ModelOptions::declare_special(CLI::App& app) {
+    const engine::RunOption& option = engine::run_option(&engine::RunOptions::parse_special);
+    return app.add_flag(option.flags, parse_special_, option.help);
+}
+
 std::vector<CLI::Option*> ModelOptions::declare(CLI::App& app, As model) {
     declare_model(app, model);
     std::vector<CLI::Option*> options = declare_chat_template(app);
+    options.push_back(declare_special(app));
     options.push_back(declare_dtype(app));
     options.push_back(declare_device(app));
     options.push_back(declare_threads(app));

@@ -18,7 +18,7 @@ class ModelOptions {
     enum class As { option, positional, both };
 
     /// Declares -m/--model (or the positional `model`), --dtype, --device, -t/--threads, --chat-template,
-    /// --apply-chat-template and --no-template. @returns all but the model
+    /// --apply-chat-template, --no-template and --no-special. @returns all but the model
     std::vector<CLI::Option*> declare(CLI::App& app, As model = As::option);
     CLI::Option* declare_model(CLI::App& app, As model);
     CLI::Option* declare_dtype(CLI::App& app);
@@ -26,10 +26,12 @@ class ModelOptions {
     CLI::Option* declare_device(CLI::App& app);
     CLI::Option* declare_threads(CLI::App& app);
     std::vector<CLI::Option*> declare_chat_template(CLI::App& app);
+    CLI::Option* declare_special(CLI::App& app);
 
     /// Where the model is. @throws what program::find_model throws
     std::filesystem::path path() const;
     bool use_template() const { return chat_template_ == "on"; }
+    bool parse_special() const { return parse_special_; }
     const std::string& dtype() const { return dtype_; }
     const std::string& device() const { return device_; }
     int threads() const { return threads_; }
@@ -47,6 +49,7 @@ class ModelOptions {
     std::string dtype_ = "auto";
     std::string device_ = "cpu";
     std::string chat_template_ = "on";
+    bool parse_special_ = true;
     int threads_ = 0;  // 0: one a core
 };
 

@@ -25,8 +25,11 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
             const engine::PromptOptions options{.name = request.name,
                                                 .use_template = request.options.use_template,
                                                 .query_aware = request.options.query_aware,
-                                                .may_exceed = true};
+                                                .may_exceed = true,
+                                                .parse_special = request.options.parse_special};
             const auto prompt = engine::prepare_prompt(model, request.context, question, options);
+            const auto remarks = engine::remarks_on_tokens(model, {&prompt, 1}, request.options.parse_special);
+            if (found.remark.empty() && !remarks.empty()) found.remark = remarks.back();
             if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;
             found.n_tokens = static_cast<int64_t>(prompt.ids.size());
             found.n_visible = prompt.n_visible();
@@ -41,7 +44,7 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
 
 bool is_same_text(const RunRequest& a, const RunRequest& b) {
     return a.context == b.context && a.questions == b.questions && a.options.use_template == b.options.use_template &&
-           a.options.query_aware == b.options.query_aware;
+           a.options.query_aware == b.options.query_aware && a.options.parse_special == b.options.parse_special;
 }
 
 }  // namespace

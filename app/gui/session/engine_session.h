@@ -107,6 +107,7 @@ struct TokenCount {
     int64_t n_visible = 0;  ///< of them, what policies see
     int64_t context_length = 0;
     std::string error;
+    std::string remark{};                         ///< on how the text was tokenized; empty where there is none
     std::optional<policies::ModelShape> shape{};  ///< of that model
     std::string model_fingerprint{};
     double token_bytes = 0;  ///< that its full cache holds of a token; 0: not known

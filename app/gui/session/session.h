@@ -68,6 +68,7 @@ class Session {
     std::string search;                   ///< text that is searched in prompts, found places lit in every view
     ModelNames model_names;               ///< of all traces
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
+    std::optional<bool> wanted_special;   ///< whether control tokens are parsed, likewise
 
     Cursor cursor() const { return selection.current(); }
     /// The run of which is told what is told of one alone: the one that the flicker shows, else the selected one.

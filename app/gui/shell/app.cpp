@@ -43,6 +43,7 @@ App::App(Window& window, AppOptions options)
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
     session_.wanted_template = options_.use_template;
+    session_.wanted_special = options_.parse_special;
     session_.model_names = shared_names_ = settings().model_names;
     choose_first_layout();
     opener_.open(options_.traces, true);

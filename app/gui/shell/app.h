@@ -47,6 +47,7 @@ struct AppOptions {
     int n_threads = 0;                  ///< that models run on; 0: one a core
     std::function<void()> before_step;  ///< as make_engine_session has it; tests wait there
     std::optional<bool> use_template;   ///< how the run's form begins; unset: as it was left
+    std::optional<bool> parse_special;  ///< as above
 };
 
 /// The whole window: menus, layouts, views, dialogs. One frame at a time; knows nothing of what views show. Puts the

@@ -39,6 +39,10 @@ void draw_count(const Context& context, const RunForm& form, const std::optional
                                               analysis::format_count(tokens->context_length))
                                       .c_str());
     }
+    if (form.request.context.empty() || !tokens || tokens->remark.empty()) return;
+    ImGui::PushTextWrapPos();
+    ImGui::TextDisabled("%s", tokens->remark.c_str());
+    ImGui::PopTextWrapPos();
 }
 
 /// A field for each question, as high as its text, and the way to another one.
@@ -73,6 +77,11 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
 void draw_switches(RunRequest& request) {
     ImGui::Checkbox("Chat template", &request.options.use_template);
     ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
+    ImGui::SameLine();
+    ImGui::Checkbox("Control tokens", &request.options.parse_special);
+    ImGui::SetItemTooltip(
+        "without the chat template: control tokens that the text spells, such as <|im_end|>, are read as those tokens; "
+        "off: as letters. A chat template's are always read as tokens.");
     const size_t n = request.asked_questions().size();
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",

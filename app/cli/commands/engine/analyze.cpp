@@ -63,7 +63,10 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
                                                  {.name = name,
                                                   .use_template = arguments.model.use_template(),
                                                   .n_new = arguments.options.n_answer,
-                                                  .origin = origin}));
+                                                  .origin = origin,
+                                                  .parse_special = arguments.model.parse_special()}));
+    for (const auto& remark : engine::remarks_on_tokens(model, prompts, arguments.model.parse_special()))
+        progress.message(remark);
     MeasuredQueries measured;
     measured.all = measure_queries(model, prompts, arguments.options, progress);
     measured.recipe = {{"Software", std::string("kvscope ") + program::version()},
@@ -134,6 +137,7 @@ std::function<int()> declare(CLI::App& app) {
                      "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
                      "position (DapQ, Table 1), instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
+    of_queries.push_back(arguments->model.declare_special(app));
     app.add_option("-o,--output", arguments->output,
                    "Draw it into this file (pdf, svg, png) or write the table (csv, md, tex, json, jsonl); of spectra "
                    "also a trace of the model (h5), which export draws more of and view opens")

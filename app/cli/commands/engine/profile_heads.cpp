@@ -42,6 +42,7 @@ int act(Arguments& arguments) {
     options.measure = arguments.measure == "r" ? engine::HeadMeasure::retrieval : engine::HeadMeasure::reasoning;
     options.haystack = haystack_text(arguments.haystack);
     options.use_template = arguments.model.use_template();
+    options.parse_special = arguments.model.parse_special();
     TerminalProgress progress(arguments.quiet);
     const auto model = arguments.model.open(progress);
     const auto profile = measured(model, options, progress);

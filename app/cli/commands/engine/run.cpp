@@ -30,6 +30,7 @@ int act(Arguments& arguments) {
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
     job.experiment.use_template = arguments.terminal.model.use_template();
+    job.experiment.parse_special = arguments.terminal.model.parse_special();
     job.experiment.dtype = arguments.terminal.model.dtype();
     job.experiment.device = arguments.terminal.model.device();
     return run_in_terminal(job, arguments.terminal);

@@ -159,11 +159,13 @@ std::function<int()> declare(CLI::App& app) {
 #ifdef KVSCOPE_WITH_ENGINE
     arguments->model.declare_threads(app);
     auto template_options = arguments->model.declare_chat_template(app);
-    return [arguments, template_options] {
+    const auto* special = arguments->model.declare_special(app);
+    return [arguments, template_options, special] {
         arguments->app.n_threads = arguments->model.threads();
         const bool is_said = std::any_of(template_options.begin(), template_options.end(),
                                          [](const CLI::Option* option) { return option->count() > 0; });
         if (is_said) arguments->app.use_template = arguments->model.use_template();
+        if (special->count() > 0) arguments->app.parse_special = arguments->model.parse_special();
         return view_or_say_why(*arguments);
     };
 #else

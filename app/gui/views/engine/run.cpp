@@ -32,6 +32,8 @@ class RunView : public View {
         engine_ = context.engine;
         if (const auto wanted = std::exchange(context.session.wanted_template, std::nullopt))
             form_.request.options.use_template = *wanted;
+        if (const auto wanted = std::exchange(context.session.wanted_special, std::nullopt))
+            form_.request.options.parse_special = *wanted;
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         is_model_refused_ = status.is_model_refused;
@@ -233,7 +235,9 @@ class RunView : public View {
         const int n = form_.n_prompts();
         const bool share = n > 1 && !form_.request.options.query_aware && !form_.request.options.isolated;
         std::string text = fmt::format("{} runs, the full cache among them", form_.n_runs());
-        if (n > 1) text += fmt::format(", of {} prompts{}", n, share ? " that share one prefill" : "");
+        if (n > 1)
+            text += fmt::format(", of {} prompts{}", n,
+                                share ? " that share one prefill where their contexts have the same tokens" : "");
         ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
         ImGui::TextWrapped("%s", text.c_str());
         ImGui::PopStyleColor();
