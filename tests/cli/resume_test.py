@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What is finished stays on disk: kills, Ctrl-C, a full disk, and outputs that are there already."""
 
+import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -39,15 +41,15 @@ def limit_files():
 @NEEDS_ENGINE
 class Interrupted(ProgramTest):
     @staticmethod
-    def command(n_budgets, output):
-        return ["run", "-m", HF_MODEL, "-p", TEXT, "--policy", "streaming-llm", "--policy", "h2o", "--policy",
+    def command(n_budgets, output, model=HF_MODEL):
+        return ["run", "-m", model, "-p", TEXT, "--policy", "streaming-llm", "--policy", "h2o", "--policy",
                 "snapkv:window=8", "--budget", f"20-{19 + n_budgets}+1", "--isolated", "-n", 24, "--dtype", "f32",
                 "-t", 1, "-o", output]
 
-    def interrupt(self, kind, name):
+    def interrupt(self, kind, name, model=HF_MODEL):
         """Signals a run of which some parts are finished and some are not; its arguments and what it said."""
         for n_budgets in (20, 60, 150):
-            arguments = self.command(n_budgets, f"{name}{n_budgets}.h5")
+            arguments = self.command(n_budgets, f"{name}{n_budgets}.h5", model)
             output = self.path(f"{name}{n_budgets}.h5")
             part = pathlib.Path(f"{output}.part")
             process = self.start(*arguments)
@@ -102,6 +104,33 @@ class Interrupted(ProgramTest):
         self.assertIn(f"{output.name}.part", said)
         self.assertIn("same command", said)
         self.resumes(arguments, output)
+
+    def test_a_template_that_writes_the_time(self):
+        """A trace is gone on with, and found complete, at another time than it was begun."""
+        model = self.path("clock")
+        shutil.copytree(HF_MODEL, model)
+        config = json.loads((model / "tokenizer_config.json").read_text())
+        config["chat_template"] = ("Now {{ strftime_now('%Y-%m-%d %H:%M:%S') }}. "
+                                   "{% for m in messages %}{{ m['content'] }}{% endfor %}")
+        (model / "tokenizer_config.json").write_text(json.dumps(config))
+        commands = {}
+        run, output, _, _ = self.interrupt(signal.SIGKILL, "clock", model)
+        commands["run"] = (run, output)
+        needles = self.path("needles.h5")
+        commands["eval"] = (["eval", "-m", model, "--lengths", 100, "--depths", 0.5, "--samples", 1, "-n", 2, "--policy",
+                             "h2o", "--budget", 20, "-t", 1, "-o", needles], needles)
+        self.run_program(*commands["eval"][0])
+        with h5py.File(f"{output}.part/prompt-0.h5", "r") as part:
+            begun = part["prompts/0"].attrs["text"]
+        self.assertRegex(begun, r"Now \d{4}-")
+        time.sleep(1.1)  # another second
+        self.assertIn("resuming", self.made(*run).stderr)
+        with h5py.File(output, "r") as trace:
+            self.assertEqual(trace["prompts/0"].attrs["text"], begun)
+        time.sleep(1.1)
+        for name, (command, _) in commands.items():
+            with self.subTest(name):
+                self.assertIn("already", self.run_program(*command).stderr)
 
     def stopped_behind(self, part, output, *arguments):
         """What a run of the default model says that is stopped once this file is in its .part."""

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/feasibility.h"
+#include "trace/creation_time.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 #include "trace/recipe.h"
@@ -41,7 +44,8 @@ std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::
     }
 }
 
-std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model) {
+/// @param now what a chat template takes for the present
+std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now) {
     if (!job.prompt_from.empty()) {
         const auto [path, numbers] = trace_and_prompts(job.prompt_from);
         const trace::Reader reader(path);
@@ -52,8 +56,13 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
     }
     std::vector<engine::Prompt> prompts;
     for (const auto& text : job.prompts) {
-        const engine::PromptOptions options{text.name, job.experiment.use_template, job.experiment.query_aware,
-                                            job.experiment.n_new, text.origin};
+        const engine::PromptOptions options{.name = text.name,
+                                            .use_template = job.experiment.use_template,
+                                            .query_aware = job.experiment.query_aware,
+                                            .n_new = job.experiment.n_new,
+                                            .origin = text.origin,
+                                            .parse_special = job.experiment.parse_special,
+                                            .now = now};
         if (text.questions.empty()) prompts.push_back(engine::prepare_prompt(model, text.context, "", options));
         for (const auto& question : text.questions)
             prompts.push_back(engine::prepare_prompt(model, text.context, question, options));
@@ -281,8 +290,11 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
     }
 }
 
-Whole whole_of(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
-    Whole whole{prompts_of(job, model), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
+/// @param now the time at which chat templates are rendered
+Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
+    Whole whole{
+        prompts_of(job, model, now), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
+    whole.options.created = now;
     const auto recipe = [&] { return engine::recipe_json(model, whole.prompts, whole.plans, job.experiment); };
     if (!job.force) {
         const std::string complete = trace::recipe_at(job.output);
@@ -311,6 +323,18 @@ Whole whole_of(const RunJob& job, std::vector<engine::RunPlan> plans, const engi
         whole.recipe = recipe();
     }
     return whole;
+}
+
+/// A chat template that contains the date renders another prompt each day. The prompts of a trace that is resumed or
+/// extended are therefore rendered at the time that the trace stores.
+Whole whole_of(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
+    if (const auto stored = trace::creation_time(job.output)) {
+        Whole whole = whole_at(*stored, job, plans, model);
+        // With force, a trace of another recipe is replaced by one of today.
+        if (!job.force || trace::check_output(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
+            return whole;
+    }
+    return whole_at(std::time(nullptr), job, plans, model);
 }
 
 /// The runs that are left to do on a prompt, with the full one.
@@ -342,6 +366,8 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     const Whole whole = whole_of(job, plans, model);
     const auto& prompts = whole.prompts;
     if (events.on_prompts) events.on_prompts(prompts);
+    for (const auto& remark : engine::remarks_on_tokens(model, prompts, job.experiment.parse_special))
+        warn(events, progress, remark);
     bool is_begun = false;  // anew, and still empty of results
     Failures failures(whole.plans, events, progress);
     try {

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -26,6 +28,7 @@
 #include "engine/evaluate.h"
 #include "engine/extension.h"
 #include "engine/run_checks.h"
+#include "trace/creation_time.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 #include "trace/recipe.h"
@@ -116,9 +119,11 @@ nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model
     return recipe;
 }
 
-trace::WriterOptions writer_options(bool force, const nlohmann::ordered_json& recipe) {
-    trace::WriterOptions options{.force = force, .generator = fmt::format("kvscope {}", program::version())};
-    if (!force)
+trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::ordered_json& recipe) {
+    trace::WriterOptions options{.force = arguments.job.force,
+                                 .generator = fmt::format("kvscope {}", program::version()),
+                                 .created = arguments.task.prompt.now};
+    if (!options.force)
         options.is_part_of_it = [wanted = recipe.dump()](const std::string& other) {
             return trace::is_part_of_recipe(other, wanted);
         };
@@ -132,7 +137,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
         std::minmax_element(samples.begin(), samples.end(),
                             [](const auto& a, const auto& b) { return a.prompt.ids.size() < b.prompt.ids.size(); });
     const auto recipe = recipe_of(arguments, model, plans, samples);
-    const auto options = writer_options(arguments.job.force, recipe);
+    const auto options = writer_options(arguments, recipe);
     std::vector<engine::RunPlan> added = plans;
     if (const std::string there = trace::recipe_at(arguments.job.output);
         options.is_part_of_it && options.is_part_of_it(there)) {
@@ -151,7 +156,7 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
               std::span<const engine::TaskSample> samples, TerminalProgress& progress) {
     const auto& job = arguments.job;
     const auto recipe = recipe_of(arguments, model, plans, samples);
-    const trace::WriterOptions options = writer_options(job.force, recipe);
+    const trace::WriterOptions options = writer_options(arguments, recipe);
     const auto finished = finished_samples(arguments, options);
     trace::Writer writer(job.output, recipe.dump(), options);
     if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
@@ -169,6 +174,10 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
         if (rows != finished.end() && !writer.has_results(arguments.tasks, sample.number))
             writer.write_results(arguments.tasks, sample.number, rows->second);
     }
+    std::vector<engine::Prompt> prompts;
+    for (const auto& sample : samples) prompts.push_back(sample.prompt);
+    for (const auto& remark : engine::remarks_on_tokens(model, prompts, arguments.model.parse_special()))
+        progress.warning(remark);
     FailuresOnTheWay failures(plans, arguments.quiet, progress);
     double tokens_done = 0, seconds_done = 0;
     engine::evaluate(
@@ -202,7 +211,10 @@ int act(Arguments& arguments) {
     task.haystack = haystack_text(arguments.haystack);
     task.prompt.query_aware = arguments.query_aware == "on";
     task.prompt.use_template = arguments.model.use_template();
+    task.prompt.parse_special = arguments.model.parse_special();
     task.prompt.n_new = job.experiment.n_new;
+    // As in a run, a trace that is gone on with keeps the date that its chat template wrote.
+    task.prompt.now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     job.experiment.compare = false;
     job.experiment.record = false;
     TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
