@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "json/bounded_json.h"
 #include "trace/checker.h"
 #include "trace/hdf5.h"
 #include "trace/load.h"
@@ -127,7 +128,7 @@ class TraceCheck {
     }
 
     void check_json(const std::string& path, const std::string& text) {
-        if (!nlohmann::json::accept(text)) problems_.error(path, "JSON", quoted_text(text));
+        if (bounded_json::parse_or_discard(text).is_discarded()) problems_.error(path, "JSON", quoted_text(text));
     }
 
     void check_prompt(const PromptPlace& place, const ModelAttributes& model) {

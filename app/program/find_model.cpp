@@ -56,10 +56,16 @@ fs::path snapshot_of(const fs::path& repository) {
     return all.size() == 1 ? all.front() : fs::path();
 }
 
+/// Also a link to a file that is gone, of which the model's reader tells.
+bool is_there(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(fs::symlink_status(path, error));
+}
+
 /// A repository of GGUF files has no config.json; where it has one such file, that is meant.
 fs::path model_in(const fs::path& snapshot) {
     std::error_code error;
-    if (fs::exists(snapshot / "config.json", error)) return snapshot;
+    if (is_there(snapshot / "config.json")) return snapshot;
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(snapshot, error))
         if (entry.path().extension() == ".gguf") files.push_back(entry.path());
@@ -78,8 +84,7 @@ fs::path hub_cache() {
 
 fs::path find_model(const fs::path& named) {
     if (named.empty()) return default_model();
-    std::error_code error;
-    if (fs::exists(fs::symlink_status(named, error))) return named;
+    if (is_there(named)) return named;
     const auto hub = as_hub_name(named);
     if (!hub) return named;
     const std::string id = hub->organisation + "/" + hub->name;
@@ -91,7 +96,7 @@ fs::path find_model(const fs::path& named) {
                                  "). kvscope downloads nothing: fetch it with `hf download " + id +
                                  "`, or give the path of a GGUF file or a model folder");
     if (hub->file.empty()) return model_in(snapshot);
-    if (!fs::exists(snapshot / hub->file, error))
+    if (!is_there(snapshot / hub->file))
         throw std::runtime_error(named.string() + ": the model " + id + " is in the local hub cache, but no file " +
                                  hub->file.string() + " in it: looked in " + snapshot.string());
     return snapshot / hub->file;

@@ -7,6 +7,8 @@
 
 #include "engine/checkpoint/gguf_checkpoint.h"
 #include "engine/checkpoint/hf_directory.h"
+#include "engine/checkpoint/other_files.h"
+#include "engine/files/content_kind.h"
 #include "engine/files/file.h"
 #include "engine/files/fingerprint.h"
 #include "engine/files/json_fields.h"
@@ -17,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool begins_with_gguf(const fs::path& path) {
+std::string begin_of(const fs::path& path) {
     const InputFile file(path);
-    std::string magic(std::min<uint64_t>(file.size(), 4), '\0');
-    file.read_at(0, std::as_writable_bytes(std::span<char>(magic)));
-    return magic == "GGUF";
+    std::string begin(std::min<uint64_t>(file.size(), 256), '\0');
+    file.read_at(0, std::as_writable_bytes(std::span<char>(begin)));
+    return begin;
 }
 
 /// Whether a directory's index names this file as one shard of several.
@@ -37,7 +39,10 @@ bool is_shard(const fs::path& directory, const fs::path& file) {
 
 std::unique_ptr<Checkpoint> open_safetensors(const fs::path& path) {
     const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    refuse_dangling_links(directory);
     if (!fs::exists(directory / "config.json")) {
+        const std::string foreign = foreign_weights([](std::string_view) { return false; }, path);
+        if (!foreign.empty()) throw CheckpointError(path, foreign);
         throw CheckpointError(path, "there is no config.json beside it; expected a Hugging Face directory");
     }
     if (is_shard(directory, path)) return open_hf_directory(directory);
@@ -56,21 +61,17 @@ std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConf
 
 std::unique_ptr<Checkpoint> open_checkpoint(const fs::path& path) {
     std::error_code error;
+    refuse_dangling_link(path);
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
         throw CheckpointError(path, "does not exist; expected a GGUF file or a Hugging Face directory");
     }
     if (fs::is_directory(status)) {
-        if (fs::exists(path / "config.json")) return open_hf_directory(path);
-        for (const auto& entry : fs::directory_iterator(path)) {
-            if (entry.path().extension() == ".gguf") {
-                throw CheckpointError(
-                    path, "has no config.json, but " + entry.path().filename().string() + ": give that file's path");
-            }
-        }
-        throw CheckpointError(path, "has no config.json; expected a Hugging Face directory or a GGUF file");
+        refuse_dangling_links(path);
+        if (!fs::exists(path / "config.json")) report_no_config(path);
+        return open_hf_directory(path);
     }
-    if (begins_with_gguf(path) || path.extension() == ".gguf") return open_gguf(path);
+    if (begin_of(path).starts_with("GGUF") || path.extension() == ".gguf") return open_gguf(path);
     if (path.extension() == ".safetensors") return open_safetensors(path);
     const std::string extension = path.extension().string();
     if (extension == ".bin" || extension == ".pt" || extension == ".pth") {
@@ -78,7 +79,10 @@ std::unique_ptr<Checkpoint> open_checkpoint(const fs::path& path) {
                               "looks like PyTorch's pickled weights, which are not read; give a Hugging Face "
                               "directory with safetensors weights or a GGUF file");
     }
-    throw CheckpointError(path, "is neither a GGUF file nor a safetensors file nor a directory");
+    const std::string kind = kind_of_content(begin_of(path));
+    throw CheckpointError(
+        path, (kind.empty() ? "is neither a GGUF file nor a safetensors file nor a directory" : "is " + kind) +
+                  "; expected a GGUF file, a Hugging Face directory, or a .safetensors file in one");
 }
 
 std::string Checkpoint::fingerprint() const { return fingerprint_files(files(), config().config_json); }

@@ -7,6 +7,7 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/hf_config.h"
+#include "engine/checkpoint/other_files.h"
 #include "engine/files/json_fields.h"
 #include "engine/files/safetensors.h"
 
@@ -38,32 +39,6 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
     return shards;
 }
 
-/// Says what a directory without safetensors weights holds instead, and what to do about it.
-[[noreturn]] void report_no_weights(const fs::path& directory) {
-    std::vector<std::string> gguf;
-    bool has_pytorch = false;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-        const std::string name = entry.path().filename().string();
-        if (name.ends_with(".gguf")) gguf.push_back(name);
-        const std::string extension = entry.path().extension().string();
-        has_pytorch = has_pytorch || extension == ".bin" || extension == ".pt" || extension == ".pth";
-    }
-    std::sort(gguf.begin(), gguf.end());
-    std::string message = std::string("has neither ") + single_file + " nor " + index_file;
-    if (!gguf.empty()) {
-        message += ", but " + gguf.front() + ": give that file's path";
-    } else if (has_pytorch) {
-        message +=
-            ", only PyTorch's pickled weights, which can run code when they are read. Convert them once: python -c "
-            "\"from transformers import AutoModelForCausalLM as M; M.from_pretrained('" +
-            directory.string() +
-            "', torch_dtype='auto').save_pretrained('NEW-FOLDER')\", and copy the tokenizer's files";
-    } else {
-        message += "; expected a Hugging Face directory with config.json and safetensors weights";
-    }
-    throw CheckpointError(directory, message);
-}
-
 class HfCheckpoint : public Checkpoint {
  public:
     HfCheckpoint(fs::path path, const fs::path& directory, const fs::path& weights)
@@ -75,6 +50,7 @@ class HfCheckpoint : public Checkpoint {
         } else if (fs::exists(directory / index_file)) {
             add_shards(directory / index_file);
         } else {
+            for (const char* name : {single_file, index_file}) refuse_dangling_link(directory / name);
             report_no_weights(directory);
         }
         resolve_tied_head();
@@ -166,6 +142,7 @@ class HfCheckpoint : public Checkpoint {
         std::set<std::string> shards;
         for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
         for (const std::string& shard : shards) {
+            refuse_dangling_link(directory_ / shard);
             if (!fs::exists(directory_ / shard)) {
                 throw CheckpointError(directory_ / shard, "is missing; " + index.filename().string() +
                                                               " lists it as one of " + std::to_string(shards.size()) +
@@ -198,8 +175,11 @@ class HfCheckpoint : public Checkpoint {
             expected.insert(tensor.name);
             const auto found = locations_.find(tensor.name);
             if (found == locations_.end()) {
-                throw CheckpointError(path_, "has no tensor " + tensor.name + " " + shape_text(tensor.shape) +
-                                                 ", which config.json calls for");
+                const std::string foreign = foreign_weights([&](std::string_view name) { return has(name); }, path_);
+                throw CheckpointError(path_, !foreign.empty()
+                                                 ? foreign
+                                                 : "has no tensor " + tensor.name + " " + shape_text(tensor.shape) +
+                                                       ", which config.json calls for");
             }
             const auto& [file, entry] = found->second;
             if (entry->shape != tensor.shape) {

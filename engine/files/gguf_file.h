@@ -45,6 +45,7 @@ class GgufFile {
     const std::filesystem::path& path() const { return file_.path(); }
     const std::map<std::string, GgufTensor, std::less<>>& tensors() const { return tensors_; }
 
+    const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
     bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
     /// Empty if the key is absent.
     /// @throws CheckpointError if its value is of another type

@@ -1,5 +1,7 @@
 #include "engine/files/json_fields.h"
 
+#include <cmath>
+
 #include "engine/files/error.h"
 #include "engine/files/file.h"
 #include "engine/files/json_text.h"
@@ -28,10 +30,23 @@ const json* JsonFields::find(const char* name) const {
 
 void JsonFields::fail(const std::string& what) const { throw CheckpointError(file_, what); }
 
+std::string JsonFields::shown(const json& value) {
+    if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+        const auto number = value.get<double>();
+        return std::isnan(number) ? "NaN" : number < 0 ? "-Infinity" : "Infinity";
+    }
+    std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    return text.size() > 60 ? text.substr(0, 60) + "…" : text;
+}
+
+std::vector<std::string> JsonFields::names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : object_->items()) names.push_back(where_ + name);
+    return names;
+}
+
 void JsonFields::wrong_type(const char* name, const json& value, const char* expected) const {
-    std::string shown = value.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (shown.size() > 60) shown = shown.substr(0, 60) + "…";
-    fail(where_ + name + " is " + shown + ", expected " + expected);
+    fail(where_ + name + " is " + shown(value) + ", expected " + expected);
 }
 
 int64_t JsonFields::as_integer(const char* name, const json& value, const char* expected) const {

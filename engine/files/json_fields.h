@@ -22,6 +22,10 @@ class JsonFields {
     static nlohmann::json parse_file(const std::filesystem::path& file);
 
     bool has(const char* name) const { return find(name) != nullptr; }
+    /// The names of all fields, alphabetical, with those around them: "rope_scaling.factor".
+    std::vector<std::string> names() const;
+    /// Null if the field is absent or null.
+    const nlohmann::json* find(const char* name) const;
     /// Whether the field is there at all, be it null.
     bool mentions(const char* name) const { return object_->contains(name); }
 
@@ -39,9 +43,10 @@ class JsonFields {
 
     const std::filesystem::path& file() const { return file_; }
     [[noreturn]] void fail(const std::string& what) const;
+    /// A field's value as messages show it: at most 60 bytes, NaN and Infinity as Python writes them.
+    static std::string shown(const nlohmann::json& value);
 
  private:
-    const nlohmann::json* find(const char* name) const;
     [[noreturn]] void wrong_type(const char* name, const nlohmann::json& value, const char* expected) const;
     int64_t as_integer(const char* name, const nlohmann::json& value, const char* expected) const;
 

@@ -4,19 +4,22 @@
 
 #include <stdexcept>
 
+#include "engine/files/content_kind.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::checkpoint {
+namespace {
 
-nlohmann::json parse_json(std::string_view text) {
-    if (text.starts_with("version https://git-lfs"))
-        throw std::runtime_error("is a Git LFS pointer, not the file: run `git lfs pull` in its folder");
+template <class Json>
+Json parse(std::string_view text) {
     if (const size_t at = bounded_json::too_deep_at(text); at < text.size())
         throw std::runtime_error(
             fmt::format("is nested more than {} levels deep at byte {}", bounded_json::deepest, at + 1));
     try {
-        return nlohmann::json::parse(text);
+        return bounded_json::parse<Json>(text);
     } catch (const nlohmann::json::parse_error& error) {
+        if (const std::string kind = kind_of_content(text); !kind.empty())
+            throw std::runtime_error(fmt::format("is {}, expected JSON", kind));
         // The library's own text quotes what it read last, however long and unprintable that is.
         throw std::runtime_error(
             error.byte > text.size()
@@ -27,5 +30,11 @@ nlohmann::json parse_json(std::string_view text) {
             "is not JSON that can be read: a number in it is larger than any that a computer holds");
     }
 }
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text) { return parse<nlohmann::json>(text); }
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text) { return parse<nlohmann::ordered_json>(text); }
 
 }  // namespace kvscope::checkpoint

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/files/content_kind.h"
 #include "engine/files/error.h"
 #include "engine/files/half.h"
 #include "engine/files/json_text.h"
@@ -101,11 +102,10 @@ json read_header(const InputFile& file, uint64_t& header_bytes) {
     }
     file.read_at(0, std::as_writable_bytes(std::span(&header_bytes, 1)));
     if (header_bytes > longest_header || header_bytes > file.size() - 8) {
-        std::string start(std::min<uint64_t>(file.size(), 24), '\0');
+        std::string start(std::min<uint64_t>(file.size(), 256), '\0');
         file.read_at(0, std::as_writable_bytes(std::span<char>(start)));
-        if (start.starts_with("version https://git-lfs")) {
-            throw CheckpointError(path, "is a Git LFS pointer, not the weights: run `git lfs pull` in its folder");
-        }
+        if (const std::string kind = kind_of_content(start); !kind.empty() && kind != safetensors_kind)
+            throw CheckpointError(path, "is " + kind + ", expected a safetensors file");
         throw CheckpointError(path, "is not a safetensors file, or is truncated: its header would have " +
                                         std::to_string(header_bytes) + " bytes, the file has " +
                                         std::to_string(file.size()));

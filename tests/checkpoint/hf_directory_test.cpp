@@ -196,6 +196,100 @@ TEST_CASE("what open_checkpoint says about paths that are no model") {
     CHECK_THAT(refused("/dev/null"), Contains("not a regular file"));
 }
 
+TEST_CASE("what stands in a model's place is named, with what to do about it") {
+    const TemporaryFolder folder;
+    const auto refused = [](const fs::path& path) { return refusal([&] { open_checkpoint(path); }); };
+    const auto fresh = [&](const std::string& name) {
+        fs::create_directories(folder / name);
+        return folder / name;
+    };
+
+    const fs::path lora = fresh("lora");
+    write_file(lora / "adapter_config.json", R"({"base_model_name_or_path": "org/base", "peft_type": "LORA"})");
+    write_file(lora / "adapter_model.safetensors", "");
+    for (const fs::path& path : {lora, lora / "adapter_model.safetensors"})
+        CHECK_THAT(refused(path), Contains(path.string()) && Contains("LoRA adapter") &&
+                                      Contains("for the model org/base") && Contains("expected a whole model") &&
+                                      Contains("merge_and_unload"));
+    write_file(lora / "config.json", small_config().dump());
+    CHECK_THAT(refused(lora), Contains("but holds a LoRA adapter"));
+
+    const fs::path shards = fresh("shards");
+    write_file(shards / "config.json", small_config().dump());
+    write_file(shards / "model-00001-of-00002.safetensors", "");
+    write_file(shards / "model-00002-of-00002.safetensors", "");
+    CHECK_THAT(refused(shards), Contains("holds model-00001-of-00002.safetensors as 2 of the shards") &&
+                                    Contains("not model.safetensors.index.json") && Contains("Fetch that file"));
+
+    const fs::path variant = fresh("variant");
+    write_file(variant / "config.json", small_config().dump());
+    write_file(variant / "model.fp16.safetensors", "");
+    CHECK_THAT(refused(variant), Contains("but the variant model.fp16.safetensors: give that file's path"));
+    write_file(variant / "model.fp16-00001-of-00002.safetensors", "");
+    CHECK_THAT(refused(variant), Contains("2 files of a variant") && Contains("without a variant"));
+
+    const fs::path authors = fresh("authors");
+    write_file(authors / "params.json", "{}");
+    write_file(authors / "consolidated.safetensors", "");
+    const auto of_authors = [&](const char* before) {
+        CHECK_THAT(refused(authors),
+                   Contains(before) &&
+                       Contains("consolidated.safetensors: weights in the format of the model's authors") &&
+                       Contains("expected those of transformers") && Contains("Fetch"));
+    };
+    of_authors("has no config.json, but holds");
+    write_file(authors / "config.json", small_config().dump());
+    of_authors("neither model.safetensors nor");
+    write_file(authors / "consolidated.safetensors",
+               safetensors_bytes({{"tok_embeddings.weight", f32_tensor({2, 2})}}));
+    CHECK_THAT(refused(authors / "consolidated.safetensors"), Contains("format of the model's authors"));
+
+    const fs::path snapshot = fresh("hub/models--org--name/snapshots/abc");
+    fs::create_symlink("../../blobs/123", snapshot / "config.json");
+    const auto dangles = [&](const fs::path& path, const std::string& name) {
+        CHECK_THAT(refused(path),
+                   Contains(name + ": is a link to ../../blobs/123, which is not there, expected a file") &&
+                       Contains("`hf download org/name`"));
+    };
+    dangles(snapshot, "config.json");
+    fs::remove(snapshot / "config.json");
+    write_file(snapshot / "config.json", small_config().dump());
+    fs::create_symlink("../../blobs/123", snapshot / "model.safetensors");
+    dangles(snapshot, "model.safetensors");
+    fs::create_symlink("../../blobs/123", snapshot / "tokenizer.json");
+    dangles(snapshot, "tokenizer.json");
+    fs::create_symlink("../../blobs/123", snapshot / "m.gguf");
+    dangles(snapshot / "m.gguf", "m.gguf");
+    fs::create_symlink("nowhere", folder / "link");
+    CHECK_THAT(refused(folder / "link"), Contains("is a link to nowhere") && Contains("remove the link"));
+}
+
+TEST_CASE("a file of another kind is called what it is") {
+    SmallModel small;
+    small.open();
+    const auto with = [&](const char* name, const std::string& bytes) {
+        const TemporaryFolder folder;
+        fs::copy(small.folder, folder, fs::copy_options::recursive);
+        write_file(folder / name, bytes);
+        const bool is_own = std::string_view(name) == "other.bin";
+        return refusal([&] { open_checkpoint(is_own ? folder / name : fs::path(folder)); });
+    };
+    for (const char* name : {"model.safetensors", "config.json"}) {
+        INFO(name);
+        CHECK_THAT(with(name, "<!DOCTYPE html><p>404"),
+                   Contains(name) && Contains("a web page (HTML)") && Contains("expected") && !Contains("valid JSON"));
+        CHECK_THAT(with(name, "PK\x03\x04 and so on"), Contains("a ZIP archive") && !Contains("valid JSON"));
+        CHECK_THAT(with(name, "GGUF and so on"), Contains("is a GGUF file, expected"));
+        CHECK_THAT(with(name, "\x1f\x8b and so on"), Contains("compressed by gzip"));
+    }
+    const TemporaryFolder folder;
+    for (const auto& [bytes, kind] : {std::pair{"\x89HDF\r\n\x1a\n", "an HDF5 file"}, {"%PDF-1.7", "a PDF document"}}) {
+        write_file(folder / "x.dat", bytes);
+        CHECK_THAT(refusal([&] { open_checkpoint(folder / "x.dat"); }),
+                   Contains(kind) && Contains("expected a GGUF file"));
+    }
+}
+
 TEST_CASE("a safetensors file beside its config.json opens, a shard opens the whole set") {
     SmallModel small;
     small.open();

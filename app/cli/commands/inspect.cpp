@@ -17,6 +17,7 @@
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
 #include "app/program/find_model.h"
+#include "engine/checkpoint/other_files.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -92,6 +93,7 @@ std::function<int()> declare(CLI::App& app) {
         // A folder whose trace has been finished since is that trace, as for whoever reads one.
         const auto joined = is_there ? std::nullopt : trace::joined_trace(*path);
         const fs::path found = joined ? *joined : is_unfinished ? *path : program::find_model(*path);
+        checkpoint::refuse_dangling_link(found);
         if (!is_unfinished && !fs::exists(found, error)) throw std::runtime_error(path->string() + " does not exist");
         if (*as_commands) {
             print_data(commands(trace::Reader(found), *model));
