@@ -2,20 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include "analysis/tables/table_format.h"
 #include "engine/checkpoint/chat_template.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/held_weights.h"
+#include "engine/checkpoint/known_fields.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace kvscope::cli {
 bool is_model(const std::filesystem::path& path) {
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) return std::filesystem::exists(path / "config.json", error);
-    const auto extension = path.extension();
-    if (extension == ".gguf" || extension == ".safetensors") return true;
+    const auto has_extension_of_model = [](const std::filesystem::path& file) {
+        constexpr std::string_view known[] = {".gguf", ".safetensors", ".bin", ".pt", ".pth"};
+        return std::find(std::begin(known), std::end(known), file.extension().string()) != std::end(known);
+    };
+    if (std::filesystem::is_directory(path, error)) {
+        const std::filesystem::directory_iterator files(path, error);
+        return std::any_of(begin(files), end(files), [&](const auto& entry) {
+            const auto name = entry.path().filename();
+            return name == "config.json" || name == "adapter_config.json" || has_extension_of_model(name);
+        });
+    }
+    if (has_extension_of_model(path)) return true;
     if (!std::filesystem::is_regular_file(path, error)) return false;
     char magic[4] = {};
     std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
@@ -41,6 +53,24 @@ std::string memory_text(const checkpoint::Checkpoint& checkpoint) {
     return text + "\n";
 }
 
+/// "sliding window: 4096 in 18 of 36 layers"; empty where every layer reads the whole text.
+std::string window_text(const checkpoint::ModelConfig& config) {
+    const auto& windows = config.sliding_window;
+    const auto n = windows.size() - static_cast<size_t>(std::count(windows.begin(), windows.end(), 0));
+    if (n == 0) return {};
+    return fmt::format("sliding window: {} in {} of {} layers\n", *std::max_element(windows.begin(), windows.end()), n,
+                       windows.size());
+}
+
+/// What the model's files say that nothing here reads, a line each file.
+std::string unknown_text(const std::filesystem::path& path) {
+    std::string text;
+    for (const auto& unknown : checkpoint::unknown_fields(path))
+        text += fmt::format("unknown fields in {}: {}\n", one_line(unknown.file.filename().string()),
+                            one_line(fmt::format("{}", fmt::join(unknown.names, ", "))));
+    return text;
+}
+
 }  // namespace
 
 int inspect_model(const std::filesystem::path& path, const OutputFormat& format) {
@@ -64,6 +94,7 @@ int inspect_model(const std::filesystem::path& path, const OutputFormat& format)
             {{tensor.name, fmt::format("{}", fmt::join(tensor.shape, " × ")), tensor.stored_type, elements}});
     }
     const std::string without_embedding = checkpoint::tokens_without_embedding(*tokenizer, config);
+    const std::string unknown = unknown_text(path);
     if (format.is_text()) {
         const bool has_other_name = !config.metadata_name.empty() && config.metadata_name != config.name;
         const std::string other_name =
@@ -71,14 +102,19 @@ int inspect_model(const std::filesystem::path& path, const OutputFormat& format)
         print(fmt::format(
             "{}: {} ({}), {} parameters\n{}"
             "{} layers, {} heads, {} KV heads of {}, hidden {}, intermediate {}, vocabulary {}, context {}\n"
-            "tokenizer: {}; end-of-text ids {}; chat template: {}\n{}{}fingerprint {}\n\n",
+            "{}tokenizer: {}; end-of-text ids {}; chat template: {}\n{}{}{}fingerprint {}\n\n",
             one_line(path.string()), one_line(config.name), config.family, parameters, other_name, config.n_layers,
             config.n_heads, config.n_kv_heads, config.head_dim, config.hidden_size, config.intermediate_size,
-            config.vocab_size, config.context_length, tokenizer->description(), fmt::join(config.eos_ids, " "),
-            chat_template ? "yes" : "none", without_embedding.empty() ? "" : without_embedding + "\n",
-            memory_text(*checkpoint), checkpoint->fingerprint()));
-    } else if (!without_embedding.empty()) {
-        complain(path.string() + ": " + without_embedding);
+            config.vocab_size, config.context_length, window_text(config), tokenizer->description(),
+            fmt::join(config.eos_ids, " "),
+            !chat_template                     ? "none"
+            : chat_template->problem().empty() ? "yes"
+                                               : chat_template->problem(),
+            without_embedding.empty() ? "" : without_embedding + "\n", unknown, memory_text(*checkpoint),
+            checkpoint->fingerprint()));
+    } else {
+        if (!without_embedding.empty()) complain(path.string() + ": " + without_embedding);
+        if (!unknown.empty()) complain(path.string() + ": " + unknown.substr(0, unknown.size() - 1));
     }
     format.print(tensors);
     return 0;

@@ -115,7 +115,7 @@ void check_config(const ModelConfig& c, const std::filesystem::path& file) {
     rules.within("the hidden size", c.hidden_size, 1, widest);
     rules.within("the intermediate size", c.intermediate_size, 1, widest);
     rules.within("heads times head size", int64_t{c.n_heads} * c.head_dim, 1, widest);
-    rules.within("the vocabulary size", c.vocab_size, 1, INT32_MAX);
+    rules.within("the vocabulary size", c.vocab_size, 1, int64_t{1} << 24);
     rules.within("the context length", c.context_length, 1, int64_t{1} << 40);
     if (!std::isfinite(c.rms_norm_eps) || c.rms_norm_eps < 0) {
         rules.fail("rms_norm_eps is " + std::to_string(c.rms_norm_eps) + ", expected a number of at least 0");

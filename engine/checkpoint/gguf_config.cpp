@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
 #include "engine/files/utf8.h"
 
@@ -54,7 +55,7 @@ class Metadata {
         }
         if (!value) return std::nullopt;
         if (*value < 0 || *value > std::numeric_limits<int>::max()) {
-            file_.fail(key(name) + " is " + std::to_string(*value) + ", expected a positive number below 2^31");
+            file_.fail(key(name) + " is " + std::to_string(*value) + ", expected a number of 1 to 9 digits");
         }
         return static_cast<int>(*value);
     }
@@ -83,7 +84,10 @@ void refuse_other_models(const Metadata& meta) {
         file.fail("holds a model of the architecture \"" + name + "\"" + (kind.empty() ? "" : " (" + kind + ")") +
                   "; " + supported_models());
     }
-    if (meta.integer("expert_count").value_or(0) > 0) file.fail("is a mixture of experts; " + supported_models());
+    if (meta.integer("expert_count").value_or(0) > 0)
+        file.fail(meta.key("expert_count") + " is " + std::to_string(*meta.integer("expert_count")) +
+                  ": a mixture of experts; " + supported_models());
+    refuse_unsupported_keys(file, name);
 }
 
 void read_sizes(const Metadata& meta, const GgufTensors& tensors, ModelConfig& c) {
@@ -150,6 +154,10 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
     } else {
         s.factor = 1.0;
     }
+    if (type != "yarn" && meta.number("rope.scaling.attn_factor").value_or(1) != 1)
+        file.fail(meta.key("rope.scaling.attn_factor") + " is " +
+                  std::to_string(*meta.number("rope.scaling.attn_factor")) + " for rope scaling of the type \"" + type +
+                  "\", expected 1; other values are supported for yarn");
 }
 
 /// llama.cpp's `is_swa`: a list of flags, or a period n in which all layers but the last slide.
@@ -214,10 +222,11 @@ class SpecialTokens {
         if (tokens != nullptr) tokens_ = &tokens->texts;
     }
 
-    /// The id a key gives, else `fallback`; like llama.cpp, ids outside the vocabulary are not used.
+    /// The id that a key gives, where it is in the vocabulary, else `fallback`, as in llama.cpp.
     int32_t id(const char* name, int32_t fallback = -1) const {
         const auto given = file_.integer("tokenizer.ggml." + std::string(name) + "_token_id");
-        const int64_t value = given.value_or(fallback);
+        const bool is_known = given && *given >= 0 && *given < vocab_size_;
+        const int64_t value = is_known ? *given : fallback;
         return value >= 0 && value < vocab_size_ ? static_cast<int32_t>(value) : -1;
     }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
 #include "engine/files/error.h"
 #include "engine/files/file.h"
@@ -27,14 +28,17 @@ struct Family {
     int64_t head_dim;    ///< 0 = hidden_size / heads
     int32_t bos_id;
     int32_t eos_id;
-    bool always_slides;  ///< every layer has the window, without a switch
+    bool always_slides;  ///< the window has no switch: it is on unless it is null or the layer's type excludes it
+    std::string_view family;
 };
 
-constexpr std::array<Family, 4> families = {
-    Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false},
-    Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true},
-    Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false},
-    Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false},
+constexpr std::array<Family, 5> families = {
+    Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false, "llama"},
+    Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
+    // transformers' name of a Mistral whose layers are of two types, as layer_types says.
+    Family{"ministral", "MinistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
+    Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false, "qwen2"},
+    Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false, "qwen3"},
 };
 
 constexpr int64_t default_sliding_window = 4096;
@@ -52,7 +56,10 @@ const Family& find_family(const JsonFields& config) {
         std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.model_type == *type; });
     if (family == families.end()) refuse(config, *type);
     if (const auto architectures = config.texts("architectures"); architectures && !architectures->empty()) {
-        if (architectures->front() != family->architecture) refuse(config, architectures->front());
+        const bool is_of_family = std::any_of(families.begin(), families.end(), [&](const Family& f) {
+            return f.family == family->family && f.architecture == architectures->front();
+        });
+        if (!is_of_family) refuse(config, architectures->front());
     }
     return *family;
 }
@@ -79,7 +86,7 @@ void refuse_features(const JsonFields& config) {
 
 int checked_int(const JsonFields& config, const char* name, int64_t value) {
     if (value < 0 || value > std::numeric_limits<int>::max()) {
-        config.fail(std::string(name) + " is " + std::to_string(value) + ", expected a positive number below 2^31");
+        config.fail(std::string(name) + " is " + std::to_string(value) + ", expected a number of 1 to 9 digits");
     }
     return static_cast<int>(value);
 }
@@ -139,8 +146,12 @@ void read_yarn(const JsonFields& rope, ModelConfig& c) {
 /// rope_theta and rope_scaling of transformers 4; rope_parameters, with both inside, of transformers 5; "type" is the
 /// older spelling of "rope_type". The scaling object wins, as it does in transformers.
 void read_rope(const JsonFields& config, ModelConfig& c) {
-    auto rope = config.object("rope_scaling");
-    if (!rope) rope = config.object("rope_parameters");
+    const auto filled = [&](const char* name) {
+        auto object = config.object(name);
+        return object && !object->names().empty() ? object : std::nullopt;
+    };
+    auto rope = filled("rope_scaling");
+    if (!rope) rope = filled("rope_parameters");
     c.rope_theta = config.number("rope_theta").value_or(10000.0);
     double rotated_share = config.number("partial_rotary_factor").value_or(1.0);
     if (rope) {
@@ -191,33 +202,45 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
 }
 
+/// Whether each layer slides, by layer_types; nothing where the file does not say.
+std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, int n_layers) {
+    const auto types = config.texts("layer_types");
+    if (!types) return std::nullopt;
+    if (types->size() != static_cast<size_t>(n_layers)) {
+        config.fail("layer_types has " + std::to_string(types->size()) + " entries, expected one for each of the " +
+                    std::to_string(n_layers) + " layers");
+    }
+    std::vector<bool> slides;
+    for (const std::string& type : *types) {
+        slides.push_back(type == "sliding_attention");
+        if (!slides.back() && type != "full_attention") {
+            config.fail("layer_types has \"" + type + "\"; supported are full_attention and sliding_attention. " +
+                        supported_models());
+        }
+    }
+    return slides;
+}
+
 void read_sliding_window(const JsonFields& config, const Family& family, ModelConfig& c) {
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
-    if (family.model_type == "llama") return;
-    const bool mentioned = config.mentions("sliding_window");
-    const int64_t window = config.integer("sliding_window").value_or(mentioned ? 0 : default_sliding_window);
-    if (family.always_slides) {
-        c.sliding_window.assign(c.sliding_window.size(), window);
+    const auto slides = sliding_layers(config, c.n_layers);
+    if (family.family == "llama") {
+        // transformers' Llama reads everything, whatever the types; vLLM's slides.
+        if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
+            config.fail(
+                "layer_types has \"sliding_attention\" in a model of the type llama, whose layers have no "
+                "window; " +
+                supported_models());
         return;
     }
-    const bool used = config.boolean("use_sliding_window").value_or(false);
-    if (const auto types = config.texts("layer_types")) {
-        if (types->size() != c.sliding_window.size()) {
-            config.fail("layer_types has " + std::to_string(types->size()) + " entries, expected one for each of the " +
-                        std::to_string(c.n_layers) + " layers");
-        }
-        for (size_t layer = 0; layer < types->size(); ++layer) {
-            const std::string& type = (*types)[layer];
-            if (type == "sliding_attention") {
-                if (used) c.sliding_window[layer] = window;
-            } else if (type != "full_attention") {
-                config.fail("layer_types has \"" + type + "\"; supported are full_attention and sliding_attention. " +
-                            supported_models());
-            }
-        }
-    } else if (used) {
-        const auto first = std::max<int64_t>(0, config.integer("max_window_layers").value_or(28));
-        for (int64_t layer = first; layer < c.n_layers; ++layer) c.sliding_window[static_cast<size_t>(layer)] = window;
+    const bool mentioned = config.mentions("sliding_window");
+    const int64_t window = config.integer("sliding_window").value_or(mentioned ? 0 : default_sliding_window);
+    if (!family.always_slides && !config.boolean("use_sliding_window").value_or(false)) return;
+    const int64_t first =
+        family.always_slides ? 0 : std::max<int64_t>(0, config.integer("max_window_layers").value_or(28));
+    for (int64_t layer = 0; layer < c.n_layers; ++layer) {
+        const auto i = static_cast<size_t>(layer);
+        if (slides ? (*slides)[i] : layer >= first) c.sliding_window[i] = window;
     }
 }
 
@@ -298,8 +321,9 @@ ModelConfig read_hf_config(const fs::path& directory) {
     const JsonFields config(json, file);
     ModelConfig c;
     const Family& family = find_family(config);
-    c.family = family.model_type;
+    c.family = family.family;
     refuse_features(config);
+    refuse_unsupported_fields(config);
     read_sizes(config, family, c);
     read_biases(config, c);
     read_rope(config, c);
