@@ -42,6 +42,7 @@ struct ChatTemplate::Origin {
     std::string source;
     std::map<std::string, std::string> special_tokens;
     std::string file;
+    std::string problem;
 
     /// What the template makes of the messages; without any, "" if it can be read.
     std::string ask(std::span<const Message> messages, bool render, bool add_generation_prompt,
@@ -51,11 +52,15 @@ struct ChatTemplate::Origin {
 std::optional<ChatTemplate> ChatTemplate::of_model(const std::filesystem::path& model) {
     auto found = find_chat_template(model);
     if (!found) return std::nullopt;
-    return ChatTemplate(std::move(found->jinja), std::move(found->special_tokens), std::move(found->origin));
+    return ChatTemplate(std::move(found->jinja), std::move(found->special_tokens), std::move(found->origin),
+                        std::move(found->problem));
 }
 
-ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin)
-    : origin_(std::make_shared<const Origin>(Origin{std::move(source), std::move(special_tokens), std::move(origin)})) {
+ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
+                           std::string problem)
+    : origin_(std::make_shared<const Origin>(
+          Origin{std::move(source), std::move(special_tokens), std::move(origin), std::move(problem)})) {
+    if (!origin_->problem.empty()) return;
     const auto refuse = [&](const char* why) {
         throw CheckpointError(origin_->file, std::string("its chat template is not valid Jinja: ") + why);
     };
@@ -65,6 +70,8 @@ ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string
 }
 
 const std::string& ChatTemplate::source() const { return origin_->source; }
+
+const std::string& ChatTemplate::problem() const { return origin_->problem; }
 
 const std::map<std::string, std::string>& ChatTemplate::special_tokens() const { return origin_->special_tokens; }
 
@@ -88,6 +95,7 @@ std::string ChatTemplate::Origin::ask(std::span<const Message> messages, bool re
 
 std::string ChatTemplate::render(std::span<const Message> messages, bool add_generation_prompt,
                                  std::optional<std::time_t> now) const {
+    if (!problem().empty()) throw CheckpointError(origin_->file, problem());
     std::vector<Message> given(messages.begin(), messages.end());
     for (Message& message : given) {
         require_utf8(message.role);

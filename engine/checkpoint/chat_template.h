@@ -25,16 +25,21 @@ struct Message {
 class ChatTemplate {
  public:
     /// The template of a GGUF file or a Hugging Face directory (chat_template.jinja, else chat_template in
-    /// tokenizer_config.json, the one named "default" if there are several); nothing if the model has none.
+    /// tokenizer_config.json, else chat_template.json, the one named "default" if there are several); nothing if the
+    /// model has none. Where none of several is named so, the result has a problem.
     /// @throws CheckpointError if a file is damaged or the template is not valid Jinja
     static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
     /// @param origin         names the template in error messages: usually the file it is from
     /// @param special_tokens variables such as bos_token and their text
     /// @throws CheckpointError if the template is not valid Jinja
-    ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin);
+    /// @param problem        why nothing can be rendered; the source counts for nothing then
+    ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
+                 std::string problem = {});
 
     const std::string& source() const;
+    /// Why render() refuses all messages; empty: it does not.
+    const std::string& problem() const;
     const std::map<std::string, std::string>& special_tokens() const;
 
     /// The text to encode with add_special off and parse_special on.

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <gguf.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "engine/files/error.h"
+#include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_gguf.h"
 #include "engine/tokenizer/tokenizer_json_file.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
@@ -17,54 +21,84 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_special_tokens(const nlohmann::json& config, std::map<std::string, std::string>& out) {
-    for (const auto& [key, value] : config.items()) {
-        if (!key.ends_with("_token")) continue;
-        if (const std::string text = special_token_text(config, key.c_str()); !text.empty()) out[key] = text;
+/// A model's templates by name. A plain question takes the one called "default".
+struct Templates {
+    std::map<std::string, std::string> by_name;
+    std::string origin;
+};
+
+constexpr const char* default_name = "default";
+
+/// A text; an object of names and templates; or a list of {"name", "template"}.
+Templates templates_in(const nlohmann::json& file_contents, const fs::path& file) {
+    Templates out{{}, file.string()};
+    try {
+        const auto node = JsonNode(file_contents, "").find("chat_template");
+        if (!node) return out;
+        if (node->json().is_array()) {
+            for (size_t i = 0; i < node->size(); ++i)
+                out.by_name[(*node)[i].at("name").text()] = (*node)[i].at("template").text();
+        } else if (node->json().is_object()) {
+            for (const auto& [name, value] : node->json().items()) out.by_name[name] = node->at(name).text();
+        } else {
+            out.by_name[default_name] = node->text();
+        }
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(file, error.what());
     }
+    if (out.by_name.size() == 1 && out.by_name.begin()->second.empty()) out.by_name.clear();
+    return out;
 }
 
-/// "chat_template" is a string, or a list of {"name", "template"} of which "default" is meant.
-std::optional<std::string> configured_template(const JsonNode& config) {
-    const auto node = config.find("chat_template");
-    if (!node) return std::nullopt;
-    if (!node->json().is_array()) return node->text().empty() ? std::nullopt : std::optional(node->text());
-    for (size_t i = 0; i < node->size(); ++i) {
-        if ((*node)[i].at("name").text() == "default") return (*node)[i].at("template").text();
+/// chat_template.jinja is the default one, and each file in additional_chat_templates/ is one of its name.
+Templates template_files(const fs::path& directory) {
+    Templates out;
+    const fs::path folder = directory / "additional_chat_templates";
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == ".jinja") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) {
+        out.by_name[file.stem().string()] = read_text_file(file);
+        out.origin = folder.string();
     }
-    return std::nullopt;
+    const fs::path main_file = directory / "chat_template.jinja";
+    if (fs::exists(main_file)) {
+        out.by_name[default_name] = read_text_file(main_file);
+        out.origin = main_file.string();
+    }
+    return out;
+}
+
+/// The default template, or why there is none to be had.
+std::optional<ChatTemplateSource> choose(const Templates& templates,
+                                         std::map<std::string, std::string> special_tokens) {
+    if (templates.by_name.empty()) return std::nullopt;
+    ChatTemplateSource out{{}, std::move(special_tokens), templates.origin, {}};
+    if (const auto found = templates.by_name.find(default_name); found != templates.by_name.end()) {
+        out.jinja = found->second;
+        return out;
+    }
+    std::string names;
+    for (const auto& [name, text] : templates.by_name) names += (names.empty() ? "" : ", ") + name;
+    out.problem = fmt::format(
+        "has chat templates named {}, expected one named \"{}\": save the one to use as chat_template.jinja in a "
+        "Hugging "
+        "Face folder, or run without a template (--no-template)",
+        names, default_name);
+    return out;
 }
 
 std::optional<ChatTemplateSource> find_in_directory(const fs::path& directory) {
-    ChatTemplateSource out;
-    std::optional<std::string> configured;
-    bool lists_added_tokens = false;
-    const fs::path config_file = directory / "tokenizer_config.json";
-    if (fs::exists(config_file)) {
-        const nlohmann::json config = read_json_file(config_file);
-        lists_added_tokens = config.contains("added_tokens_decoder");
-        add_special_tokens(config, out.special_tokens);
-        try {
-            configured = configured_template(JsonNode(config, ""));
-        } catch (const std::runtime_error& error) {
-            throw CheckpointError(config_file, error.what());
-        }
-    }
-    // Older models name their special tokens in a file of its own; transformers reads it for those only.
-    const fs::path map_file = directory / "special_tokens_map.json";
-    if (!lists_added_tokens && fs::exists(map_file)) add_special_tokens(read_json_file(map_file), out.special_tokens);
-
-    const fs::path template_file = directory / "chat_template.jinja";
-    if (fs::exists(template_file)) {
-        out.jinja = read_text_file(template_file);
-        out.origin = template_file.string();
-    } else if (configured) {
-        out.jinja = *configured;
-        out.origin = config_file.string();
-    } else {
-        return std::nullopt;
-    }
-    return out;
+    TokenizerConfig config = TokenizerConfig::read(directory);
+    // Files of their own go before tokenizer_config.json, as in transformers; chat_template.json is that of older
+    // processors, and counts where nothing else has a template.
+    Templates templates = template_files(directory);
+    if (templates.by_name.empty()) templates = templates_in(config.whole, directory / "tokenizer_config.json");
+    const fs::path older = directory / "chat_template.json";
+    if (templates.by_name.empty() && fs::exists(older)) templates = templates_in(read_json_file(older), older);
+    return choose(templates, std::move(config.special_tokens));
 }
 
 std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
@@ -74,10 +108,20 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
         return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at)
                                                                                : nullptr;
     };
-    const char* source = string_at("tokenizer.chat_template");
-    if (source == nullptr || *source == '\0') return std::nullopt;
+    // tokenizer.chat_template, and tokenizer.chat_template.NAME for others.
+    Templates templates{{}, file.string()};
+    constexpr std::string_view key_of_templates = "tokenizer.chat_template";
+    for (int64_t at = 0; at < gguf_get_n_kv(gguf.get()); ++at) {
+        std::string_view key = gguf_get_key(gguf.get(), at);
+        if (!key.starts_with(key_of_templates) || gguf_get_kv_type(gguf.get(), at) != GGUF_TYPE_STRING) continue;
+        key.remove_prefix(key_of_templates.size());
+        const std::string source = gguf_get_val_str(gguf.get(), at);
+        if (source.empty() || (!key.empty() && !key.starts_with('.'))) continue;
+        templates.by_name[key.empty() ? default_name : std::string(key.substr(1))] = source;
+    }
+    if (templates.by_name.empty()) return std::nullopt;
 
-    ChatTemplateSource out{source, {}, file.string()};
+    std::map<std::string, std::string> special_tokens;
     const int64_t tokens = gguf_find_key(gguf.get(), "tokenizer.ggml.tokens");
     const bool readable = tokens >= 0 && gguf_get_kv_type(gguf.get(), tokens) == GGUF_TYPE_ARRAY &&
                           gguf_get_arr_type(gguf.get(), tokens) == GGUF_TYPE_STRING;
@@ -98,10 +142,10 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
         uint32_t id = sentencepiece ? special.of_sentencepiece : none;
         if (at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_UINT32) id = gguf_get_val_u32(gguf.get(), at);
         if (readable && id < gguf_get_arr_n(gguf.get(), tokens)) {
-            out.special_tokens[special.variable] = gguf_get_arr_str(gguf.get(), tokens, id);
+            special_tokens[special.variable] = gguf_get_arr_str(gguf.get(), tokens, id);
         }
     }
-    return out;
+    return choose(templates, std::move(special_tokens));
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 namespace kvscope::checkpoint {
 namespace {
 
+constexpr const char* eos_key = "tokenizer.ggml.eos_token_id";
+
 struct GgufFree {
     void operator()(gguf_context* context) const { gguf_free(context); }
 };
@@ -107,11 +109,12 @@ class GgufTokenizer final : public Tokenizer {
         const std::unique_ptr<gguf_context, GgufFree> gguf(open_gguf_metadata(file));
         check_vocabulary(file, gguf.get());
 
-        read_vocabulary(file, gguf.get());
-        if (llama_vocab_get_add_bos(vocab_) && llama_vocab_bos(vocab_) == LLAMA_TOKEN_NULL) {
+        read_vocabulary(file, gguf.get(), vocabulary_);
+        read_ends(file, gguf.get());
+        if (llama_vocab_get_add_bos(vocab_) && !bos_) {
             throw CheckpointError(file, "its tokenizer adds a BOS token but names none (tokenizer.ggml.bos_token_id)");
         }
-        if (llama_vocab_get_add_eos(vocab_) && llama_vocab_eos(vocab_) == LLAMA_TOKEN_NULL) {
+        if (llama_vocab_get_add_eos(vocab_) && !eos_) {
             throw CheckpointError(file, "its tokenizer adds an EOS token but names none (tokenizer.ggml.eos_token_id)");
         }
 
@@ -121,7 +124,7 @@ class GgufTokenizer final : public Tokenizer {
         for (int32_t id = 0; id < count; ++id) {
             pieces_.push_back(read_piece(id));
             ids_.emplace(llama_vocab_get_text(vocab_, id), id);
-            if (llama_vocab_is_eog(vocab_, id)) end_of_generation_.push_back(id);
+            if (llama_vocab_is_eog(vocab_, id) && id != assumed_end_) end_of_generation_.push_back(id);
         }
         // A byte-level vocabulary can spell every byte; a SentencePiece one only if it says so with a token for each.
         // llama.cpp throws in the middle of a text where one is missing, so that is found out here.
@@ -202,8 +205,8 @@ class GgufTokenizer final : public Tokenizer {
         return found->second;
     }
 
-    std::optional<int32_t> bos() const override { return optional_id(llama_vocab_bos(vocab_)); }
-    std::optional<int32_t> eos() const override { return optional_id(llama_vocab_eos(vocab_)); }
+    std::optional<int32_t> bos() const override { return bos_; }
+    std::optional<int32_t> eos() const override { return eos_; }
     std::span<const int32_t> end_of_generation() const override { return end_of_generation_; }
     std::string description() const override { return description_; }
 
@@ -213,7 +216,33 @@ class GgufTokenizer final : public Tokenizer {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    void read_vocabulary(const std::filesystem::path& file, gguf_context* gguf) {
+    /// Where a key is missing, llama.cpp assumes SentencePiece's ids 1 and 2, and for every byte-level vocabulary 11,
+    /// which is Falcon's <|endoftext|> and some other token in the vocabularies of the supported families.
+    void read_ends(const std::filesystem::path& file, gguf_context* gguf) {
+        const bool has_defaults = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
+        const auto read = [&](const char* key, llama_token id) -> std::optional<int32_t> {
+            const int64_t at = gguf_find_key(gguf, key);
+            if (at < 0 && !has_defaults) return std::nullopt;
+            if (at >= 0 && gguf_get_kv_type(gguf, at) == GGUF_TYPE_UINT32 &&
+                gguf_get_val_u32(gguf, at) >= static_cast<uint32_t>(vocab_size())) {
+                throw CheckpointError(file, fmt::format("{} is {}, expected a token id from 0 to {}", key,
+                                                        gguf_get_val_u32(gguf, at), vocab_size() - 1));
+            }
+            return optional_id(id);
+        };
+        bos_ = read("tokenizer.ggml.bos_token_id", llama_vocab_bos(vocab_));
+        eos_ = read(eos_key, llama_vocab_eos(vocab_));
+        const llama_token assumed = llama_vocab_eos(vocab_);
+        if (eos_ || assumed == LLAMA_TOKEN_NULL) return;
+        // With another id in the key's place, what is still an end of generation is one by its text.
+        gguf_set_val_u32(gguf, eos_key, assumed == 0 ? 1 : 0);
+        llama_vocab other;
+        read_vocabulary(file, gguf, other);
+        gguf_remove_key(gguf, eos_key);
+        if (!llama_vocab_is_eog(&other, assumed)) assumed_end_ = assumed;
+    }
+
+    static void read_vocabulary(const std::filesystem::path& file, gguf_context* gguf, llama_vocab& vocabulary) {
         const LlamaErrors errors;
         try {
             std::vector<std::string> no_further_files;
@@ -221,7 +250,7 @@ class GgufTokenizer final : public Tokenizer {
                                       false, false, false, nullptr, nullptr);
             if (loader.get_arch() == LLM_ARCH_UNKNOWN)
                 throw std::runtime_error("unknown model architecture: '" + loader.get_arch_name() + "'");
-            vocabulary_.load(loader, LLM_KV(loader.get_arch()));
+            vocabulary.load(loader, LLM_KV(loader.get_arch()));
         } catch (const std::exception& error) {
             throw CheckpointError(file, fmt::format("llama.cpp cannot read its vocabulary: {}", error.what()));
         }
@@ -318,6 +347,8 @@ class GgufTokenizer final : public Tokenizer {
     std::vector<std::string> pieces_;
     std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
     std::vector<int32_t> end_of_generation_;
+    std::optional<int32_t> bos_, eos_;
+    std::optional<int32_t> assumed_end_;  ///< what llama.cpp takes for EOS without any word of it in the file
     bool adds_leading_space_ = false;
     bool spells_spaces_ = false;  ///< as ▁
     static constexpr size_t npos = std::string_view::npos;

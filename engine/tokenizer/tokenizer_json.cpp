@@ -11,6 +11,7 @@
 #include "engine/files/utf8.h"
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/tokenizer_added_tokens.h"
+#include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_decoder.h"
 #include "engine/tokenizer/tokenizer_json_file.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
@@ -88,14 +89,8 @@ Bpe read_model(const JsonNode& node) {
 }
 
 AddedToken read_added_token(const JsonNode& node) {
-    AddedToken token;
+    AddedToken token = read_token_flags(node);
     token.id = token_id(node.at("id"));
-    token.content = node.at("content").text();
-    token.special = node.boolean_or("special", false);
-    token.single_word = node.boolean_or("single_word", false);
-    token.lstrip = node.boolean_or("lstrip", false);
-    token.rstrip = node.boolean_or("rstrip", false);
-    token.normalized = node.boolean_or("normalized", !token.special);
     return token;
 }
 
@@ -116,15 +111,17 @@ constexpr size_t longest_piece = 4096;
 class JsonTokenizer final : public Tokenizer {
  public:
     explicit JsonTokenizer(const std::filesystem::path& directory) : file_(directory / "tokenizer.json") {
+        const TokenizerConfig config = TokenizerConfig::read(directory);
         try {
-            read_tokenizer(JsonNode(read_json_file(file_), ""));
+            const nlohmann::json root = read_json_file(file_);
+            read_tokenizer(JsonNode(root, ""), config);
         } catch (const CheckpointError&) {
             throw;
         } catch (const std::runtime_error& error) {
             StopCheck::now();  // it may have been that
             throw CheckpointError(file_, error.what());
         }
-        read_configs(directory);
+        read_configs(directory, config);
     }
 
     std::vector<int32_t> tokenize(std::string_view text, bool add_special, bool parse_special,
@@ -215,7 +212,7 @@ class JsonTokenizer final : public Tokenizer {
     std::string description() const override { return description_; }
 
  private:
-    void read_tokenizer(const JsonNode& root) {
+    void read_tokenizer(const JsonNode& root, const TokenizerConfig& config) {
         bpe_ = std::make_unique<Bpe>(read_model(root.at("model")));
         if (const auto node = root.find("normalizer")) normalizer_ = make_normalizer(*node);
         if (const auto node = root.find("pre_tokenizer")) pre_tokenizer_ = make_pre_tokenizer(*node);
@@ -224,9 +221,7 @@ class JsonTokenizer final : public Tokenizer {
 
         for (const auto& [token, id] : root.at("model").at("vocab").json().items()) spell(id.get<int32_t>(), token);
         const TokenizerWork work(file_, 0);
-        if (const auto list = root.find("added_tokens")) {
-            for (size_t i = 0; i < list->size(); ++i) add_token((*list)[i]);
-        }
+        for (const AddedToken& token : added_tokens(root, config)) add_token(token);
         for (const int32_t id : surrounding_.before) require_known(id, "post_processor");
         for (const int32_t id : surrounding_.after) require_known(id, "post_processor");
         description_ = root.at("model").boolean_or("byte_fallback", false) ? "BPE with byte fallback (tokenizer.json)"
@@ -241,20 +236,56 @@ class JsonTokenizer final : public Tokenizer {
         spellings_[id] = token;
     }
 
-    void add_token(const JsonNode& node) {
-        AddedToken token = read_added_token(node);
-        if (token.content.empty()) return;
-        const auto in_model = bpe_->id_of(token.content);
+    /// Those of tokenizer.json, then what the files beside it add, with flags as they are in the end.
+    std::vector<AddedToken> added_tokens(const JsonNode& root, const TokenizerConfig& config) {
+        std::vector<AddedToken> all;
+        std::map<std::string_view, size_t> places;  // of texts that added_ holds
+        const auto take = [&](const AddedToken& token) {
+            spell(token.id, token.content);
+            const std::string_view content = added_.emplace(token.content, token.id).first->first;
+            if (const auto [place, is_new] = places.emplace(content, all.size()); is_new) {
+                all.push_back(token);
+            } else {
+                all[place->second] = token;
+            }
+        };
+        if (const auto list = root.find("added_tokens")) {
+            for (size_t i = 0; i < list->size(); ++i) {
+                const AddedToken token = read_added_token((*list)[i]);
+                if (token.content.empty()) continue;
+                if (const std::string problem = problem_of(token); !problem.empty()) (*list)[i].fail(problem);
+                take(token);
+            }
+        }
+        const auto n_in_model = static_cast<int32_t>(root.at("model").at("vocab").json().size());
+        int32_t highest = -1;
+        for (const auto& [content, id] : added_) highest = std::max(highest, id);
+        for (const NamedToken& named : config.tokens) {
+            AddedToken token = named.token;
+            if (added_.contains(token.content) && !named.replaces) continue;
+            // As the library gives ids: the vocabulary's, else the one after all others.
+            if (token.id < 0) token.id = id_of(token.content).value_or(std::max(n_in_model, highest + 1));
+            if (const std::string problem = problem_of(token); !problem.empty())
+                throw CheckpointError(named.file, problem);
+            highest = std::max(highest, token.id);
+            take(token);
+        }
+        return all;
+    }
+
+    /// What is wrong with an added token's id; empty: nothing.
+    std::string problem_of(const AddedToken& token) const {
+        const auto known = id_of(token.content);
         const bool id_taken = static_cast<size_t>(token.id) < spellings_.size() && !spellings_[token.id].empty() &&
                               spellings_[token.id] != token.content;
-        if ((in_model && *in_model != token.id) || id_taken) {
-            node.fail(fmt::format("the added token \"{}\" has the id {}, but {}", token.content, token.id,
-                                  in_model ? fmt::format("the vocabulary gives it {}", *in_model)
-                                           : fmt::format("that id is \"{}\" in the vocabulary", spellings_[token.id])));
-        }
-        spell(token.id, token.content);
-        special_[token.id] = special_[token.id] || token.special;
-        added_.emplace(token.content, token.id);
+        if ((!known || *known == token.id) && !id_taken) return {};
+        return fmt::format("the added token \"{}\" has the id {}, but {}", token.content, token.id,
+                           known ? fmt::format("the vocabulary gives it {}", *known)
+                                 : fmt::format("that id is \"{}\" in the vocabulary", spellings_[token.id]));
+    }
+
+    void add_token(const AddedToken& token) {
+        special_[token.id] = token.special;
         if (!token.normalized) {
             raw_tokens_.add(token, token.content);
         } else {
@@ -274,7 +305,7 @@ class JsonTokenizer final : public Tokenizer {
         }
     }
 
-    void read_configs(const std::filesystem::path& directory) {
+    void read_configs(const std::filesystem::path& directory, const TokenizerConfig& tokenizer_config) {
         auto read = [&](const char* name, auto&& use) {
             const std::filesystem::path file = directory / name;
             if (!std::filesystem::exists(file)) return;
@@ -291,10 +322,9 @@ class JsonTokenizer final : public Tokenizer {
         };
 
         std::set<int32_t> ends, begins;
-        read("tokenizer_config.json", [&](const nlohmann::json& config) {
-            if (const auto token = special_token_text(config, "bos_token"); !token.empty()) bos_ = id_of(token);
-            if (const auto token = special_token_text(config, "eos_token"); !token.empty()) eos_ = id_of(token);
-        });
+        const auto& named = tokenizer_config.special_tokens;
+        if (const auto token = named.find("bos_token"); token != named.end()) bos_ = id_of(token->second);
+        if (const auto token = named.find("eos_token"); token != named.end()) eos_ = id_of(token->second);
         read("generation_config.json", [&](const nlohmann::json& config) {
             append_ids(config, "eos_token_id", ends);
             require_all_known(ends, "eos_token_id");

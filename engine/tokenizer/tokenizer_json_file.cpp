@@ -25,11 +25,14 @@ std::string read_text_file(const std::filesystem::path& file) {
     return text;
 }
 
-nlohmann::json read_json_file(const std::filesystem::path& file) {
+namespace {
+
+template <class Json>
+Json read_object(const std::filesystem::path& file, Json (*parse)(std::string_view)) {
     const std::string text = read_text_file(file);
-    nlohmann::json json;
+    Json json;
     try {
-        json = parse_json(text);
+        json = parse(text);
     } catch (const std::runtime_error& error) {
         throw CheckpointError(file, error.what());
     }
@@ -37,14 +40,12 @@ nlohmann::json read_json_file(const std::filesystem::path& file) {
     return json;
 }
 
-std::string special_token_text(const nlohmann::json& tokenizer_config, const char* key) {
-    auto found = tokenizer_config.find(key);
-    if (found == tokenizer_config.end()) return "";
-    if (found->is_string()) return found->get<std::string>();
-    if (found->is_object() && found->contains("content") && (*found)["content"].is_string()) {
-        return (*found)["content"].get<std::string>();
-    }
-    return "";
+}  // namespace
+
+nlohmann::json read_json_file(const std::filesystem::path& file) { return read_object(file, parse_json); }
+
+nlohmann::ordered_json read_ordered_json_file(const std::filesystem::path& file) {
+    return read_object(file, parse_ordered_json);
 }
 
 }  // namespace kvscope::checkpoint

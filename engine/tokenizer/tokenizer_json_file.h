@@ -13,8 +13,7 @@ std::string read_text_file(const std::filesystem::path& file);
 /// @throws CheckpointError saying what is wrong and where if the file is not JSON with an object at its top
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
-/// The text of a special token in tokenizer_config.json, written as a string or as an object with "content"; empty if
-/// there is none.
-std::string special_token_text(const nlohmann::json& tokenizer_config, const char* key);
+/// The same with the fields of objects in the file's order.
+nlohmann::ordered_json read_ordered_json_file(const std::filesystem::path& file);
 
 }  // namespace kvscope::checkpoint

@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/known_fields.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/checkpoint/model_files.h"
 
 using namespace kvscope::checkpoint;
@@ -181,6 +183,91 @@ TEST_CASE("metadata becomes the configuration") {
     });
     CHECK(special.config().bos_id == 3);
     CHECK(special.config().eos_ids == std::vector<int32_t>{0, 1, 2, 4, 5});
+}
+
+TEST_CASE("a byte-level vocabulary without BOS or EOS ids has neither, whatever its token 11 is") {
+    const auto tokenizer_of = [](const char* model, const char* pre, auto&& change) {
+        const TemporaryFolder folder;
+        GgufBuilder file;
+        std::vector<std::string> tokens;
+        for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
+        tokens[20] = "<|im_end|>";
+        file.text("general.architecture", "llama").text("tokenizer.ggml.model", model).text("tokenizer.ggml.pre", pre);
+        change(file, tokens);
+        file.texts("tokenizer.ggml.tokens", tokens).texts("tokenizer.ggml.merges", {"a b"});
+        write_file(folder / "v.gguf", file.bytes());
+        return open_tokenizer(folder / "v.gguf");
+    };
+    using Tokens = std::vector<std::string>;
+    const auto ends = [](const Tokenizer& tokenizer) {
+        const auto all = tokenizer.end_of_generation();
+        return std::vector<int32_t>(all.begin(), all.end());
+    };
+    const auto plain = tokenizer_of("gpt2", "smollm", [](GgufBuilder&, Tokens&) {});
+    CHECK_FALSE(plain->bos());
+    CHECK_FALSE(plain->eos());
+    CHECK(ends(*plain) == std::vector<int32_t>{20});
+    CHECK(plain->encode("ac", true, true) == std::vector<int32_t>{0, 2});
+    // An end by its text stays one.
+    const auto eleven = tokenizer_of("gpt2", "smollm", [](GgufBuilder&, Tokens& t) { t[11] = "<|endoftext|>"; });
+    CHECK_FALSE(eleven->eos());
+    CHECK(ends(*eleven) == std::vector<int32_t>{11, 20});
+    const auto named = tokenizer_of("gpt2", "llama-bpe", [](GgufBuilder& f, Tokens&) {
+        f.u32("tokenizer.ggml.bos_token_id", 3).u32("tokenizer.ggml.eos_token_id", 11);
+    });
+    CHECK(named->bos() == 3);
+    CHECK(named->eos() == 11);
+    CHECK(ends(*named) == std::vector<int32_t>{11, 20});
+    CHECK(named->encode("ac", true, true) == std::vector<int32_t>{3, 0, 2});
+    // Llama 3's tokenizer begins each text with BOS.
+    CHECK_THAT(refusal([&] { tokenizer_of("gpt2", "llama-bpe", [](GgufBuilder&, Tokens&) {}); }),
+               Contains("v.gguf: ") && Contains("tokenizer.ggml.bos_token_id"));
+    CHECK_THAT(refusal([&] {
+                   tokenizer_of("gpt2", "smollm", [](auto& f, Tokens&) { f.u32("tokenizer.ggml.eos_token_id", 26); });
+               }),
+               Contains("tokenizer.ggml.eos_token_id is 26, expected a token id from 0 to 25"));
+    // SentencePiece's own ids of <s> and </s>.
+    const auto sentencepiece = open_tokenizer(fs::path(KVSCOPE_LLAMA_SOURCE) / "models/ggml-vocab-llama-spm.gguf");
+    CHECK(sentencepiece->bos() == 1);
+    CHECK(sentencepiece->eos() == 2);
+}
+
+TEST_CASE("metadata that changes numbers is refused by key unless it is neutral; unknown keys are listed") {
+    const Small small;
+    const auto message = [&](auto&& change) { return changed(small, change).message; };
+    for (const char* key :
+         {"attention.scale", "attn_logit_softcapping", "final_logit_softcapping", "attention.clamp_kqv",
+          "attention.max_alibi_bias", "attention.temperature_scale", "rope.scaling.alpha"}) {
+        INFO(key);
+        const std::string whole = std::string("llama.") + key;
+        CHECK_THAT(message([&](auto& f) { f.f32(whole, 0.5f); }),
+                   Contains("m.gguf: ") && Contains(whole + " is 0.5, which kvscope does not compute; expected 0"));
+        CHECK(message([&](auto& f) { f.f32(whole, 0); }).empty());
+    }
+    for (const char* key : {"logit_scale", "residual_scale", "embedding_scale", "attention.value_scale"}) {
+        INFO(key);
+        const std::string whole = std::string("llama.") + key;
+        CHECK_THAT(message([&](auto& f) { f.f32(whole, 0.25f); }),
+                   Contains(whole + " is 0.25") && Contains("expected 1"));
+        CHECK(message([&](auto& f) { f.f32(whole, 1); }).empty());
+    }
+    CHECK_THAT(message([](auto& f) { f.key("llama.attention.causal", 7, uint8_t{0}); }),
+               Contains("attention.causal is 0"));
+    CHECK_THAT(message([](auto& f) { f.f32("llama.rope.scaling.attn_factor", 0.5f); }), Contains("attn_factor is 0.5"));
+    CHECK_THAT(message([](auto& f) { f.text("llama.hidden_activation", "gelu"); }), Contains("is \"gelu\""));
+    CHECK(message([](auto& f) { f.text("llama.hidden_activation", "silu"); }).empty());
+    CHECK_THAT(message([](auto& f) { f.u32("llama.expert_count", 8); }), Contains("llama.expert_count is 8"));
+
+    const TemporaryFolder folder;
+    auto file = metadata(small);
+    file.u32("llama.block_count_of_tomorrow", 1).text("general.author", "x").u32("tokenizer.ggml.new_token_id", 2);
+    file.u32("other.block_count", 2);
+    write_file(folder / "u.gguf", add_tensors(file, small).bytes());
+    const auto unknown = unknown_fields(folder / "u.gguf");
+    REQUIRE(unknown.size() == 1);
+    CHECK(unknown[0].names == std::vector<std::string>{"llama.block_count_of_tomorrow", "other.block_count",
+                                                       "tokenizer.ggml.new_token_id"});
+    CHECK(unknown_fields(KVSCOPE_DEFAULT_MODEL).empty());
 }
 
 TEST_CASE("rope_freqs.weight divides the frequencies") {

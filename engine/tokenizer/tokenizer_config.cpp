@@ -1,0 +1,223 @@
+#include "engine/tokenizer/tokenizer_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "engine/files/error.h"
+#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/tokenizer_post_processor.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using ordered_json = nlohmann::ordered_json;
+
+/// transformers' SPECIAL_TOKENS_ATTRIBUTES, in its order.
+constexpr std::array<const char*, 7> standard_names = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                       "pad_token", "cls_token", "mask_token"};
+constexpr std::array<const char*, 2> list_names = {"extra_special_tokens", "additional_special_tokens"};
+
+/// One value of the merged files, and the file that it is from.
+struct Field {
+    ordered_json value;
+    fs::path file;
+    bool is_legacy = false;  ///< from special_tokens_map.json, whose tokens are all special
+};
+using Fields = std::vector<std::pair<std::string, Field>>;  // in the files' order
+
+const Field* find(const Fields& fields, std::string_view name) {
+    const auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const auto& field) { return field.first == name; });
+    return found == fields.end() || found->second.value.is_null() ? nullptr : &found->second;
+}
+
+void merge(Fields& fields, const ordered_json& object, const fs::path& file, bool is_legacy) {
+    for (const auto& [name, value] : object.items()) {
+        const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == name; });
+        if (found != fields.end()) {
+            found->second = {value, file, is_legacy};
+        } else {
+            fields.emplace_back(name, Field{value, file, is_legacy});
+        }
+    }
+}
+
+template <typename Action>
+void in_file(const fs::path& file, Action&& action) {
+    try {
+        action();
+    } catch (const CheckpointError&) {
+        throw;
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(file, error.what());
+    }
+}
+
+/// A token as a text, or as an object with its content and flags; nothing for what is none, such as add_bos_token.
+std::optional<AddedToken> as_token(const ordered_json& value, const std::string& where, bool is_special) {
+    AddedToken token;
+    token.special = true;
+    if (value.is_string()) {
+        token.content = value.get<std::string>();
+        return token;
+    }
+    if (!value.is_object() || !value.contains("content")) return std::nullopt;
+    const nlohmann::json plain = value;
+    token = read_token_flags(JsonNode(plain, where));
+    token.special = token.special || is_special;
+    return token;
+}
+
+class Reading {
+ public:
+    explicit Reading(const fs::path& directory) : directory_(directory) {}
+
+    TokenizerConfig read() {
+        const ordered_json config = load("tokenizer_config.json");
+        if (config.value("split_special_tokens", ordered_json(false)) == true)
+            throw CheckpointError(directory_ / "tokenizer_config.json",
+                                  "split_special_tokens is true, so that control tokens of the chat template would be "
+                                  "encoded as text, which kvscope does not do; expected false, or no such field");
+        out_.whole = config;
+        merge(fields_, config, directory_ / "tokenizer_config.json", false);
+        if (const Field* decoder = find(fields_, "added_tokens_decoder")) {
+            in_file(decoder->file, [&] { add_decoder(decoder->value); });
+        } else {
+            merge(fields_, load("special_tokens_map.json"), directory_ / "special_tokens_map.json", true);
+            add_legacy_file();
+        }
+        add_named();
+        add_lists();
+        return std::move(out_);
+    }
+
+ private:
+    ordered_json load(const char* name) const {
+        const fs::path file = directory_ / name;
+        if (!fs::exists(file)) return ordered_json::object();
+        return read_ordered_json_file(file);
+    }
+
+    void add(AddedToken token, const fs::path& file, bool replaces) {
+        if (!token.content.empty()) out_.tokens.push_back({std::move(token), file, replaces});
+    }
+
+    /// {"32000": {"content": "<|user|>", "lstrip": false, …}, …}
+    void add_decoder(const ordered_json& decoder) {
+        std::map<int32_t, AddedToken> by_id;
+        const nlohmann::json plain = decoder;
+        JsonNode(plain, "added_tokens_decoder").require_object();
+        for (const auto& [key, value] : plain.items()) {
+            const JsonNode node(value, fmt::format("added_tokens_decoder[\"{}\"]", key));
+            int64_t number = -1;
+            const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+            if (error != std::errc() || end != key.data() + key.size()) node.fail("expected a token id for its name");
+            const int32_t id = token_id(JsonNode(nlohmann::json(number), node.where()));
+            by_id[id] = read_token_flags(node);
+            by_id[id].id = id;
+        }
+        for (auto& [id, token] : by_id) add(std::move(token), directory_ / "tokenizer_config.json", true);
+    }
+
+    /// added_tokens.json, {"<|user|>": 32000, …}: special are those that other files call so.
+    void add_legacy_file() {
+        const fs::path file = directory_ / "added_tokens.json";
+        const nlohmann::json tokens = load("added_tokens.json");
+        const std::set<std::string> special = special_texts();
+        std::map<int32_t, AddedToken> by_id;
+        in_file(file, [&] {
+            for (const auto& [content, value] : tokens.items()) {
+                const int32_t id = token_id(JsonNode(value, fmt::format("[\"{}\"]", content)));
+                const bool is_special = special.contains(content);
+                by_id[id] = {.id = id, .content = content, .normalized = !is_special, .special = is_special};
+            }
+        });
+        for (auto& [id, token] : by_id) add(std::move(token), file, false);
+    }
+
+    /// The texts of all named tokens and of the lists.
+    std::set<std::string> special_texts() const {
+        std::set<std::string> texts;
+        each_named([&](const std::string&, const AddedToken& token, const fs::path&) { texts.insert(token.content); });
+        each_listed([&](const AddedToken& token, const fs::path&) { texts.insert(token.content); });
+        return texts;
+    }
+
+    template <typename Take>
+    void each_named(Take&& take) const {
+        const auto offer = [&](const std::string& name, const Field& field, const ordered_json& value) {
+            in_file(field.file, [&] {
+                if (const auto token = as_token(value, name, true)) take(name, *token, field.file);
+            });
+        };
+        for (const char* name : standard_names)
+            if (const Field* field = find(fields_, name)) offer(name, *field, field->value);
+        for (const auto& [name, field] : fields_) {
+            const bool is_standard =
+                std::find(standard_names.begin(), standard_names.end(), name) != standard_names.end();
+            if (name.ends_with("_token") && !is_standard) offer(name, field, field.value);
+        }
+        // Tokens of a model's own may be named in an object of their own.
+        for (const char* list : {"extra_special_tokens", "model_specific_special_tokens"}) {
+            const Field* field = find(fields_, list);
+            if (field == nullptr || !field->value.is_object()) continue;
+            for (const auto& [name, value] : field->value.items()) offer(name, *field, value);
+        }
+    }
+
+    /// extra_special_tokens or, where that is no list, additional_special_tokens.
+    template <typename Take>
+    void each_listed(Take&& take) const {
+        for (const char* name : list_names) {
+            const Field* field = find(fields_, name);
+            if (field == nullptr || !field->value.is_array()) continue;
+            for (size_t i = 0; i < field->value.size(); ++i) {
+                const std::string where = fmt::format("{}[{}]", name, i);
+                in_file(field->file, [&] {
+                    const auto token = as_token(field->value[i], where, field->is_legacy);
+                    if (!token) throw std::runtime_error(where + ": expected a token, as a text or an object");
+                    take(*token, field->file);
+                });
+            }
+            return;
+        }
+    }
+
+    void add_named() {
+        each_named([&](const std::string& name, const AddedToken& token, const fs::path& file) {
+            if (!token.content.empty()) out_.special_tokens[name] = token.content;
+            add(token, file, false);
+        });
+    }
+
+    void add_lists() {
+        each_listed([&](const AddedToken& token, const fs::path& file) { add(token, file, false); });
+    }
+
+    fs::path directory_;
+    Fields fields_;
+    TokenizerConfig out_;
+};
+
+}  // namespace
+
+AddedToken read_token_flags(const JsonNode& node) {
+    AddedToken token;
+    token.content = node.at("content").text();
+    token.special = node.boolean_or("special", false);
+    token.single_word = node.boolean_or("single_word", false);
+    token.lstrip = node.boolean_or("lstrip", false);
+    token.rstrip = node.boolean_or("rstrip", false);
+    token.normalized = node.boolean_or("normalized", !token.special);
+    return token;
+}
+
+TokenizerConfig TokenizerConfig::read(const fs::path& directory) { return Reading(directory).read(); }
+
+}  // namespace kvscope::checkpoint
