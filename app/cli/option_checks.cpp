@@ -28,8 +28,25 @@ std::string out_of_range(std::string_view found, const std::string& expected) {
     return fmt::format("expected {}, found {}", expected, found);
 }
 
-std::string range_text(int64_t low, int64_t high) {
-    if (high == std::numeric_limits<int64_t>::max()) return fmt::format("a whole number, at least {}", low);
+bool is_whole(std::string_view text) {
+    if (text.starts_with('-')) text.remove_prefix(1);
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What an option takes whose numbers are bounded by their type alone. Where a number is too long for it, the message
+/// says how many digits always fit, since the type's own limits mean nothing to its reader.
+template <class Number>
+std::string expected_of_type(std::string_view found, int64_t low) {
+    const std::string at_least = low == std::numeric_limits<int64_t>::min() ? "" : fmt::format(", at least {}", low);
+    const bool is_too_low = found.starts_with('-') && !at_least.empty();
+    if (!is_whole(found) || is_too_low)
+        return at_least.empty() ? "a whole number in digits" : "a whole number" + at_least;
+    return fmt::format("a whole number of at most {} digits{}", std::numeric_limits<Number>::digits10, at_least);
+}
+
+std::string range_text(std::string_view found, int64_t low, int64_t high) {
+    if (high == std::numeric_limits<int64_t>::max()) return expected_of_type<int64_t>(found, low);
+    if (high == std::numeric_limits<int32_t>::max()) return expected_of_type<int32_t>(found, low);
     return fmt::format("a whole number from {} to {}", low, high);
 }
 
@@ -39,11 +56,9 @@ std::string read_whole_number(std::string& text) {
     const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
     const auto value = whole_text_as<Number>(digits);
     if (!value) {
-        const std::string range = fmt::format("a whole number from {} to {}", std::numeric_limits<Number>::min(),
-                                              std::numeric_limits<Number>::max());
-        // All that a signed number can be says nothing to whoever wrote 128k.
-        const bool is_whole = !digits.empty() && digits.find_first_not_of("-0123456789") == std::string_view::npos;
-        return out_of_range(text, std::is_signed_v<Number> && !is_whole ? "a whole number in digits" : range);
+        if constexpr (std::is_unsigned_v<Number>)
+            return out_of_range(text, "a whole number, at least 0 and below 2^64");
+        return out_of_range(text, expected_of_type<Number>(digits, std::numeric_limits<int64_t>::min()));
     }
     text = std::to_string(*value);
     return {};
@@ -98,7 +113,7 @@ OneOf::OneOf(const std::vector<std::string>& names) : CLI::Validator("") {
 WholeNumber::WholeNumber(int64_t low, int64_t high) : CLI::Validator("") {
     func_ = [low, high](std::string& text) -> std::string {
         const auto value = whole_text_as<int64_t>(text);
-        return value && *value >= low && *value <= high ? "" : out_of_range(text, range_text(low, high));
+        return value && *value >= low && *value <= high ? "" : out_of_range(text, range_text(text, low, high));
     };
 }
 

@@ -9,7 +9,10 @@
 namespace kvscope::engine {
 
 void refuse_nan() {
-    throw RunError("the model's logits hold NaN: the weights are damaged or overflow in this type; try f32");
+    throw RunError(
+        "the model's logits hold NaN, expected numbers: its weights are damaged, or so large that sums of them "
+        "overflow; "
+        "fetch the model's files again, or give another conversion of it");
 }
 
 int32_t greedy_token(std::span<const float> logits) {

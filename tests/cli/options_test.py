@@ -78,9 +78,9 @@ class OptionsOfModels(ProgramTest):
         for option in ("-s", "--sampling-seed"):
             for seed in (-1, LARGEST_SEED + 1, "99999999999999999999", "1.0", "seed"):
                 with self.subTest(f"{option} {seed}"):
-                    self.bad(["seed", str(seed), f"from 0 to {LARGEST_SEED}"], option, seed)
-        self.refuses(2, [f"from 0 to {LARGEST_SEED}"], "eval", "-o", "e.h5", "-s", -1)
-        self.refuses(2, [f"from 0 to {LARGEST_SEED}"], "analyze", "--queries", "-p", TEXT, "-s", -1)
+                    self.bad(["seed", str(seed), "at least 0 and below 2^64"], option, seed)
+        self.refuses(2, ["at least 0 and below 2^64"], "eval", "-o", "e.h5", "-s", -1)
+        self.refuses(2, ["at least 0 and below 2^64"], "analyze", "--queries", "-p", TEXT, "-s", -1)
 
     def test_the_largest_seed_is_one_of_its_own(self):
         self.make_trace("largest.h5", "-s", LARGEST_SEED, "--temp", 1)
@@ -102,12 +102,20 @@ class OptionsOfModels(ProgramTest):
         self.bad(["-n", str(2**63)], n=2**63)
 
     def test_numbers_with_a_limit_say_it(self):
-        for arguments, limit in ((["-t", 10**6], "from 1 to 1024"), (["--window", 2**31], "from 1 to 2147483647"),
-                                 (["--window", -1], "from 1 to 2147483647"), (["-t", 2**40], "from 1 to 1024")):
+        for arguments, limit in ((["-t", 10**6], "from 1 to 1024"), (["--window", 2**31], "at most 9 digits, at least 1"),
+                                 (["--window", -1], "a whole number, at least 1,"), (["-t", 2**40], "from 1 to 1024")):
             with self.subTest(arguments):
                 self.bad([limit], *arguments)
         self.refuses(2, ["--samples", "from 1 to 100000"], "eval", "-o", "e.h5", "--samples", 2**31 - 1)
         self.refuses(2, ["--trials", "from 0 to 100000"], "analyze", "--queries", "-p", TEXT, "--trials", 2**31 - 1)
+        # A type's own limits say nothing to whoever reads them.
+        for option, number, limit in (("-n", 10**20, "a whole number of at most 18 digits"),
+                                      ("-n", -10**20, "a whole number of at most 18 digits"),
+                                      ("-s", 2**64, "at least 0 and below 2^64")):
+            with self.subTest(f"{option} {number}"):
+                said = self.refuses(2, [limit], "run", "-m", HF_MODEL, "-p", TEXT, "-o", "t.h5", option, number)
+                for shown in ("9223372036854775807", "9223372036854775808", "18446744073709551615"):
+                    self.assertNotIn(shown, said)
         self.refuses(2, ["--temp", "nan"], "run", "-o", "t.h5", "-p", TEXT, "--temp", "nan")
 
     def test_the_last_of_a_repeated_option_counts(self):

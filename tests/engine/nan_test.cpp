@@ -28,6 +28,16 @@ engine::Transformer damaged(kernels::DType dtype, int32_t token) {
 
 }  // namespace
 
+TEST_CASE("the error about NaN advises no number type, which may be the one in use") {
+    try {
+        engine::refuse_nan();
+    } catch (const engine::RunError& error) {
+        CHECK_THAT(error.what(), Catch::Matchers::Contains("expected numbers") &&
+                                     Catch::Matchers::Contains("fetch the model's files again") &&
+                                     !Catch::Matchers::Contains("f32"));
+    }
+}
+
 TEST_CASE("a NaN anywhere in a prompt or a question ends as the sampler's error, at every instruction set") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     const int32_t token = 77;
