@@ -1,6 +1,7 @@
 #include "app/program/paths.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -8,7 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
+
+#include "json/bounded_json.h"
 
 namespace kvscope::program {
 namespace {
@@ -85,6 +89,26 @@ std::string read_text(const fs::path& path) {
     if (text.empty() && fs::is_fifo(path, error))
         throw std::runtime_error(path.string() + " is a pipe that nobody writes into, expected a text");
     return text;
+}
+
+std::string read_prompt(const fs::path& path) {
+    std::string text = read_text(path);
+    if (path.extension() != ".jsonl" && path.extension() != ".ndjson") return text;
+    const auto first = bounded_json::parse_or_discard(std::string_view(text).substr(0, text.find('\n')));
+    if (!first.is_object()) return text;
+    // The longest text of a record is most likely the one that is meant.
+    std::string longest;
+    size_t length = 0;
+    for (const auto& [name, value] : first.items()) {
+        if (!value.is_string() || value.get_ref<const std::string&>().size() < length) continue;
+        longest = name;
+        length = value.get_ref<const std::string&>().size();
+    }
+    throw std::runtime_error(
+        fmt::format("{} holds records in JSON, a line each, expected the text of one prompt: give a record's text, as "
+                    "in `head -n 1 {} "
+                    "| jq -r .{} | kvscope run -f - …`",
+                    path.string(), path.string(), longest));
 }
 
 std::string name_of_text(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }

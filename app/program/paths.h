@@ -19,6 +19,10 @@ std::filesystem::path asset(const std::string& name);
 /// without an end is.
 std::string read_text(const std::filesystem::path& path);
 
+/// The same for a file with one prompt: not for records in JSON, a line each (.jsonl, .ndjson).
+/// @throws std::runtime_error as read_text, and for such records
+std::string read_prompt(const std::filesystem::path& path);
+
 /// What such a text is called in messages: the path, or "standard input".
 std::string name_of_text(const std::filesystem::path& path);
 

@@ -223,6 +223,42 @@ class BadModels(ProgramTest):
         self.path("text.txt").write_text("Dear diary")
         self.refuses(1, ["text.txt"], *self.run_on(self.path("text.txt")))
 
+    def test_what_stands_in_a_models_place(self):
+        """Each message in full: hf_directory_test.cpp."""
+        lora = self.copy(SINGLE, "lora")
+        for name in ("config.json", "model.safetensors"):
+            (lora / name).unlink()
+        (lora / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "org/base"}))
+        self.bad(lora, "LoRA adapter", "org/base", "merge_and_unload")
+
+        shards = self.copy(HF_MODEL, "no-index")
+        (shards / "model.safetensors.index.json").unlink()
+        self.bad(shards, "model-00001-of-00003.safetensors", "3 of the shards", "not model.safetensors.index.json")
+
+        variant = self.copy(SINGLE, "variant")
+        (variant / "model.safetensors").rename(variant / "model.fp16.safetensors")
+        self.bad(variant, "the variant model.fp16.safetensors", "give that file's path")
+        self.made("inspect", variant / "model.fp16.safetensors")
+
+        link = self.copy(SINGLE, "link")
+        (link / "config.json").unlink()
+        (link / "config.json").symlink_to("../blobs/gone")
+        self.bad(link, "config.json: is a link to ../blobs/gone, which is not there")
+        self.path("dangling.gguf").symlink_to("gone.gguf")
+        self.bad(self.path("dangling.gguf"), "is a link to gone.gguf, which is not there")
+
+        page = self.copy(SINGLE, "page")
+        (page / "model.safetensors").write_text("<!DOCTYPE html><html>Not found</html>")
+        self.bad(page, "model.safetensors: is a web page (HTML)", "expected a safetensors file")
+
+    def test_fields_of_the_configuration_that_are_not_computed(self):
+        self.bad(self.config("softcap", final_logit_softcapping=30.0), "config.json", "final_logit_softcapping is 30.0")
+        folder = self.config("unknown", field_of_tomorrow=1)
+        self.assertIn("unknown fields in config.json: field_of_tomorrow\n", self.made("inspect", folder).stdout)
+        done = self.run_program("inspect", folder, "--format", "csv")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("unknown fields in config.json: field_of_tomorrow", done.stderr)
+
     def test_pickled_weights(self):
         folder = self.copy(SINGLE, "pickle")
         (folder / "model.safetensors").rename(folder / "pytorch_model.bin")

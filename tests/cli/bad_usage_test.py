@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prompts, budgets, policies and options that cannot be: exit code 2 (1 for files), a message that names them, no trace."""
 
+import json
 import unittest
 
 import h5py
@@ -48,6 +49,31 @@ class Refusals(ProgramTest):
         self.bad(2, ["empty.txt", "empty"], "-f", "empty.txt", prompt=None)
         self.bad(2, ["standard input", "empty"], "-f", "-", prompt=None, text=" ")
         self.bad(2, ["-p", "-f"], prompt=None)
+
+    def test_a_bad_file_among_others_fails_alone(self):
+        self.path("a.txt").write_text(TEXT)
+        self.path("b.txt").write_text(TEXT + " And more.")
+        self.path("empty.txt").write_text("")
+        self.path("bytes.txt").write_bytes(b"x\xc0\xaf")
+        files = [word for name in ("a.txt", "empty.txt", "none.txt", "bytes.txt", "b.txt") for word in ("-f", name)]
+        command = ["run", "-m", HF_MODEL, *files, "-n", 2, "--dtype", "f32", "-o", "several.h5"]
+        said = ["empty.txt: the prompt is empty", "none.txt cannot be read", "bytes.txt", "the others run"]
+        for attempt in ("anew", "complete"):
+            with self.subTest(attempt):  # -q hides no failure
+                self.refuses(1, said, *command, "-q")
+                with h5py.File(self.folder / "several.h5") as file:
+                    self.assertEqual([file[f"prompts/{i}"].attrs["name"] for i in range(len(file["prompts"]))], ["a", "b"])
+        self.assertIn("nothing to do", self.run_program(*command).stderr)
+        # Only bad ones: the first is what is wrong.
+        self.bad(2, ["empty.txt: the prompt is empty"], "-f", "empty.txt", "-f", "none.txt", prompt=None)
+
+    def test_records_in_json_are_no_prompt(self):
+        record = json.dumps({"input": "Who?", "context": TEXT, "answers": ["x"]})
+        self.path("set.jsonl").write_text(record + "\n" + record + "\n")
+        self.bad(1, ["set.jsonl holds records in JSON, a line each", "expected the text of one prompt",
+                     "head -n 1 set.jsonl | jq -r .context"], "-f", "set.jsonl", prompt=None)
+        self.path("plain.jsonl").write_text(TEXT)
+        self.made("run", "-m", HF_MODEL, "-f", "plain.jsonl", "-n", 1, "-o", "plain.h5")
 
     def test_a_prompt_that_is_not_utf8(self):
         for name, data in {"latin-1": "Käse".encode("latin-1"), "cut": "Ende €".encode()[:-1],

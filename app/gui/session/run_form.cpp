@@ -342,7 +342,7 @@ void RunForm::read_prompt(const fs::path& file) {
             fmt::format("{} has {}; the form takes texts of {} at most, and `kvscope run -f` those of any size", name,
                         analysis::format_bytes(static_cast<double>(bytes)),
                         analysis::format_bytes(static_cast<double>(most_prompt_bytes))));
-    std::string text = program::read_text(file);
+    std::string text = program::read_prompt(file);
     if (is_blank(text)) throw PromptFileError(fmt::format("{} is empty: choose a file with the prompt's text", name));
     if (const size_t at = text.find('\0'); at != std::string::npos)
         throw PromptFileError(fmt::format("{} is no text: byte {} is zero. Choose a text file in UTF-8", name, at));

@@ -51,7 +51,7 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
     if (!arguments.prompt.empty()) texts.push_back({"prompt", arguments.prompt, "-p"});
     for (const auto& file : arguments.prompt_files)
         texts.push_back(
-            {std::filesystem::path(file).stem().string(), program::read_text(file), program::name_of_text(file)});
+            {std::filesystem::path(file).stem().string(), program::read_prompt(file), program::name_of_text(file)});
     if (texts.empty())
         throw std::invalid_argument(
             "there is no prompt whose answer pseudo tokens are held against: give a text with "

@@ -1,12 +1,16 @@
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "app/cli/command.h"
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/engine/run_options.h"
 #include "app/cli/option_checks.h"
+#include "app/cli/terminal.h"
 #include "app/program/paths.h"
+#include "engine/inference/prompt.h"
 
 namespace kvscope::cli::run_file {
 namespace {
@@ -20,20 +24,47 @@ struct Arguments {
     std::vector<std::string> questions;
 };
 
+void require_text(const std::string& text, const std::string& origin) {
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+        throw std::invalid_argument(origin + ": the prompt is empty: give a text with -p or a file with -f");
+    engine::require_utf8(text, origin);
+}
+
+/// Takes the prompts whose text can be used. One that cannot fails alone, where there are others.
+/// @returns how many fail @throws what is wrong with the first where no other is left
+int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
+    std::vector<std::string> failures;
+    std::exception_ptr first;
+    const auto add = [&](const std::string& name, const std::string& origin, const auto& read) {
+        try {
+            std::string text = read();
+            require_text(text, origin);
+            prompts.push_back({name, std::move(text), arguments.questions, origin});
+        } catch (const std::exception& error) {
+            if (!first) first = std::current_exception();
+            failures.emplace_back(error.what());
+        }
+    };
+    if (!arguments.prompt.empty()) add(arguments.prompt_name, "-p", [&] { return arguments.prompt; });
+    for (const auto& file : arguments.prompt_files)
+        add(std::filesystem::path(file).stem().string(), program::name_of_text(file),
+            [&] { return program::read_prompt(file); });
+    if (first && prompts.empty()) std::rethrow_exception(first);
+    for (const auto& failure : failures) complain(failure + ". This prompt is left out, the others run");
+    return static_cast<int>(failures.size());
+}
+
 int act(Arguments& arguments) {
     auto& job = arguments.job;
-    if (!arguments.prompt.empty())
-        job.prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
-    for (const auto& file : arguments.prompt_files)
-        job.prompts.push_back({std::filesystem::path(file).stem().string(), program::read_text(file),
-                               arguments.questions, program::name_of_text(file)});
+    const int n_failed = read_prompts(arguments, job.prompts);
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
     job.experiment.use_template = arguments.terminal.model.use_template();
     job.experiment.parse_special = arguments.terminal.model.parse_special();
     job.experiment.dtype = arguments.terminal.model.dtype();
     job.experiment.device = arguments.terminal.model.device();
-    return run_in_terminal(job, arguments.terminal);
+    const int code = run_in_terminal(job, arguments.terminal);
+    return code == 0 && n_failed > 0 ? 1 : code;
 }
 
 std::function<int()> declare(CLI::App& app) {
