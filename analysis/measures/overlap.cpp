@@ -8,26 +8,40 @@
 namespace kvscope::analysis {
 namespace {
 
+/// Of entries: a token in an entry of n tokens counts as one n-th of it.
 struct Counts {
-    size_t both = 0;
-    size_t either = 0;
-    double ratio() const { return either == 0 ? 1.0 : static_cast<double>(both) / static_cast<double>(either); }
+    double both = 0;
+    double either = 0;
+    double ratio() const { return either > 0 ? both / either : 1.0; }
 };
 
-Counts compare(std::span<const uint32_t> a, std::span<const uint32_t> b) {
-    size_t both = 0;
-    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-        if (a[i] == b[j]) {
-            ++both;
-            ++i;
-            ++j;
-        } else if (a[i] < b[j]) {
-            ++i;
-        } else {
-            ++j;
-        }
+/// Ascending tokens with the part of an entry that each has; without parts, 1 each.
+struct Row {
+    std::span<const uint32_t> tokens;
+    std::span<const uint32_t> entry_tokens = {};
+
+    double part(size_t i) const { return entry_tokens.empty() ? 1.0 : 1.0 / entry_tokens[i]; }
+};
+
+Row row_of(const KeptSets& kept, size_t layer, size_t row) {
+    const size_t place = layer * kept.n_rows + row;
+    Row found{kept.row(layer, row), {}};
+    if (!kept.entry_tokens.empty())
+        found.entry_tokens = kept.entry_tokens.subspan(kept.offsets[place], found.tokens.size());
+    return found;
+}
+
+/// The smaller parts of what both have, over the larger parts of what either has.
+Counts compare(const Row& a, const Row& b) {
+    Counts counts;
+    for (size_t i = 0, j = 0; i < a.tokens.size() || j < b.tokens.size();) {
+        const bool has_a = i < a.tokens.size() && (j == b.tokens.size() || a.tokens[i] <= b.tokens[j]);
+        const bool has_b = j < b.tokens.size() && (i == a.tokens.size() || b.tokens[j] <= a.tokens[i]);
+        const double in_a = has_a ? a.part(i++) : 0, in_b = has_b ? b.part(j++) : 0;
+        counts.both += std::min(in_a, in_b);
+        counts.either += std::max(in_a, in_b);
     }
-    return {both, a.size() + b.size() - both};
+    return counts;
 }
 
 void check_same_prompt(const KeptSets& a, const KeptSets& b) {
@@ -48,7 +62,7 @@ std::vector<Counts> layer_entry_counts(const KeptSets& a, const KeptSets& b) {
     std::vector<Counts> counts(a.n_layers);
     for (size_t layer = 0; layer < a.n_layers; ++layer) {
         for (size_t row = 0; row < n_rows; ++row) {
-            const Counts c = compare(a.row(layer, row / (n_rows / a.n_rows)), b.row(layer, row / (n_rows / b.n_rows)));
+            const Counts c = compare(row_of(a, layer, row / (n_rows / a.n_rows)), row_of(b, layer, row / (n_rows / b.n_rows)));
             counts[layer].both += c.both;
             counts[layer].either += c.either;
         }
@@ -66,7 +80,7 @@ std::vector<char> tokens_of(const KeptSets& kept, size_t layer) {
 
 }  // namespace
 
-double jaccard(std::span<const uint32_t> a, std::span<const uint32_t> b) { return compare(a, b).ratio(); }
+double jaccard(std::span<const uint32_t> a, std::span<const uint32_t> b) { return compare({a}, {b}).ratio(); }
 
 std::vector<double> head_overlap(const KeptSets& kept) {
     const size_t n = kept.n_rows;
@@ -105,8 +119,8 @@ std::vector<double> run_token_overlap(const KeptSets& a, const KeptSets& b) {
         const std::vector<char> in_b = tokens_of(b, layer);
         Counts counts;
         for (size_t token = 0; token < a.n_tokens; ++token) {
-            counts.both += static_cast<size_t>(in_a[token] & in_b[token]);
-            counts.either += static_cast<size_t>(in_a[token] | in_b[token]);
+            counts.both += in_a[token] & in_b[token];
+            counts.either += in_a[token] | in_b[token];
         }
         overlap.push_back(counts.ratio());
     }

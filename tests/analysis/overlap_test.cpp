@@ -46,3 +46,13 @@ TEST_CASE("runs that cannot be compared are refused") {
     CHECK_THROWS_AS(run_overlap(a.view(), test::OwnedSets(1, 2, 7, {{0}, {1}}).view()), std::invalid_argument);
     CHECK_THROWS_AS(run_token_overlap(a.view(), test::OwnedSets(2, 1, 6, {{0}, {1}}).view()), std::invalid_argument);
 }
+
+TEST_CASE("of two runs a token in an entry of n counts as one n-th of it") {
+    const test::OwnedSets whole(1, 1, 6, {{0, 1, 2, 3}}), of_merged(1, 1, 6, {{0, 1, 2, 3}});
+    const std::vector<uint32_t> entry_tokens{1, 1, 2, 2};
+    KeptSets merged = of_merged.view();
+    merged.entry_tokens = entry_tokens;
+    CHECK(run_overlap_total(whole.view(), merged) == Approx(3.0 / 4));
+    CHECK(run_overlap_total(merged, whole.view()) == Approx(3.0 / 4));
+    CHECK(run_overlap_total(merged, merged) == 1);
+}
