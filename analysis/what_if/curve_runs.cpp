@@ -25,6 +25,21 @@ std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec
     return policies::run_label(others, budget);
 }
 
+/// What the curve's runs are called, without what the curve is over. Runs without a given label have the label of the
+/// curve; given labels lose the budget that they end with.
+std::string shown_label(const std::vector<trace::RunAttributes>& runs, const CurveRuns& curve,
+                        const std::string& over) {
+    std::vector<std::string> names;
+    for (const int index : curve.runs) {
+        const std::string& given = runs.at(static_cast<size_t>(index)).given_label;
+        std::string name = given.empty() ? curve.label : given;
+        if (over == over_budget && !given.empty())
+            if (const auto without = policies::label_without_budget(given); !without.empty()) name = without;
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string why_no_curve(const policies::PolicySpec& spec, const std::string& over) {
     if (!can_be_over(*spec.definition, over)) return fmt::format("it has no number '{}'", over);
     if (over == over_budget && spec.own_share()) return "a parameter decides how much is kept, whatever the budget";
@@ -73,6 +88,7 @@ CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const 
         curve.places.emplace_back(*place, index);
         curve.source.recorded.push_back(*place);
     }
+    for (CurveRuns& curve : choice.curves) curve.label = shown_label(runs, curve, over);
     return choice;
 }
 

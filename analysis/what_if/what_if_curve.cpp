@@ -127,14 +127,20 @@ std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, 
     const auto reaches = [&](const CurvePoint& point) { return measured(point, measure) >= share; };
     const auto found = std::find_if(curve.begin(), curve.end(), reaches);
     if (found == curve.end()) return std::nullopt;
+    const auto is_there = [&](int64_t budget) {
+        try {
+            return reaches(
+                point_at(reader, prompt, source, over_budget, static_cast<double>(budget), select, attention));
+        } catch (const std::invalid_argument&) {  // the policy cannot take this budget
+            return false;
+        }
+    };
     auto high = static_cast<int64_t>(found->x);
-    if (found == curve.begin()) return high;
-    auto low = static_cast<int64_t>(std::prev(found)->x);  // not there yet
+    // Not there yet. Before the first point are budgets that were not tried, or that the policy cannot take.
+    auto low = found == curve.begin() ? int64_t{0} : static_cast<int64_t>(std::prev(found)->x);
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        const bool is_there =
-            reaches(point_at(reader, prompt, source, over_budget, static_cast<double>(middle), select, attention));
-        (is_there ? high : low) = middle;
+        (is_there(middle) ? high : low) = middle;
     }
     return high;
 }

@@ -10,6 +10,7 @@
 #include "analysis/several_traces.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
+#include "analysis/renamed_runs.h"
 #include "tests/analysis/policy_trace.h"
 #include "trace/interruption.h"
 
@@ -142,6 +143,40 @@ TEST_CASE("curves: the smallest budget that reaches a share is the one that tryi
         CHECK(!smallest_budget(reader, 0, runs.source, curve, CurveMeasure::bytes, 0.5, by(what_if), {}));
         CHECK(!smallest_budget(reader, 0, runs.source, curve, CurveMeasure::recall, 0.5, by(what_if), {}));
     }
+}
+
+TEST_CASE("curves: budgets below those that a policy takes do not raise the smallest one", "[curves]") {
+    // 20 sinks and an entry for each of 3 layers are always kept: 24 is the least budget, and no point of the curve.
+    const PolicyTrace stored({{"lacache:sinks=20", 30}});
+    const trace::Reader reader = stored.reader();
+    const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
+    const auto what_if = selection_along(reader, 0, runs, over_budget);
+    const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
+    REQUIRE(curve.front().x > 24);
+    CHECK_THROWS_AS((*what_if)(runs.source.spec.values, 23), std::invalid_argument);
+    CHECK(smallest_budget(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.3, by(what_if), {}) == 24);
+}
+
+TEST_CASE("curves: a renamed run's curve has its new name", "[curves]") {
+    const PolicyTrace stored({{"h2o", 40}, {"h2o", 20}, {"snapkv:window=8", 20}, {"pyramidkv:window=8", 20}});
+    const auto labels_of = [&](const std::vector<std::string>& renames, FigureOptions options) {
+        std::vector<trace::Reader> readers;
+        readers.push_back(stored.reader());
+        readers = renamed(readers, renames);
+        const Figure figure = figure_definition("curves").make(readers.front(), options);
+        std::vector<std::string> labels;
+        for (const LegendEntry& entry : figure.legend)
+            labels.push_back(entry.label.substr(0, entry.label.size() - entry.behind.size()));
+        const Table numbers = figure_definition("curves").numbers(readers.front(), options);
+        CHECK(std::get<std::string>(numbers.rows.front().cells.at(1)) == labels.front());
+        return labels;
+    };
+    using Labels = std::vector<std::string>;
+    CHECK(labels_of({"h2o=H2O", "pyramidkv=Pyramid"}, {}) == Labels{"H2O", "snapkv:window=8", "Pyramid:window=8"});
+    CHECK(labels_of({"snapkv:window=8 @ 20=SnapKV, B = 20"}, {})[1] == "SnapKV, B = 20");
+    FigureOptions over;
+    over.own["over"] = "beta";
+    CHECK(labels_of({"pyramidkv:window=8 @ 20=Pyramid"}, over) == Labels{"Pyramid"});
 }
 
 TEST_CASE("curves: over a parameter that acts after the scores, and not over one that acts before", "[curves]") {
