@@ -22,7 +22,7 @@ bool is_budget(double share, const trace::RunAttributes& run, std::int64_t n_tok
 
 policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
     const policies::ModelShape of_model{.n_layers = static_cast<int>(shape.n_layers),
-                                        .n_heads = static_cast<int>(shape.n_kv_heads),
+                                        .n_heads = static_cast<int>(shape.n_kv_heads * shape.group()),
                                         .n_kv_heads = static_cast<int>(shape.n_kv_heads),
                                         .head_dim = static_cast<int>(shape.head_dim)};
     return {of_model, n_tokens, static_cast<double>(shape.bytes_per_number)};
@@ -48,10 +48,12 @@ double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, do
 
 const std::vector<CacheShape>& known_cache_shapes() {
     static const std::vector<CacheShape> shapes = {
-        {"Llama-2-7B", 32, 32, 128}, {"Llama-3.1-8B", 32, 8, 128}, {"Llama-3.1-70B", 80, 8, 128},
-        {"Llama-3.2-1B", 16, 8, 64}, {"Llama-3.2-3B", 28, 8, 128}, {"Mistral-7B", 32, 8, 128},
-        {"Phi-3-mini", 32, 32, 96},  {"Qwen2.5-7B", 28, 4, 128},   {"Qwen2.5-72B", 80, 8, 128},
-        {"Qwen3-8B", 36, 8, 128},    {"SmolLM2-135M", 30, 3, 64},  {"SmolLM2-1.7B", 24, 32, 64},
+        {"Llama-2-7B", 32, 32, 128, 2, 32}, {"Llama-3.1-8B", 32, 8, 128, 2, 32},
+        {"Llama-3.1-70B", 80, 8, 128, 2, 64}, {"Llama-3.2-1B", 16, 8, 64, 2, 32},
+        {"Llama-3.2-3B", 28, 8, 128, 2, 24}, {"Mistral-7B", 32, 8, 128, 2, 32},
+        {"Phi-3-mini", 32, 32, 96, 2, 32}, {"Qwen2.5-7B", 28, 4, 128, 2, 28},
+        {"Qwen2.5-72B", 80, 8, 128, 2, 64}, {"Qwen3-8B", 36, 8, 128, 2, 32},
+        {"SmolLM2-135M", 30, 3, 64, 2, 9}, {"SmolLM2-1.7B", 24, 32, 64, 2, 32},
     };
     return shapes;
 }
@@ -63,7 +65,8 @@ const CacheShape* find_cache_shape(const std::string& name) {
 }
 
 CacheShape cache_shape(const trace::ModelAttributes& model) {
-    return {model.name, model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2};
+    return {model.name,  model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2,
+            model.n_heads};
 }
 
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known) {
@@ -73,16 +76,24 @@ CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& k
 
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     if (run.policy == "full" || n_tokens <= 0) return share * at.full_bytes();
+    // Shares are of the full cache, which has a row per KV head.
+    const bool by_query_heads = run.granularity == trace::schema::run::granularity_query_head;
+    const double rows_there = by_query_heads ? static_cast<double>(at.shape.group()) : 1;
+    const CacheShape& measured = at.measured.n_layers > 0 ? at.measured : at.shape;
+    const double rows_measured = by_query_heads ? static_cast<double>(measured.group()) : 1;
+    share *= rows_there / rows_measured;
     if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
     // Of entries, too, a budget may have been asked for as a share: the trace holds what it came to with this prompt,
     // and the label how it was asked for.
     const auto asked = policies::share_in_label(recorded_label(run));
-    if (asked) return (is_budget(share, run, n_tokens) ? *asked : share) * at.full_bytes();
+    if (asked)
+        return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
     // What is held beside the budget, or less than it, goes with the budget: a window's tokens, what other layers give.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));
     const double held = share * static_cast<double>(n_tokens) / nominal * static_cast<double>(run.budget);
-    return std::min(held, static_cast<double>(at.n_tokens)) * static_cast<double>(at.shape.bytes_per_token());
+    const double most = rows_there * static_cast<double>(at.n_tokens);
+    return std::min(held, most) * static_cast<double>(at.shape.bytes_per_token());
 }
 
 void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,

@@ -17,6 +17,10 @@ struct CacheShape {
     std::int64_t n_kv_heads = 0;
     std::int64_t head_dim = 0;
     int bytes_per_number = 2;
+    std::int64_t n_heads = 0;  ///< query heads; 0: as many as KV heads
+
+    /// Query heads that share a KV head.
+    std::int64_t group() const { return n_kv_heads > 0 && n_heads > n_kv_heads ? n_heads / n_kv_heads : 1; }
 
     /// Keys and values of one token in all layers.
     std::int64_t bytes_per_token() const { return 2 * n_layers * n_kv_heads * head_dim * bytes_per_number; }
@@ -45,7 +49,7 @@ struct MemoryAt {
     std::int64_t n_tokens = 0;
     CacheShape shape;
     BudgetsAt budgets = BudgetsAt::entries;
-    CacheShape measured = {};  ///< the model that the runs were measured with
+    CacheShape measured = {};  ///< the model that the runs were measured with; without layers: as `shape`
 
     double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };
@@ -53,7 +57,8 @@ struct MemoryAt {
 /// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes,
 /// or one that was asked for as a share, is that share of whichever text: 30 % of 1,000 tokens are 300 entries, though
 /// of the prompt's 68 they were 20. What a policy stores once, or of the first and last tokens alone, weighs less the
-/// longer the text (Definition::needed_share).
+/// longer the text (Definition::needed_share). A run by query heads stores as many rows as the other model has query
+/// heads.
 /// @param share of the full cache's bytes with `n_tokens` tokens (share_of_full_bytes)
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 

@@ -15,6 +15,40 @@ namespace kvscope::policies {
 
 namespace {
 
+/// Of so many tokens, or tokens of several groups. What a number such as 0.29 lacks in binary must not cost one.
+double share_of(double share, int64_t n) { return std::floor(share * static_cast<double>(n) + 1e-9); }
+
+/// @param n_forced first and last tokens of which each layer keeps its own latent
+double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n_forced, double unlike,
+                       bool of_model) {
+    const double n = static_cast<double>(n_tokens);
+    const double forced = std::min(static_cast<double>(n_forced), n);
+    const int step = std::min(layer_step, n_layers);
+    double shared = 0, own = 0, most = 0;
+    int64_t n_groups = 0;
+    for (int first = 0; first < n_layers; first += step, ++n_groups) {
+        const int others = std::min(step, n_layers - first) - 1;
+        shared += n;
+        own += others * std::min(forced + (of_model ? 0.0 : share_of(unlike, n_tokens)), n);
+        most += others * n;
+    }
+    if (of_model) own += (step - 1) * share_of(unlike, n_tokens * n_groups);
+    return shared + std::min(own, most);
+}
+
+/// With a given rank, what the latents take; the budget decides the rank otherwise.
+double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
+    const auto rank = values.automatic_integer("rank");
+    const ModelShape& shape = size.shape;
+    if (!rank || shape.n_layers < 1 || size.n_tokens < 1) return asked;
+    const double latents =
+        most_latents_of(shape.n_layers, size.n_tokens, static_cast<int>(values.integer("layer_step")),
+                        values.integer("sinks") + values.integer("recent"), values.real("unlike"),
+                        values.text("scope") == "model");
+    return static_cast<double>(*rank) * latents /
+           (2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(size.n_tokens));
+}
+
 /// Keeps every token. Layers go in groups of `layer_step`; of a group all W_K and all W_V, one below the other, are
 /// U S V^T. A token is stored as z = S_r^1/2 V_r^T x, x the input of the layer's projections: one latent for keys and
 /// values, which the layer's rows of U_r S_r^1/2 and the projections' biases turn into them. A group's layers share the
@@ -154,22 +188,12 @@ class CommonKv : public Policy {
         return 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(context_.n_tokens);
     }
 
-    /// Of so many tokens, or tokens of several groups. What a number such as 0.29 lacks in binary must not cost one.
-    double n_unlike(int64_t n) const { return std::floor(unlike_ * static_cast<double>(n) + 1e-9); }
+    double n_unlike(int64_t n) const { return share_of(unlike_, n); }
 
     /// Latents of all layers that there are at most: which tokens are unlike is known only once the rank is.
     double most_latents() const {
-        const double n = static_cast<double>(context_.n_tokens);
-        const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
-        double shared = 0, own = 0, most = 0;
-        for (const Group& group : groups_) {
-            shared += n;
-            own += (group.n_layers - 1) * std::min(forced + (of_model_ ? 0.0 : n_unlike(context_.n_tokens)), n);
-            most += (group.n_layers - 1) * n;
-        }
-        if (of_model_)
-            own += (groups_[0].n_layers - 1) * n_unlike(context_.n_tokens * static_cast<int64_t>(groups_.size()));
-        return shared + std::min(own, most);
+        return most_latents_of(context_.shape.n_layers, context_.n_tokens, layer_step_, sinks_ + recent_, unlike_,
+                               of_model_);
     }
 
     /// And at least, with scope=model: the unlike tokens are forced ones and those of the groups with fewest layers.
@@ -452,6 +476,7 @@ Definition commonkv_definition() {
             return std::make_unique<CommonKv>(values);
         },
         .budget_of = BudgetOf::bytes,
+        .needed_share = needed_share,
         .remark = "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step.",
     };
 }

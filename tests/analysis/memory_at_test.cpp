@@ -84,6 +84,38 @@ TEST_CASE("memory at another length: what is stored once does not grow with the 
     CHECK(bytes_at(at, unknown, 0.5, 100) == 500 * 32);
 }
 
+TEST_CASE("memory in another model: rows are those of its query heads, where a run has them") {
+    const CacheShape measured{"m", 2, 1, 4, 2, 3};  // three query heads share a KV head
+    const CacheShape alone{"n", 2, 1, 4, 2, 1}, eight{"o", 2, 1, 4, 2, 8};
+    auto run = run_of("snapkv", 20);
+    run.granularity = trace::schema::run::granularity_query_head;
+    const double share = 3 * 0.2;  // of 100 tokens each query head keeps 20
+    CHECK(bytes_at({1000, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(60 * 32));
+    CHECK(bytes_at({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(20 * 32));
+    CHECK(bytes_at({1000, eight, BudgetsAt::entries, measured}, run, share, 100) == Approx(160 * 32));
+    CHECK(bytes_at({1000, alone, BudgetsAt::shares, measured}, run, share, 100) == Approx(200 * 32));
+    CHECK(bytes_at({10, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(3 * 10 * 32));
+    run.label = "snapkv @ 20 %";
+    CHECK(bytes_at({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(200 * 32));
+    for (const CacheShape& shape : known_cache_shapes()) CHECK(shape.n_heads % shape.n_kv_heads == 0);
+}
+
+TEST_CASE("memory in another model: a rank that was given stays, whatever the other's heads take") {
+    const CacheShape measured{"m", 8, 1, 16, 2, 1};
+    auto run = run_of("commonkv", 50);
+    run.budget_of = trace::schema::run::budget_of_bytes;
+    run.budget_fraction = 0.5;
+    run.parameters_json =
+        R"({"layer_step": 4, "rank": 8, "sinks": 0, "recent": 0, "unlike": 0.0, "scope": "model"})";
+    // Two groups of four layers store a latent of 8 numbers for each token: 16 of 2 x 8 x 16 numbers.
+    const double share = 16.0 / 256;
+    CHECK(bytes_at({1000, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 16 * 2));
+    const CacheShape wide{"w", 8, 4, 16, 2, 4};  // four times the numbers a token, and as many latents
+    CHECK(bytes_at({1000, wide, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 16 * 2));
+    const CacheShape deep{"d", 16, 1, 16, 2, 1};  // four groups
+    CHECK(bytes_at({1000, deep, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 32 * 2));
+}
+
 TEST_CASE("memory at another length: two columns behind the budget, empty where a run failed") {
     const test::SampleTrace sample;
     const trace::Reader& reader = sample.reader();
