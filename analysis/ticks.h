@@ -23,4 +23,10 @@ Ticks ticks_for(const Axis& axis, size_t max_ticks);
 /// "Title (10⁻⁶ unit)", as far as there are title, unit and exponent.
 std::string axis_title(const std::string& title, const std::string& unit, int exponent);
 
+/// What a legend of whole numbers names: 1 to `most` in even steps, at most about `n` of them, `most` the last.
+std::vector<int> counts_of_legend(int most, int n);
+
+/// What a legend of sizes on a logarithmic scale names: 1, 2, 4, 16, 64 …, the largest size the last.
+std::vector<double> sizes_of_legend(double largest);
+
 }  // namespace kvscope::analysis

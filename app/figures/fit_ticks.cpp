@@ -1,5 +1,7 @@
 #include "app/figures/fit_ticks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -56,6 +58,16 @@ Ticks ends_of(const Axis& axis) {
     return ticks;
 }
 
+/// On a logarithmic scale up to 90, the decades alone would end at 10. The largest value gets a tick, in place of the
+/// last one where both have no room.
+void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
+    constexpr double nearly_the_end = 0.995;
+    if (ticks.ticks.empty() || axis_share(axis, ticks.ticks.back().value) > nearly_the_end) return;
+    ticks.ticks.push_back({axis.max, fmt::format("{:.3g}", axis.max)});
+    if (!have_room(axis, ticks, length_pt, Direction::horizontal) && ticks.ticks.size() > 2)
+        ticks.ticks.erase(ticks.ticks.end() - 2);
+}
+
 }  // namespace
 
 double axis_share(const Axis& axis, double value) {
@@ -97,6 +109,7 @@ Ticks color_bar_ticks(const analysis::ColorScale& scale, double length_pt) {
     axis.scale = scale.scale;
     axis.whole_numbers = scale.whole_numbers;
     Ticks ticks = fit_ticks(axis, length_pt, Direction::horizontal);
+    if (axis.scale == analysis::Scale::logarithmic) name_largest(axis, ticks, length_pt);
     for (auto& tick : ticks.ticks) tick.value = axis_share(axis, tick.value);
     return ticks;
 }

@@ -83,3 +83,11 @@ TEST_CASE("an axis' own ticks are taken, a broken axis has none") {
     CHECK(labels(a, 2) == "middle");
     CHECK(ticks_for(axis(1, 1), 5).ticks.empty());
 }
+
+TEST_CASE("a legend's last number is the largest") {
+    CHECK(counts_of_legend(3, 8) == std::vector<int>{1, 2, 3});
+    CHECK(counts_of_legend(16, 8) == std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15, 16});
+    CHECK(sizes_of_legend(11) == std::vector<double>{1, 2, 4, 11});
+    CHECK(sizes_of_legend(64) == std::vector<double>{1, 2, 4, 16, 64});
+    CHECK(sizes_of_legend(1) == std::vector<double>{1});
+}

@@ -7,6 +7,7 @@
 #include "analysis/measures/entry_sizes.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
+#include "analysis/ticks.h"
 #include "app/gui/drawing/ground_colors.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
@@ -132,8 +133,8 @@ class MergingView : public View {
             draw_color_patch(context.theme, color, label);
         };
         patch(packed(context.theme.ground), "dropped");
-        for (float size = 1; size <= largest_; size *= size < 4 ? 2 : 4)
-            patch(color_of(colors, size), fmt::format("{:g}", size));
+        for (const double size : analysis::sizes_of_legend(double{largest_}))
+            patch(color_of(colors, static_cast<float>(size)), fmt::format("{:g}", size));
         ImGui::TextDisabled("tokens in the entry; every second merged entry is paler");
     }
 

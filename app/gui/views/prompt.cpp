@@ -1,11 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "analysis/tables/number_text.h"
@@ -149,7 +152,7 @@ class PromptView : public View {
                 draw_mark_field(context);
                 ImGui::EndPopup();
             }
-            if (has_scale && same_line_if_fits(scale_width() * em)) draw_scale(context, document, runs);
+            if (has_scale && same_line_if_fits(scale_width() * em)) draw_scale(context, runs);
             return;
         }
         choose_color();
@@ -161,7 +164,7 @@ class PromptView : public View {
         draw_mark_field(context);
         if (!has_scale) return;
         same_line_if_fits(scale_width() * em);
-        draw_scale(context, document, runs);
+        draw_scale(context, runs);
     }
 
     void choose_color() {
@@ -190,12 +193,30 @@ class PromptView : public View {
     /// In ems.
     float scale_width() const { return color_ == Color::difference ? 21.0f : 14.0f; }
 
-    void draw_scale(const Context& context, const Document& document, const std::vector<RunKey>& runs) const {
-        const auto& reader = *document.reader();
-        const auto layers = static_cast<size_t>(reader.model().n_layers);
-        const size_t rows = context.session.at(runs.front()).n_rows();
+    /// "30 layers"; where the runs' models differ in it, "2 layers of toy, 30 layers of demo": each column's colours
+    /// end at its own.
+    std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
+        const char* what = by_heads() ? "heads" : "layers";
+        std::map<size_t, std::set<std::string>> traces;
+        for (const RunKey& key : runs) {
+            const Document& document = *context.session.document(key);
+            traces[most_of(context, key)].insert(context.session.name_of(document));
+        }
+        if (traces.size() == 1) return fmt::format("{} {}", traces.begin()->first, what);
+        std::string text;
+        for (const auto& [most, names] : traces)
+            text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", most, what, fmt::join(names, ", "));
+        return text;
+    }
+
+    size_t most_of(const Context& context, const RunKey& run) const {
+        const auto layers = static_cast<size_t>(context.session.document(run)->reader()->model().n_layers);
+        return by_heads() ? layers * context.session.at(run).n_rows() : layers;
+    }
+
+    void draw_scale(const Context& context, const std::vector<RunKey>& runs) const {
         if (color_ == Color::difference) return draw_difference_scale(context);
-        const size_t most = by_heads() ? layers * rows : layers;
+        const size_t most = most_of(context, runs.front());
         const MapColors colors = prompt_colors(context.theme, most, least_);
         const float side = ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -220,8 +241,7 @@ class PromptView : public View {
                                 color_of(colors, value));
         }
         x += width + gap;
-        label(fmt::format("{} {}{}", most, by_heads() ? "heads" : "layers",
-                          least_ < 1 ? "  (1/n in an entry of n)" : ""));
+        label(most_in_words(context, runs) + (least_ < 1 ? "  (1/n in an entry of n)" : ""));
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
     }
 

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/measures/bytes_share.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
+#include "analysis/ticks.h"
 #include "analysis/token_report.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
@@ -149,7 +151,7 @@ class RetentionView : public View {
             ImGui::TextUnformatted("tokens →  layers ↓");
         }
         ImGui::SameLine(0, 2 * ImGui::GetFontSize());
-        draw_scale(context, runs.front());
+        draw_scale(context, runs);
     }
 
     /// Brings the map of a run that was selected elsewhere into view; whole maps stay whole.
@@ -189,10 +191,27 @@ class RetentionView : public View {
     }
 
     /// The colour bar: ground is not kept, then one patch per number of heads; where tokens share entries, one per part
-    /// of an entry and number of heads.
-    void draw_scale(const Context& context, const RunKey& run) const {
-        const auto rows = static_cast<int>(context.session.at(run).n_rows());
+    /// of an entry and number of heads. Runs with other numbers of heads, as of another model, have a bar each.
+    void draw_scale(const Context& context, const std::vector<RunKey>& runs) const {
         draw_color_patch(context.theme, packed(context.theme.ground), "not kept");
+        std::map<int, std::string> traces;  // by the number of heads
+        for (const RunKey& key : runs) {
+            std::string& names = traces[static_cast<int>(context.session.at(key).n_rows())];
+            const std::string name = context.session.name_of(*context.session.document(key));
+            if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+        }
+        for (const auto& [rows, names] : traces) {
+            draw_scale_of_heads(context, rows);
+            if (layer_ >= 0) return;
+            if (traces.size() > 1) {
+                ImGui::SameLine();
+                ImGui::TextDisabled("of %s", names.c_str());
+            }
+            if (rows != traces.rbegin()->first) ImGui::SameLine(0, 2 * ImGui::GetFontSize());
+        }
+    }
+
+    void draw_scale_of_heads(const Context& context, int rows) const {
         const bool some_share = least_ < 1;
         if (!some_share || !all_share_) {
             draw_counts(context, colors_for(context, rows, false), rows);
@@ -211,9 +230,7 @@ class RetentionView : public View {
     }
 
     void draw_counts(const Context& context, const MapColors& colors, int rows) const {
-        const int step = std::max(1, (rows + 7) / 8);
-        const int last = layer_ >= 0 ? 1 : rows;
-        for (int count = 1; count <= last; count += step)
+        for (const int count : analysis::counts_of_legend(layer_ >= 0 ? 1 : rows, 8))
             draw_color_patch(context.theme, color_of(colors, static_cast<float>(count)),
                              layer_ >= 0 ? "kept" : std::to_string(count));
     }
