@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "analysis/tables/terminal_text.h"
 #include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis {
@@ -121,7 +122,43 @@ size_t next_part(const TokenTexts& texts, TokenSpan span) {
 
 }  // namespace
 
-std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens) {
+namespace {
+
+std::string_view text_of(const TokenTexts& texts, TokenSpan span) {
+    return std::string_view(texts.text)
+        .substr(texts.begins[span.first], texts.begins[span.last + 1] - texts.begins[span.first]);
+}
+
+bool is_fragment(const TokenTexts& texts, TokenSpan span, size_t shortest) {
+    return terminal_columns(terminal_text(trimmed_text(texts, span), Lines::one)) < shortest;
+}
+
+/// Fragments go with the next sentence of their line, and those that end a line with the one before them.
+std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vector<TokenSpan>& spans,
+                                         size_t shortest) {
+    std::vector<TokenSpan> joined;
+    bool takes_next = false;
+    for (const TokenSpan span : spans) {
+        if (takes_next)
+            joined.back().last = span.last;
+        else
+            joined.push_back(span);
+        takes_next = is_fragment(texts, joined.back(), shortest) &&
+                     text_of(texts, joined.back()).find('\n') == std::string_view::npos;
+        if (takes_next || joined.size() < 2 || !is_fragment(texts, joined.back(), shortest)) continue;
+        joined[joined.size() - 2].last = joined.back().last;
+        joined.pop_back();
+    }
+    if (takes_next && joined.size() > 1) {
+        joined[joined.size() - 2].last = joined.back().last;
+        joined.pop_back();
+    }
+    return joined;
+}
+
+}  // namespace
+
+std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens, size_t shortest) {
     n_tokens = std::min(n_tokens, texts.tokens.size());
     if (n_tokens == 0) return {};
     const std::string_view text = std::string_view(texts.text).substr(0, texts.begins[n_tokens]);
@@ -143,11 +180,13 @@ std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens) {
     }
     add(n_tokens);
     std::vector<TokenSpan> parts;
-    for (TokenSpan span : whole) {
+    for (TokenSpan span : without_fragments(texts, whole, shortest)) {
         while (span.first <= span.last) {
             const size_t next = next_part(texts, span);
-            parts.push_back({span.first, next - 1});
-            span.first = next;
+            const TokenSpan rest{next, span.last};
+            const bool has_fragment = next <= span.last && is_fragment(texts, rest, shortest);
+            parts.push_back({span.first, has_fragment ? span.last : next - 1});
+            span.first = parts.back().last + 1;
         }
     }
     return parts;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "analysis/measures/attention_lost.h"
@@ -34,9 +35,12 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = compared_runs(reader, options.choice());
     const OfTokens of = read_tokens(reader, options.prompt, runs, chosen_layers(reader, options.choice()));
     const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    const bool has_kl = std::all_of(of.losses.runs.begin(), of.losses.runs.end(),
+                                    [](const TokenLosses::OfRun& run) { return !run.kl_attention.empty(); });
     RankingRows rows(SubjectTable(
         "sentences",
-        fmt::format("Sentences by the share of their cache entries that A ({}) keeps less that of B ({})",
+        fmt::format("Sentences by {} A ({}) less that of B ({})",
+                    has_kl ? "the attention lost × KL of" : "the share of their cache entries kept by",
                     run_label(reader.run(options.prompt, runs[0])), run_label(reader.run(options.prompt, runs[1]))),
         {Column{"first_token", "First token", "", ColumnType::integer},
          Column{"last_token", "Last token", "", ColumnType::integer},
@@ -45,13 +49,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"difference", "A − B", "", ColumnType::real, 3},
          Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 5},
          Column{"kl_attention_lost", "Lost × KL, A − B", "nats", ColumnType::real, 4}}));
-    for (const TokenSpan span : sentences_of(texts, of.kept[0].size())) {
+    for (const TokenSpan span : sentences_of(texts, of.kept[0].size(), shortest_ranked_sentence)) {
         const auto n = static_cast<double>(span.last - span.first + 1);
         const double a = sum_of(of.kept[0], range_of(span)) / n;
         const double b = sum_of(of.kept[1], range_of(span)) / n;
         const double lost = difference_of(of.losses, &TokenLosses::OfRun::attention, range_of(span));
         const double weighted = difference_of(of.losses, &TokenLosses::OfRun::kl_attention, range_of(span));
-        rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, b - a,
+        rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)},
+                 has_kl ? weighted : b - a,
                  {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),
                   trimmed_text(texts, span), a, b, a - b, known_cell(lost), known_cell(weighted)});
     }
@@ -68,8 +73,8 @@ RankingDefinition sentences_ranking() {
     return {
         "sentences",
         "Sentences that A lost and B kept",
-        "The prompt's sentences by the share that run A keeps less that of run B; beside it what A lost there of the "
-        "full cache's attention less what B lost, also weighted by each run's KL",
+        "The prompt's sentences by what A lost there of the full cache's attention, weighted by A's KL, less the same "
+        "of B; beside it the share that each keeps. Of traces without these weights, by that share",
         RankedRuns::two,
         {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
          {"layers", "default: all"}},

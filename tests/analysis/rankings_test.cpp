@@ -202,13 +202,22 @@ TEST_CASE("sentences stand by what A lost more of than B", "[rankings]") {
             CHECK(number(ranking, row, "tokens") == 6);
             CHECK(text(ranking, row, "text").ends_with("."));
             if (row == 0) continue;
-            const double before = number(ranking, row - 1, "difference");
-            CHECK(before <= number(ranking, row, "difference"));
-            if (before == number(ranking, row, "difference"))
+            const double before = number(ranking, row - 1, "kl_attention_lost");
+            CHECK(before >= number(ranking, row, "kl_attention_lost"));
+            if (before == number(ranking, row, "kl_attention_lost"))
                 CHECK(ranking.of[row - 1].subject.token < of.subject.token);
         }
         CHECK(firsts.size() == 8);
     }
+}
+
+TEST_CASE("sentences of a trace without losses × KL stand by the share that is kept", "[rankings]") {
+    RankedTrace made;
+    made.runs[2].kl_attention_lost.clear();
+    const Ranking ranking = ranked(made.reader(), "sentences", {1, 2});
+    CHECK_THAT(ranking.table.title, Catch::Contains("share of their cache entries"));
+    for (size_t row = 1; row < ranking.table.rows.size(); ++row)
+        CHECK(number(ranking, row - 1, "difference") <= number(ranking, row, "difference"));
 }
 
 TEST_CASE("sentences are ranked without the attention, too, and of chosen layers", "[rankings]") {

@@ -93,3 +93,23 @@ TEST_CASE("sentences are of the tokens that policies see") {
     CHECK(sentence_texts({"One"}, 0).empty());
     CHECK(sentence_texts({}, 0).empty());
 }
+
+TEST_CASE("fragments go with a neighbour of their line") {
+    const auto ranked = [](const std::string& text) {
+        Texts tokens;
+        for (const char c : text) tokens.emplace_back(1, c);
+        const TokenTexts texts = token_texts(tokens);
+        Texts said;
+        for (const TokenSpan span : sentences_of(texts, tokens.size(), shortest_ranked_sentence))
+            said.emplace_back(whole_characters(texts, span.first, span.last));
+        return said;
+    };
+    CHECK(ranked("Was it the butler? No. He had left by then. Oh.") ==
+          Texts{"Was it the butler?", " No. He had left by then. Oh."});
+    CHECK(ranked("1. The first of the items.\n2. The second one of them.\n") ==
+          Texts{"1. The first of the items.\n", "2. The second one of them.\n"});
+    CHECK(ranked("A line of some words\nand\nanother line of words") ==
+          Texts{"A line of some words\nand\n", "another line of words"});
+    CHECK(ranked("Hm.") == Texts{"Hm."});
+    CHECK(ranked("Ms. Adeyemi met Dr. Li in Lagos. She left.") == Texts{"Ms. Adeyemi met Dr. Li in Lagos. She left."});
+}

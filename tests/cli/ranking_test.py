@@ -90,8 +90,8 @@ class Ranking(ProgramTest):
             self.assertAlmostEqual(row["kept_b"], b[span].mean())
             self.assertEqual("".join(text[span]).split(), row["text"].split())
         self.assertEqual(sorted(covered), list(range(len(text))))
-        differences = [row["difference"] for row in rows]
-        self.assertEqual(differences, sorted(differences))
+        lost = [row["kl_attention_lost"] for row in rows]
+        self.assertEqual(lost, sorted(lost, reverse=True))
         said = [row["text"] for row in rows]
         self.assertTrue(any(words.endswith("and 3.5 foxes flee.") for words in said), said)
 
