@@ -8,7 +8,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr std::array<std::string_view, 4> kWithout = {"run", "budget", "kl_stderr", "kl_steps"};
+constexpr std::array<std::string_view, 4> kWithout = {"run", "budget", "kl_stderr_over_steps", "kl_steps"};
 
 bool is_number(const Cell& cell) {
     if (const auto* real = std::get_if<double>(&cell)) return std::isfinite(*real);

@@ -69,7 +69,7 @@ std::vector<Column> columns() {
             {"removed_share", "Removed", "", ColumnType::real, 3},
             {"coverage", "Coverage", "", ColumnType::real, 3, Best::highest},
             {"kl_mean", "KL", "nats", ColumnType::real, 4, Best::lowest},
-            {"kl_stderr", "KL ±", "", ColumnType::real, 4},
+            {"kl_stderr_over_steps", "KL s.e. over steps", "nats", ColumnType::real, 4},
             {"kl_steps", "KL steps", "", ColumnType::integer},
             {"agreement", "Agreement", "", ColumnType::real, 3, Best::highest},
             {"attention_kept", "Attn kept", "", ColumnType::real, 3, Best::highest},
@@ -104,6 +104,8 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const Source source{reader, prompt, run};
     Row row;
     row.control = attributes.policy == "full";
+    row.group = fmt::format("{} {}", has_budget_of_bytes(attributes) ? "bytes" : "entries", attributes.budget);
+    if (has_budget_of_bytes(attributes)) row.group += fmt::format(" {}", attributes.budget_fraction);
     row.cells = {int64_t{run}, run_label(attributes), attributes.policy, budget_cell(attributes)};
     if (attributes.status != schema::run::status_complete) {
         row.cells.resize(columns().size());

@@ -31,6 +31,8 @@ inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(
 struct Row {
     std::vector<Cell> cells;  ///< one for each column
     bool control = false;     ///< the full cache, or what takes more bytes than it: shown, never counted as best
+    /// Best among the rows of one group alone: those of one prompt with one budget.
+    std::string group = {};
 };
 
 /// The numbers behind a figure, or a command's answer.

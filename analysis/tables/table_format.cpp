@@ -131,35 +131,32 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// (rows, columns): whether a cell is shown in bold. Ties are judged by what is shown; a column in which every row ties
-/// has no best, and neither has a column of one row.
+/// (rows, columns): whether a cell is shown in bold. Rows of one group compete. Ties are judged by what is shown; a
+/// group in which every row ties has no best, and neither has a group of one row.
 std::vector<std::vector<bool>> best_cells(const Table& table) {
     std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
+    std::map<std::string_view, std::vector<size_t>> groups;
+    for (size_t r = 0; r < table.rows.size(); ++r)
+        if (!table.rows[r].control) groups[table.rows[r].group].push_back(r);
     for (size_t c = 0; c < table.columns.size(); ++c) {
         const Column& column = table.columns[c];
         if (column.best == Best::none) continue;
-        std::optional<double> record;
-        size_t winner = 0;
-        size_t candidates = 0;
-        for (size_t r = 0; r < table.rows.size(); ++r) {
-            const std::optional<double> value = number(table.rows[r].cells[c]);
-            if (table.rows[r].control || !value) continue;
-            ++candidates;
-            if (!record || (column.best == Best::lowest ? *value < *record : *value > *record)) {
-                record = value;
-                winner = r;
+        for (const auto& [group, rows] : groups) {
+            std::vector<size_t> candidates;
+            std::optional<size_t> winner;
+            const auto value_of = [&](size_t r) { return number(table.rows[r].cells[c]); };
+            for (const size_t r : rows) {
+                const std::optional<double> value = value_of(r);
+                if (!value) continue;
+                candidates.push_back(r);
+                if (!winner || (column.best == Best::lowest ? *value < *value_of(*winner) : *value > *value_of(*winner)))
+                    winner = r;
             }
-        }
-        if (candidates < 2) continue;
-        const std::string record_text = shown(table.rows[winner].cells[c], column, false);
-        size_t n_marked = 0;
-        for (size_t r = 0; r < table.rows.size(); ++r) {
-            const Row& row = table.rows[r];
-            best[r][c] = !row.control && number(row.cells[c]) && shown(row.cells[c], column, false) == record_text;
-            if (best[r][c]) ++n_marked;
-        }
-        if (n_marked == candidates) {
-            for (size_t r = 0; r < table.rows.size(); ++r) best[r][c] = false;
+            if (!winner) continue;
+            const auto text_of = [&](size_t r) { return shown(table.rows[r].cells[c], column, false); };
+            const auto is_best = [&](size_t r) { return text_of(r) == text_of(*winner); };
+            if (std::all_of(candidates.begin(), candidates.end(), is_best)) continue;
+            for (const size_t r : candidates) best[r][c] = is_best(r);
         }
     }
     return best;
@@ -345,7 +342,10 @@ Table without_empty_columns(const Table& table) {
         });
     };
     Table shown{table.name, table.title, {}, std::vector<Row>(table.rows.size())};
-    for (size_t r = 0; r < table.rows.size(); ++r) shown.rows[r].control = table.rows[r].control;
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        shown.rows[r].control = table.rows[r].control;
+        shown.rows[r].group = table.rows[r].group;
+    }
     for (size_t c = 0; c < table.columns.size(); ++c) {
         if (!table.rows.empty() && !has_content(c)) continue;
         shown.columns.push_back(table.columns[c]);
@@ -355,6 +355,18 @@ Table without_empty_columns(const Table& table) {
 }
 
 }  // namespace
+
+Table safe_for_spreadsheets(Table table) {
+    const auto make_safe = [](std::string& text) {
+        constexpr std::string_view begins_formula = "=+-@\t\r\n";
+        if (!text.empty() && begins_formula.find(text.front()) != std::string_view::npos) text.insert(0, 1, '\'');
+    };
+    for (Column& column : table.columns) make_safe(column.name);
+    for (Row& row : table.rows)
+        for (Cell& cell : row.cells)
+            if (auto* text = std::get_if<std::string>(&cell)) make_safe(*text);
+    return table;
+}
 
 TableFormat table_format_from_name(std::string_view name) {
     if (name == "markdown") return TableFormat::markdown;

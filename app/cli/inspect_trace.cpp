@@ -261,7 +261,10 @@ analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answe
                               [&] { return run_table(reader, prompt, memory); });
         if (!table) continue;
         if (with_answers) add_answers(reader, prompt, *table);
-        for (auto& row : table->rows) row.cells.insert(row.cells.begin(), int64_t{reader.prompt_number(prompt)});
+        for (auto& row : table->rows) {
+            row.cells.insert(row.cells.begin(), int64_t{reader.prompt_number(prompt)});
+            row.group = fmt::format("{}: {}", prompt, row.group);
+        }
         if (all.columns.empty()) {
             all = *std::move(table);
             all.columns.insert(all.columns.begin(), {"prompt", "Prompt", "", analysis::ColumnType::integer});

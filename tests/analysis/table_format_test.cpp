@@ -191,3 +191,35 @@ TEST_CASE("JSON in a cell is an object in JSON, and text in other forms") {
     CHECK(rows[1]["parameters"] == "{broken");
     CHECK(parse_csv(format_table(table, TableFormat::csv))[1][0] == R"({"window":8})");
 }
+
+TEST_CASE("the best of a column is that of rows of one group") {
+    Table table{"t", "T", {{"name", "Name", ""}, {"kl", "KL", "", ColumnType::real, 2, Best::lowest}}, {}};
+    for (const auto& [group, value] : {std::pair<const char*, double>{"0: entries 64", 0.4},
+                                       {"0: entries 64", 0.3},
+                                       {"0: entries 128", 0.2},
+                                       {"0: entries 128", 0.1},
+                                       {"1: entries 64", 0.05}})
+        table.rows.push_back({{std::string("run"), value}, false, group});
+    table.rows.push_back({{std::string("full"), 0.0}, true, "0: entries 64"});
+    const std::string latex = format_table(table, TableFormat::latex);
+    CHECK(latex.find("\\textbf{0.30}") != std::string::npos);
+    CHECK(latex.find("\\textbf{0.10}") != std::string::npos);
+    for (const char* other : {"0.40", "0.20", "0.05", "0.00"})
+        CHECK(latex.find(std::string("\\textbf{") + other) == std::string::npos);
+}
+
+TEST_CASE("texts that a spreadsheet would read as formulas can be made safe, and numbers stay") {
+    const Table table{"t", "T", {{"text", "Text", ""}, {"-x", "X", "", ColumnType::real}, {"n", "N", "", ColumnType::integer}},
+                      {{{std::string("=1+1"), -0.5, int64_t{-3}}},
+                       {{std::string("+a"), -0.5, int64_t{-3}}},
+                       {{std::string("-a"), -0.5, int64_t{-3}}},
+                       {{std::string("@a"), -0.5, int64_t{-3}}},
+                       {{std::string("\ta"), -0.5, int64_t{-3}}},
+                       {{std::string("\ra"), -0.5, int64_t{-3}}},
+                       {{std::string("a=1"), -0.5, int64_t{-3}}},
+                       {{std::string(), -0.5, int64_t{-3}}}}};
+    CHECK(format_table(safe_for_spreadsheets(table), TableFormat::csv) ==
+          "text,'-x,n\n'=1+1,-0.5,-3\n'+a,-0.5,-3\n'-a,-0.5,-3\n'@a,-0.5,-3\n'\ta,-0.5,-3\n\"'\ra\",-0.5,-3\na=1,-0.5,-3\n"
+          "\"\",-0.5,-3\n");
+    CHECK(format_table(table, TableFormat::csv).find('\'') == std::string::npos);
+}

@@ -16,7 +16,7 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
       "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own. Where the question was "
       "read "
       "before anything was dropped, the first step's is 0 for policies that only drop entries"},
-     {"kl_stderr",
+     {"kl_stderr_over_steps",
       "standard error of the mean over the steps of this one answer, as if they were independent: not an error over "
       "prompts"},
      {"kl_steps", "decode steps of the full cache's answer that KL and agreement are means over"},

@@ -1,9 +1,10 @@
 #include "app/gui/session/runs_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -17,7 +18,7 @@ using analysis::Best;
 using analysis::Cell;
 
 constexpr std::array<const char*, 9> hidden_at_first = {
-    "run", "policy", "budget", "removed_share", "kl_stderr", "kl_steps", "cache_bytes_predicted", "status", "message"};
+    "run", "policy", "budget", "removed_share", "kl_stderr_over_steps", "kl_steps", "cache_bytes_predicted", "status", "message"};
 
 /// Below zero: a before b. Empty cells are last in either direction.
 int order_of(const Cell& a, const Cell& b, bool descending) {
@@ -113,22 +114,26 @@ double RunsTable::largest(size_t column) const {
     return largest;
 }
 
-double RunsTable::best(size_t index, const Session& session) const {
+std::map<std::string, double> RunsTable::best(size_t index, const Session& session) const {
     const analysis::Column& column = columns[index].column;
-    double best = std::numeric_limits<double>::quiet_NaN();
+    std::map<std::string, double> best;
     if (column.best == Best::none || columns[index].is_difference) return best;
-    size_t n = 0;
-    std::set<std::string> texts;
+    std::map<std::string, std::set<std::string>> texts;
     for (const Row& row : rows) {
         if (!row.run.valid() || row.row->control || !session.is_visible(row.run)) continue;
         const auto value = number_in(row.cells[index]);
         if (!value) continue;
-        const bool better = column.best == Best::highest ? *value > best : *value < best;
-        if (std::isnan(best) || better) best = *value;
-        texts.insert(text_of(column, row.cells[index]));
-        ++n;
+        const std::string group = group_of(row);
+        const auto [found, is_first] = best.try_emplace(group, *value);
+        if (column.best == Best::highest ? *value > found->second : *value < found->second) found->second = *value;
+        texts[group].insert(text_of(column, row.cells[index]));
     }
-    return n > 1 && texts.size() == 1 ? std::numeric_limits<double>::quiet_NaN() : best;
+    std::erase_if(best, [&](const auto& each) { return texts[each.first].size() < 2; });
+    return best;
+}
+
+std::string RunsTable::group_of(const Row& row) {
+    return fmt::format("{} {}: {}", row.run.document, row.run.prompt, row.row->group);
 }
 
 }  // namespace kvscope::gui

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,12 @@ struct RunsTable {
     void sort(size_t column, bool descending);
     /// Of the runs' numbers; 0 where there is none above.
     double largest(size_t column) const;
-    /// Among the runs that are shown; NaN where the column has no best, or all runs look alike.
-    double best(size_t column, const Session& session) const;
+    /// Of each group of runs (analysis::Row::group) among those that are shown; none where the column has no best, the
+    /// group is one run, or all its runs look alike.
+    std::map<std::string, double> best(size_t column, const Session& session) const;
+
+    /// Of a run: those that its numbers are compared with.
+    static std::string group_of(const Row& row);
 
  private:
     const Row* find(const RunKey& run) const;

@@ -110,7 +110,7 @@ class CostView : public View {
                 {"memory at", "what each cache would take with a longer text, in this model or another"},
                 {"A − B", "A, B and their difference stand above the other runs"},
                 {"right-click", "copy or export the table"},
-                {"bold", "the best of a column among the runs that are shown"}};
+                {"bold", "the best of a column among the shown runs of one prompt and budget"}};
     }
 
  private:
@@ -164,7 +164,8 @@ class CostView : public View {
         if (order && order->SpecsCount > 0)
             runs.sort(static_cast<size_t>(order->Specs[0].ColumnIndex),
                       order->Specs[0].SortDirection == ImGuiSortDirection_Descending);
-        std::vector<double> largest, best;
+        std::vector<double> largest;
+        std::vector<std::map<std::string, double>> best;
         for (size_t i = 0; i < runs.columns.size(); ++i) {
             largest.push_back(runs.largest(i));
             best.push_back(runs.best(i, context.session));
@@ -231,6 +232,7 @@ class CostView : public View {
         for (const RunsTable::Row& row : runs.rows) {
             analysis::Row& copied = table.rows.emplace_back();
             copied.control = !row.row || row.row->control;
+            if (row.row) copied.group = RunsTable::group_of(row);
             if (with_pinned) copied.cells.emplace_back(row.pinned);
             if (several) copied.cells.emplace_back(row.run.valid() ? session.look(row.run).trace : std::string());
             for (const size_t i : order) copied.cells.push_back(row.cells[i]);
@@ -274,13 +276,14 @@ class CostView : public View {
 
     static void draw_row(Context& context, const std::vector<RunsTable::Column>& columns, const Compared& compared,
                          const RunsTable::Row& row, const std::vector<double>& largest,
-                         const std::vector<double>& best) {
+                         const std::vector<std::map<std::string, double>>& best) {
         Session& session = context.session;
         const bool is_run = row.run.valid();
         const bool visible = !is_run || session.is_visible(row.run);
         const bool is_quiet = !visible || (is_run && row.row->control);
         const ImVec4 color =
             is_run ? line_on_ground(session.look(row.run).style.color, context.theme) : context.theme.line;
+        const std::string group = is_run ? RunsTable::group_of(row) : "";
         ImGui::PushID(row.run.text().c_str());
         ImGui::TableNextRow();
         if (is_run && session.hover().run == row.run)
@@ -298,7 +301,9 @@ class CostView : public View {
             const std::string text =
                 is_difference ? difference_text(column, row.cells[i]) : text_of(column, row.cells[i]);
             const auto value = number_in(row.cells[i]);
-            const bool is_best = value && *value == best[i] && is_run && visible && !row.row->control;
+            const auto best_of_group = best[i].find(group);
+            const bool is_best = value && best_of_group != best[i].end() && *value == best_of_group->second && visible &&
+                                 !row.row->control;
             const ImVec2 at = ImGui::GetCursorScreenPos();
             const float width = ImGui::GetContentRegionAvail().x;
             const bool is_number = column.type != ColumnType::text;
