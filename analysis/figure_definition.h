@@ -39,6 +39,11 @@ struct FigureOptions {
     bool title = false;                ///< draw the title (papers have captions instead)
     double width_mm = 0;               ///< 0: the figure's own
     double height_mm = 0;              ///< 0: the figure's own
+    /// What settings of a task's results are called, by the settings (analysis/renamed_runs.h).
+    std::map<std::string, std::string> setting_labels = {};
+    /// Heads are counted in a unit that runs by query heads and runs by KV heads have in common: shares of heads, and
+    /// numbers of a KV head. A difference of such runs sets it.
+    bool common_unit = false;
     /// What was typed for options that a figure declares for itself (FigureOption::is_own), by their names.
     std::map<std::string, std::string> own = {};
 
@@ -101,6 +106,11 @@ struct FigureDefinition {
     /// "k-vec @ 64, laq @ 64, whose selection …": runs that were asked for, by themselves or as part of all, and are
     /// not shown, with the reason; else empty. Throws as `check`.
     std::string (*left_out)(const trace::Reader&, const FigureOptions&) = nullptr;
+    /// The runs that the figure shows, in its order. A difference without `make_difference` pairs them. nullptr: it
+    /// shows none. Throws as `check`.
+    std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;
+    /// Whether the figure is of one prompt, rather than of the model or of a task's results. nullptr: it is.
+    bool (*is_of_prompt)(const FigureOptions&) = nullptr;
 };
 
 /// The `make` of a figure that is made of any number of traces.

@@ -23,20 +23,36 @@ HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
     return map;
 }
 
-Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const std::vector<int>& layers) {
+Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const std::vector<int>& layers,
+               size_t n_query_heads) {
     Panel panel;
     panel.subject.run = of.run;
     panel.title = run_label(attributes) + (of.part.empty() ? "" : ", " + of.part);
     panel.part = of.part;
     panel.note = of.note;
     panel.x = layer_axis(layers);
-    panel.y = head_axis(of.n_rows, attributes.granularity == trace::schema::run::granularity_query_head);
+    panel.y = head_axis(of.n_rows, of.n_rows == n_query_heads &&
+                                       attributes.granularity == trace::schema::run::granularity_query_head);
     panel.y.reversed = true;
     panel.shapes.emplace_back(heat_map(of, layers));
     return panel;
 }
 
 }  // namespace
+
+void to_common_unit(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options,
+                    OfGroup how) {
+    const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
+    for (HeadMap& map : maps) {
+        if (!options.common_unit || map.n_rows <= n_kv_heads || map.n_rows % n_kv_heads != 0) continue;
+        const size_t group = map.n_rows / n_kv_heads;
+        std::vector<float> values(map.values.size() / group);
+        for (size_t i = 0; i < map.values.size(); ++i)
+            values[i / group] += how == OfGroup::sum ? map.values[i] : map.values[i] / static_cast<float>(group);
+        map.n_rows = n_kv_heads;
+        map.values = std::move(values);
+    }
+}
 
 Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         ColorScale scale) {
@@ -52,7 +68,8 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
         return map.n_rows == most_rows && granularity(map.run) == granularity(maps.front().run);
     });
     for (size_t i = 0; i < maps.size(); ++i) {
-        Panel panel = panel_of(reader.run(options.prompt, maps[i].run), maps[i], layers);
+        Panel panel = panel_of(reader.run(options.prompt, maps[i].run), maps[i], layers,
+                               static_cast<size_t>(reader.model().n_heads));
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         const auto& values = std::get<HeatMap>(panel.shapes.front()).values;

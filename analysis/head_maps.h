@@ -17,6 +17,12 @@ struct HeadMap {
     std::string note;           ///< beside the panel's title
 };
 
+enum class OfGroup { sum, mean };
+
+/// With FigureOptions::common_unit, maps of query heads become maps of KV heads: each KV head has the sum, or the mean,
+/// of its query heads.
+void to_common_unit(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options, OfGroup how);
+
 /// Heads downwards, layers to the right, one panel for each map, all on one colour scale, whose end is their largest
 /// value where that is above `scale.max`. Name, title and caption are the caller's.
 Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,

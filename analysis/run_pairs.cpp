@@ -59,18 +59,40 @@ std::string pair_label(const RunAttributes& a, const RunAttributes& b) {
     return of_a == of_b ? of_a : fmt::format("{} − {}", of_a, of_b);
 }
 
-std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides) {
-    std::array<std::vector<ShownRun>, 2> runs;
-    for (size_t side = 0; side < 2; ++side) {
-        runs[side] = shown_runs(sides.subspan(side, 1));
-        for (ShownRun& run : runs[side]) {
-            run.label = run_label(run.attributes());
-            run.trace = side;
-        }
+namespace {
+
+/// With labels as in a trace alone.
+std::vector<ShownRun> labelled(std::vector<ShownRun> runs, size_t side) {
+    for (ShownRun& run : runs) {
+        run.label = run_label(run.attributes());
+        run.trace = side;
     }
+    return runs;
+}
+
+}  // namespace
+
+ComparedSides compared_sides(std::span<const TracePart, 2> sides) {
+    return {sides,
+            {labelled(shown_runs(sides.subspan(0, 1)), 0), labelled(shown_runs(sides.subspan(1, 1)), 1)}};
+}
+
+ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a,
+                             const std::vector<int>& b) {
+    ComparedSides compared{sides, {}};
+    for (const size_t side : {0, 1}) {
+        for (const int run : side == 0 ? a : b) compared.runs[side].push_back({&sides[side], run, "", {}, side});
+        compared.runs[side] = labelled(std::move(compared.runs[side]), side);
+    }
+    return compared;
+}
+
+std::vector<ShownPair> shown_pairs(const ComparedSides& compared) {
+    const auto& [sides, runs] = compared;
     const auto& [of_a, of_b] = runs;
     std::vector<RunPair> pairs;
-    if (of_b.size() == 1 && (of_a.size() == 1 || sides[1].against_each)) {
+    const bool both_are_named = !sides[0].options.runs.empty() && !sides[1].options.runs.empty();
+    if (of_b.size() == 1 && ((both_are_named && of_a.size() == 1) || sides[1].against_each)) {
         for (size_t i = 0; i < of_a.size(); ++i) pairs.push_back({i, 0, true});
     } else {
         std::array<std::vector<const RunAttributes*>, 2> attributes;
@@ -92,6 +114,34 @@ std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides) {
             sides[0].name, sides[1].name, labels_of(of_a), labels_of(of_b)));
     }
     return shown;
+}
+
+std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides) { return shown_pairs(compared_sides(sides)); }
+
+std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPair> pairs) {
+    std::string text;
+    for (size_t side = 0; side < 2; ++side) {
+        std::vector<ShownRun> runs = compared.runs[side];
+        std::erase_if(runs, [&](const ShownRun& run) {
+            return std::any_of(pairs.begin(), pairs.end(), [&](const ShownPair& pair) {
+                return (side == 0 ? pair.a : pair.b).index == run.index;
+            });
+        });
+        if (runs.empty()) continue;
+        const std::string& name = compared.sides[side].name;
+        text += fmt::format("{}of {}{}: {}", text.empty() ? "" : "; ", side == 0 ? "A" : "B",
+                            name.empty() ? "" : " (" + name + ")", labels_of(runs));
+    }
+    return text;
+}
+
+std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a, const std::string& b) {
+    const std::string &of_a = sides[0].name, &of_b = sides[1].name;
+    if (sides[0].reader == sides[1].reader || of_a.empty() || of_b.empty() || of_a == of_b)
+        return a == b ? a : fmt::format("{} − {}", a, b);
+    if (of_a.ends_with(a) && of_b.ends_with(b)) return fmt::format("{} − {}", of_a, of_b);  // named after their runs
+    if (a != b) return fmt::format("{}: {} − {}: {}", of_a, a, of_b, b);
+    return fmt::format("{}{}{} − {}", a, a.empty() ? "" : ": ", of_a, of_b);
 }
 
 std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,10 +36,29 @@ struct ShownPair {
     SubjectPair subjects() const { return {a.subject(), b.subject()}; }
 };
 
-/// The runs that the first part's options choose, each less its like among the second's (pair_runs); of one run on
-/// each side, and where the second stands against each, less that one run. Runs without a like are left out.
-/// @param sides A and B; may be of one trace @throws as shown_runs; NothingToShow where no run has its like
+/// The runs of two parts that are compared.
+struct ComparedSides {
+    std::span<const TracePart, 2> sides;  ///< A and B; may be of one trace
+    std::array<std::vector<ShownRun>, 2> runs;
+};
+
+/// The runs that the parts' options choose. @throws as shown_runs
+ComparedSides compared_sides(std::span<const TracePart, 2> sides);
+/// These runs, in this order.
+ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a, const std::vector<int>& b);
+
+/// Each run of A with its like among B's (pair_runs), in A's order. Where the options name one run on each side, and
+/// where the second part stands against each, B's one run goes with all of A's.
+/// @throws NothingToShow where no run has its like
+std::vector<ShownPair> shown_pairs(const ComparedSides& compared);
 std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
+
+/// "of A (mine): h2o @ 64; of B (theirs): laq @ 64": the runs that are in none of the pairs; empty where there are none.
+std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPair> pairs);
+
+/// "snapkv @ 64: mine − theirs", "mine: snapkv @ 64 − theirs: h2o @ 64"; of one trace the pair's label. @param a,b what
+/// the two runs are called
+std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a, const std::string& b);
 
 /// "two.h5 − one.h5", or the one pair's label: behind titles of what is drawn.
 std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);

@@ -209,12 +209,34 @@ void check_figure(const FigureDefinition& definition, std::span<const TracePart>
 
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     for (const TracePart* part : {&a, &b}) definition.check(*part->reader, part->options);
+    unpaired_runs(definition, a, b);  // which refuses runs that have no like at all
 }
 
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {
-    if (definition.make_joint) return definition.make_joint(parts);
-    if (parts.size() == 1) return definition.make(*parts.front().reader, parts.front().options);
-    return joined_figure(on_one_scale(parts, definition.make), parts);
+    const auto make = [&] {
+        if (definition.make_joint) return definition.make_joint(parts);
+        if (parts.size() == 1) return definition.make(*parts.front().reader, parts.front().options);
+        return joined_figure(on_one_scale(parts, definition.make), parts);
+    };
+    Figure figure = make();
+    name_prompts(figure, definition, parts);
+    return figure;
+}
+
+void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts) {
+    std::string prompts;
+    for (const TracePart& part : parts) {
+        const trace::Reader& reader = *part.reader;
+        const int prompt = part.options.prompt;
+        if (definition.is_of_prompt && !definition.is_of_prompt(part.options)) continue;
+        if (reader.n_prompts() < 2 || prompt < 0 || prompt >= reader.n_prompts()) continue;
+        const std::string text = fmt::format("{}prompt {} ({}), one of {}", part.name.empty() ? "" : part.name + ": ",
+                                             prompt, reader.prompt(prompt).name, reader.n_prompts());
+        if (prompts.find(text) == std::string::npos) prompts += (prompts.empty() ? "" : "; ") + text;
+    }
+    if (prompts.empty()) return;
+    figure.title += "; " + prompts;
+    figure.caption += fmt::format(" Of {}.", prompts);
 }
 
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts) {
@@ -224,7 +246,10 @@ Table make_numbers(const FigureDefinition& definition, std::span<const TracePart
     for (const TracePart& part : parts) {
         try {
             Table table = definition.numbers(*part.reader, part.options);
-            for (Row& row : table.rows) row.cells.insert(row.cells.begin(), part.name);
+            for (Row& row : table.rows) {
+                row.cells.insert(row.cells.begin(), part.name);
+                row.group = fmt::format("{}: {}", part.name, row.group);
+            }
             if (!joined) {
                 joined = Table{table.name, table.title, table.columns, {}};
                 joined->columns.insert(joined->columns.begin(), {"trace", "Trace", "", ColumnType::text});

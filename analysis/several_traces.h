@@ -36,14 +36,20 @@ void check_difference(const FigureDefinition& definition, const TracePart& a, co
 
 /// The definition's figure of one trace or of several. @throws as FigureDefinition::make
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
+/// Adds to title and caption which prompt a figure is of, where a trace has several.
+void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Its numbers; of several traces with a first column that names the trace.
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
 /// A − B of what two parts show, map by map and curve by curve: values less values on a diverging scale around zero; of
-/// curves on logarithmic axes A ÷ B. Figures of runs pair them first (FigureDefinition::make_difference). Parts may be
-/// of one trace.
+/// curves on logarithmic axes A ÷ B. Runs are paired first (analysis/run_pairs.h); runs without a like are left out and
+/// named in the caption. Runs by query heads and runs by KV heads are compared in a common unit
+/// (FigureOptions::common_unit), which title and table name. Parts may be of one trace.
 /// @throws NothingToShow that says in what they differ where their shapes do not agree, and as FigureDefinition::make
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+/// The runs that such a difference leaves out since they have no like on the other side; empty where there are none.
+/// @throws NothingToShow where no run of A has its like in B
+std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Every cell and point of it: what it is of, A, B and what is drawn.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 

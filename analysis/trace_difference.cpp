@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "analysis/color_map.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_pairs.h"
 #include "analysis/several_traces.h"
 #include "analysis/shown_runs.h"
 #include "analysis/subject_table.h"
@@ -68,18 +70,95 @@ std::vector<std::string> labels_of(const Axis& axis) {
     return labels;
 }
 
+/// Both parts with the runs that are compared, in the order of A's.
+struct PairedParts {
+    std::array<TracePart, 2> sides;
+    std::vector<std::pair<int, int>> runs;  ///< of A and of B; empty: the figure shows no runs
+    std::vector<std::string> labels;        ///< of the pairs
+    std::string unpaired;                   ///< unpaired_runs()
+};
+
+/// @throws NothingToShow where no run of A has its like in B
+PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+    PairedParts paired{{a, b}, {}, {}, ""};
+    if (!definition.shown_runs && !definition.make_difference) return paired;
+    auto& sides = paired.sides;
+    // A figure that chooses among many runs takes A's choice, and whichever runs of B are like them.
+    const bool chooses = definition.own_choice && a.options.runs.empty() && b.options.runs.empty();
+    const auto runs_of = [&](const TracePart& part, bool all) {
+        return all ? chosen_runs(*part.reader, part.options) : definition.shown_runs(*part.reader, part.options);
+    };
+    const bool is_of_all = !definition.shown_runs;
+    const std::vector<int> of_a = runs_of(a, is_of_all);
+    const std::vector<int> of_b = of_a.empty() ? std::vector<int>{} : runs_of(b, is_of_all || chooses);
+    if (of_a.empty()) return paired;
+    const ComparedSides compared = compared_sides(sides, of_a, of_b);
+    const std::vector<ShownPair> pairs = shown_pairs(compared);
+    paired.unpaired = unpaired_runs(compared_sides(sides, of_a, chooses ? std::vector<int>{} : of_b), pairs);
+    if (chooses && !paired.unpaired.empty())
+        throw NothingToShow(fmt::format("a run has no like on the other side: {}; name the runs", paired.unpaired));
+    std::array<std::vector<RunChoice>, 2> runs;
+    bool have_same_rows = true;
+    for (const ShownPair& pair : pairs) {
+        paired.runs.emplace_back(pair.a.index, pair.b.index);
+        paired.labels.push_back(pair.label);
+        runs[0].emplace_back(pair.a.index);
+        runs[1].emplace_back(pair.b.index);
+        have_same_rows = have_same_rows && a.reader->n_rows(a.options.prompt, pair.a.index) ==
+                                               b.reader->n_rows(b.options.prompt, pair.b.index);
+    }
+    if (!definition.shown_runs) return paired;
+    for (size_t side = 0; side < 2; ++side) {
+        sides[side].options.runs = runs[side];
+        sides[side].options.common_unit = !have_same_rows;
+    }
+    return paired;
+}
+
 /// The figures of both, of which every panel of one has its like in the other.
 struct Sides {
     Figure a, b;
 };
 
-Sides read_sides(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+/// The panels of B in the order of those of A: the k-th panel of a run, layer and head goes with the k-th of the run
+/// that is paired with it.
+std::vector<Panel> panels_like(const Figure& a, const Figure& b, const PairedParts& paired) {
+    const auto are_of_like = [&](const Panel& of_a, const Panel& of_b) {
+        const bool are_paired =
+            of_a.subject.run < 0
+                ? of_b.subject.run < 0
+                : std::find(paired.runs.begin(), paired.runs.end(),
+                            std::pair(of_a.subject.run, of_b.subject.run)) != paired.runs.end();
+        return are_paired && of_a.part == of_b.part && of_a.subject.layer == of_b.subject.layer &&
+               of_a.subject.head == of_b.subject.head;
+    };
+    std::vector<Panel> panels;
+    for (size_t p = 0; p < a.panels.size(); ++p) {
+        const auto n_before = std::count_if(
+            a.panels.begin(), a.panels.begin() + static_cast<std::ptrdiff_t>(p), [&](const Panel& other) {
+                return other.subject == a.panels[p].subject && other.part == a.panels[p].part;
+            });
+        auto found = std::find_if(b.panels.begin(), b.panels.end(),
+                                  [&](const Panel& panel) { return are_of_like(a.panels[p], panel); });
+        for (std::ptrdiff_t i = 0; i < n_before && found != b.panels.end(); ++i)
+            found = std::find_if(found + 1, b.panels.end(),
+                                 [&](const Panel& panel) { return are_of_like(a.panels[p], panel); });
+        if (found == b.panels.end())
+            disagree(fmt::format("{} of A has no like in B", a.panels[p].title.empty() ? "a panel" : a.panels[p].title));
+        panels.push_back(*found);
+    }
+    return panels;
+}
+
+Sides read_sides(const FigureDefinition& definition, const PairedParts& paired) {
+    const TracePart &a = paired.sides[0], &b = paired.sides[1];
     Sides sides{definition.make(*a.reader, a.options), definition.make(*b.reader, b.options)};
-    if (sides.a.panels.size() != sides.b.panels.size()) {
+    if (paired.runs.empty() && sides.a.panels.size() != sides.b.panels.size()) {
         disagree(
             fmt::format("A ({}) has {} panels, B ({}) has {}: choose the same runs, layers and heads on both sides",
                         a.name, sides.a.panels.size(), b.name, sides.b.panels.size()));
     }
+    if (!paired.runs.empty()) sides.b.panels = panels_like(sides.a, sides.b, paired);
     for (size_t p = 0; p < sides.a.panels.size(); ++p) {
         const Panel& of_a = sides.a.panels[p];
         const Panel& of_b = sides.b.panels[p];
@@ -94,6 +173,46 @@ Sides read_sides(const FigureDefinition& definition, const TracePart& a, const T
         if (of_a.y.title != of_b.y.title) disagree(fmt::format("A is by {}, B by {}", of_a.y.title, of_b.y.title));
     }
     return sides;
+}
+
+/// A panel's title in full, but for runs that were renamed: these keep their new labels.
+std::string title_of(const Panel& panel, const Panel& of_b, const PairedParts& paired) {
+    const auto is_renamed = [](const TracePart& part, const Panel& of) {
+        return of.subject.run >= 0 && !part.reader->run(part.options.prompt, of.subject.run).given_label.empty();
+    };
+    const bool has_whole = !panel.whole_title.empty() && !is_renamed(paired.sides[0], panel) &&
+                           !is_renamed(paired.sides[1], of_b);
+    return has_whole ? panel.whole_title : panel.title;
+}
+
+/// "snapkv @ 64, h2o @ 64 and 4 more"
+std::string in_words(const std::vector<std::string>& labels) {
+    constexpr size_t most = 3;
+    std::string text;
+    for (size_t i = 0; i < std::min(labels.size(), most); ++i) text += (i > 0 ? ", " : "") + labels[i];
+    if (labels.size() > most) text += fmt::format(" and {} more", labels.size() - most);
+    return text;
+}
+
+/// What a shape's numbers count: "KV heads that keep the token", "Relative error (%)".
+std::string unit_of(const Figure& figure, const Panel& panel, const Shape& shape) {
+    const auto* map = std::get_if<HeatMap>(&shape);
+    const ColorScale* scale = map && map->color_scale < figure.color_scales.size()
+                                  ? &figure.color_scales[map->color_scale]
+                                  : nullptr;
+    const std::string& title = scale ? scale->title : panel.y.title;
+    const std::string& unit = scale ? scale->unit : panel.y.unit;
+    return title + (unit.empty() ? "" : " (" + unit + ")");
+}
+
+/// Whose difference it is, behind the title, and what is left out, behind the caption.
+void name_pairs(Figure& figure, const PairedParts& paired) {
+    const TracePart &a = paired.sides[0], &b = paired.sides[1];
+    if (!paired.labels.empty()) figure.title += ": " + in_words(paired.labels);
+    if (a.reader != b.reader && !a.name.empty() && !b.name.empty())
+        figure.title += fmt::format("; {} − {}", a.name, b.name);
+    if (!paired.unpaired.empty())
+        figure.caption += fmt::format(" Without a like on the other side, and left out: {}.", paired.unpaired);
 }
 
 /// Symmetric around no difference.
@@ -241,19 +360,46 @@ std::pair<bool, bool> uncounted_axes(const Figure& figure) {
 
 }  // namespace
 
+std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+    return paired_parts(definition, a, b).unpaired;
+}
+
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
-    if (definition.make_difference) return definition.make_difference(std::array{a, b});
-    Sides sides = read_sides(definition, a, b);
+    const PairedParts paired = paired_parts(definition, a, b);
+    if (definition.make_difference) {
+        Figure figure = definition.make_difference(std::array{a, b});
+        name_pairs(figure, paired);
+        name_prompts(figure, definition, paired.sides);
+        return figure;
+    }
+    Sides sides = read_sides(definition, paired);
     Figure figure = std::move(sides.a);
     const std::string both = fmt::format("A: {}, B: {}", a.name, b.name);
+    const bool are_two_traces = a.reader != b.reader;
+    const std::string unit = figure.panels.empty() || figure.panels.front().shapes.empty()
+                                 ? ""
+                                 : unit_of(figure, figure.panels.front(), figure.panels.front().shapes.front());
     for (size_t p = 0; p < figure.panels.size(); ++p) {
         Panel& panel = figure.panels[p];
         const Panel& other = sides.b.panels[p];
         const bool as_ratio = panel.y.scale == Scale::logarithmic;
-        if (figure.panels.size() == 1 && !panel.title.empty() && a.name != b.name)
+        // The part stands beside the title.
+        const auto without_part = [&](std::string title) {
+            const std::string part = ", " + panel.part;
+            if (!panel.part.empty() && title.ends_with(part)) title.resize(title.size() - part.size());
+            return title;
+        };
+        const auto whole = [&](const Panel& of) {
+            return without_part(of.whole_title.empty() ? of.title : of.whole_title);
+        };
+        const std::string whole_title = pair_title(paired.sides, whole(panel), whole(other));
+        if (panel.subject.run >= 0 && panel.subject.layer < 0)
+            panel.title = pair_title(paired.sides, without_part(panel.title), without_part(other.title));
+        else if (figure.panels.size() == 1 && !panel.title.empty() && a.name != b.name)
             panel.title = fmt::format("{} − {}", a.name, b.name);
         else if (panel.title != other.title)
             panel.title = fmt::format("{} − {}", panel.title, other.title);
+        if (!panel.whole_title.empty() || !other.whole_title.empty()) panel.whole_title = whole_title;
         panel.note = panel.part;
         bool has_map = false;
         for (size_t l = 0; l < panel.shapes.size(); ++l) {
@@ -286,19 +432,24 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         }
     }
     for (size_t i = 0; i < std::min(figure.color_scales.size(), sides.b.color_scales.size()); ++i) {
-        if (figure.color_scales[i].of != sides.b.color_scales[i].of) figure.color_scales[i].of.clear();
+        std::string& of = figure.color_scales[i].of;
+        if (of != sides.b.color_scales[i].of) of = are_two_traces ? "" : fmt::format("{} − {}", of, sides.b.color_scales[i].of);
     }
     set_limits(figure);
     set_texts(figure);
     figure.title += ", A − B";
+    if (!unit.empty()) figure.title += ", " + unit;
     figure.caption = fmt::format("A − B ({}): {}", both, figure.caption);
+    name_pairs(figure, paired);
+    name_prompts(figure, definition, paired.sides);
     add_recipe(figure, sides.b, "B");
     return figure;
 }
 
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     if (definition.difference_numbers) return definition.difference_numbers(std::array{a, b});
-    const Sides sides = read_sides(definition, a, b);
+    const PairedParts paired = paired_parts(definition, a, b);
+    const Sides sides = read_sides(definition, paired);
     const Figure drawn = make_difference(definition, a, b);
     std::vector<std::variant<SubjectKey, Column>> columns = {Column{"panel", "Panel", "", ColumnType::text}};
     const std::vector<SubjectKey> keys = keys_of(drawn);
@@ -306,22 +457,26 @@ Table difference_numbers(const FigureDefinition& definition, const TracePart& a,
     const auto [has_rows, has_x] = uncounted_axes(drawn);
     if (has_rows) columns.emplace_back(Column{"row", "Row", "", ColumnType::text});
     if (has_x) columns.emplace_back(Column{"x", "x", "", ColumnType::real, 0});
+    columns.emplace_back(Column{"unit", "Unit", "", ColumnType::text});
     for (const auto& [name, title] : {std::pair{"a", "A"}, {"b", "B"}, {"difference", "A − B"}})
         columns.emplace_back(Column{name, title, "", ColumnType::real, 4});
     SubjectTable table(drawn.name + "-difference", drawn.title, std::move(columns));
     for (size_t p = 0; p < drawn.panels.size(); ++p) {
         const Panel& panel = drawn.panels[p];
-        const std::string title = panel.part.empty() ? panel.title : panel.title + ", " + panel.part;
+        const std::string shown_title = title_of(panel, sides.b.panels[p], paired);
+        const std::string title = panel.part.empty() ? shown_title : shown_title + ", " + panel.part;
+        std::string unit;
         const auto add = [&](SubjectPair of, const std::string& row, double x, double in_a, double in_b, double less) {
             of.b.run = sides.b.panels[p].subject.run;
             std::vector<Cell> cells = {title};
             if (has_rows) cells.emplace_back(row);
             if (has_x) cells.emplace_back(x);
-            cells.insert(cells.end(), {in_a, in_b, less});
+            cells.insert(cells.end(), {unit, in_a, in_b, less});
             table.add(of, std::move(cells));
         };
         for (size_t s = 0; s < sides.a.panels[p].shapes.size(); ++s) {
             const Shape& shown = panel.shapes[s];
+            unit = unit_of(sides.a, sides.a.panels[p], sides.a.panels[p].shapes[s]);
             if (const auto* map = std::get_if<HeatMap>(&shown)) {
                 const auto& of_a = std::get<HeatMap>(sides.a.panels[p].shapes[s]).values;
                 const auto& of_b = std::get<HeatMap>(sides.b.panels[p].shapes[s]).values;

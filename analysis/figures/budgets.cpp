@@ -36,9 +36,11 @@ std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions&
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     ColorScale scale;
-    scale.title = "Entries kept";
+    scale.title = options.common_unit ? "Entries kept per KV head" : "Entries kept";
     scale.max = 1;
-    Figure figure = head_maps_figure(reader, options, read_maps(reader, options), scale);
+    std::vector<HeadMap> maps = read_maps(reader, options);
+    to_common_unit(maps, reader, options, OfGroup::sum);
+    Figure figure = head_maps_figure(reader, options, maps, scale);
     figure.name = "budgets";
     figure.title = "Entries that each head keeps";
     figure.caption = "Entries that each head of each layer keeps of the prompt, window and sinks included.";
@@ -61,13 +63,15 @@ namespace kvscope::analysis {
 
 FigureDefinition budgets_figure() {
     using namespace budgets_file;
-    return {"budgets",
+    FigureDefinition definition{"budgets",
             "Budgets",
             "Heads by layers: how many entries each head keeps, one map per run on one colour scale",
             {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
             check_runs_and_layers,
             make,
             numbers};
+    definition.shown_runs = chosen_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

@@ -53,20 +53,27 @@ std::vector<Run> runs_of_channels(const trace::Reader& reader, const FigureOptio
     return runs;
 }
 
+std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> indices;
+    for (const Run& run : runs_of_channels(reader, options)) indices.push_back(run.index);
+    return indices;
+}
+
 void check(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     runs_of_channels(reader, options);
 }
 
-/// (layers, d): the heads that keep each channel.
-HeatMap heat_map(const Run& run, const std::vector<int>& layers) {
+/// (layers, d): the heads that keep each channel, as a count or in per cent of them.
+HeatMap heat_map(const Run& run, const std::vector<int>& layers, bool is_share) {
     HeatMap map;
     place_on_numbers(map, layers.size(), run.n_channels);
     for (const int layer : layers)
         for (size_t channel = 0; channel < run.n_channels; ++channel) {
             int heads = 0;
             for (size_t row = 0; row < run.n_rows; ++row) heads += run.kept[run.place(layer, row, channel)] != 0;
-            map.values.push_back(static_cast<float>(heads));
+            map.values.push_back(is_share ? 100.0f * static_cast<float>(heads) / static_cast<float>(run.n_rows)
+                                          : static_cast<float>(heads));
         }
     return map;
 }
@@ -82,7 +89,7 @@ std::string note_of(const Run& run, const std::vector<int>& layers) {
     return fmt::format("{:.1f} of {} channels a head", static_cast<double>(kept) / n_heads, run.n_channels);
 }
 
-ColorScale scale_of(const std::vector<Run>& runs) {
+ColorScale scale_of(const std::vector<Run>& runs, bool is_share) {
     ColorScale scale;
     scale.title = "Heads that keep the channel";
     scale.map_begin = kLightest;
@@ -90,19 +97,29 @@ ColorScale scale_of(const std::vector<Run>& runs) {
     scale.min = 1;
     for (const Run& run : runs) scale.max = std::max(scale.max, static_cast<double>(run.n_rows));
     scale.whole_numbers = true;
+    if (is_share) {
+        scale.title = "Share of heads that keep the channel";
+        scale.unit = "%";
+        scale.min = 100 / scale.max;
+        scale.max = 100;
+        scale.whole_numbers = false;
+    }
     return scale;
 }
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<Run> runs = runs_of_channels(reader, options);
     const std::vector<int> layers = chosen_layers(reader, options);
+    const bool is_share =
+        options.common_unit || std::any_of(runs.begin(), runs.end(),
+                                           [&](const Run& run) { return run.n_rows != runs.front().n_rows; });
     Figure figure;
     figure.name = "channels";
     figure.title = "Heads that keep each channel of the keys";
     lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow(options) ? 1 : 2, layers.size(), kLayerMm);
     figure.shared_y = true;
     figure.width_mm = figure.columns == 1 ? 84 : 174;
-    figure.color_scales.push_back(scale_of(runs));
+    figure.color_scales.push_back(scale_of(runs, is_share));
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
         indices.push_back(runs[i].index);
@@ -118,7 +135,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.x.whole_numbers = true;
         panel.y = layer_axis(layers);
         panel.y.reversed = true;
-        panel.shapes.emplace_back(heat_map(runs[i], layers));
+        panel.shapes.emplace_back(heat_map(runs[i], layers, is_share));
     }
     figure.caption =
         "How many heads of a layer keep each channel of their keys. The newest entries, which a policy may keep "
@@ -157,7 +174,7 @@ namespace kvscope::analysis {
 
 FigureDefinition channels_figure() {
     using namespace channels_file;
-    return {
+    FigureDefinition definition{
         "channels",
         "Key channels",
         "Layers by channels of the keys: how many heads keep each channel, of runs that drop some",
@@ -166,6 +183,8 @@ FigureDefinition channels_figure() {
         make,
         numbers,
         "ThinK, Figure 3"};
+    definition.shown_runs = shown_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

@@ -43,8 +43,9 @@ struct Pair {
     Side b;
     size_t n_tokens = 0;
     bool query_heads = false;
+    bool common_unit = false;  ///< FigureOptions::common_unit
 
-    bool same_rows() const { return a.kept->n_rows == b.kept->n_rows; }
+    bool same_rows() const { return a.kept->n_rows == b.kept->n_rows && !common_unit; }
     bool merges() const { return a.kept->merges() || b.kept->merges(); }
     KeptSets sets(const Side& side) const { return kept_sets(*side.kept, n_tokens); }
 
@@ -89,6 +90,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
 Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<int> runs = compared_runs(reader, options);
     Pair pair;
+    pair.common_unit = options.common_unit;
     pair.n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     pair.a = read_side(reader, options.prompt, runs[0], pair.n_tokens);
     pair.b = read_side(reader, options.prompt, runs[1], pair.n_tokens);
@@ -179,7 +181,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     panel.subject.run = pair.a.index;
     panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
-    figure.caption += " Same entries: those that both keep over those that either keeps.";
+    figure.caption += " Same entries: those that both keep over those that either keeps";
+    figure.caption += pair.merges() ? ", a token in an entry of n as one n-th of it." : ".";
     figure.panels.push_back(std::move(panel));
     complete_figure(figure, reader, options, {pair.a.index, pair.b.index});
     name_sides(figure.panels.front(), reader, options.prompt, pair);
@@ -226,7 +229,7 @@ namespace kvscope::analysis {
 
 FigureDefinition difference_figure() {
     using namespace difference_file;
-    return {"difference",
+    FigureDefinition definition{"difference",
             "Difference",
             "Layers by tokens: where run A keeps more than run B, where less",
             {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
@@ -242,6 +245,8 @@ FigureDefinition difference_figure() {
             nullptr,
             nullptr,
             own_choice};
+    definition.shown_runs = compared_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

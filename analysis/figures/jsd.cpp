@@ -236,6 +236,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     return figure;
 }
 
+std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& options) {
+    return described(reader, options).run;
+}
+
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Matrices m = read_matrices(reader, options);
     std::vector<std::variant<SubjectKey, Column>> columns = {Column{"source", "Source", "", ColumnType::text},
@@ -263,7 +267,7 @@ namespace kvscope::analysis {
 
 FigureDefinition jsd_figure() {
     using namespace jsd_file;
-    return {
+    FigureDefinition definition{
         "jsd",
         "Head divergence",
         "Jensen-Shannon divergence between the heads of each layer, one map per layer, 0 where heads are alike",
@@ -282,6 +286,8 @@ FigureDefinition jsd_figure() {
         nullptr,
         nullptr,
         own_choice};
+    definition.shown_runs = shown_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

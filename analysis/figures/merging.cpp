@@ -38,6 +38,12 @@ std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOption
     return runs;
 }
 
+std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> indices;
+    for (const Run& run : runs_that_merge(reader, options)) indices.push_back(run.index);
+    return indices;
+}
+
 void check(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     runs_that_merge(reader, options);
@@ -130,13 +136,15 @@ namespace kvscope::analysis {
 
 FigureDefinition merging_figure() {
     using namespace merging_file;
-    return {"merging",
+    FigureDefinition definition{"merging",
             "Merged entries",
             "Layers by tokens: how many tokens the entry stands for into which each one was merged, one map per run",
             {{"runs", "labels, policies or numbers of runs; default: all that merge"}, {"layers", "default: all"}},
             check,
             make,
             numbers};
+    definition.shown_runs = shown_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "analysis/figure_definition.h"
@@ -48,6 +49,8 @@ struct Arrangement {
 struct Shown {
     std::vector<Counts> counts;  ///< for each of the arrangement's runs
     bool by_heads = false;
+    std::vector<size_t> n_heads;  ///< of all layers, for each run
+    bool is_share = false;        ///< the heads' counts are per cent of n_heads
     int most = 0;
     bool merges = false;  ///< one of the runs
     const std::vector<double>& values(size_t run) const { return by_heads ? counts[run].heads : counts[run].layers; }
@@ -59,10 +62,15 @@ bool by_heads(const FigureOptions& options) {
     throw FigureError(fmt::format("prompt has no source '{}'; there are layers, heads", options.source));
 }
 
-/// Pages of equal length, none longer than a page of paper.
-Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
+std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> runs = chosen_runs(reader, options);
     if (options.runs.empty()) runs.resize(1);
+    return runs;
+}
+
+/// Pages of equal length, none longer than a page of paper.
+Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> runs = shown_runs(reader, options);
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const size_t columns = std::min(runs.size(), kMostColumns);
     const double width_mm = options.width_mm > 0 ? options.width_mm : kPageMm;
@@ -103,11 +111,21 @@ Shown read_shown(const trace::Reader& reader, const FigureOptions& options, cons
         const auto kept = reader.kept(options.prompt, run);
         const KeptSets sets = kept_sets(*kept, arrangement.n_tokens);
         shown.counts.push_back({layers_keeping(sets), heads_keeping(sets)});
-        const size_t most = shown.by_heads ? kept->n_layers * kept->n_rows : kept->n_layers;
+        shown.n_heads.push_back(kept->n_layers * kept->n_rows);
+        const size_t most = shown.by_heads ? shown.n_heads.back() : kept->n_layers;
         shown.most = std::max(shown.most, static_cast<int>(most));
         shown.merges = shown.merges || kept->merges();
     }
     return shown;
+}
+
+/// Counts of heads become shares where the runs have different numbers of heads.
+void count_in_one_unit(Shown& shown, const FigureOptions& options) {
+    const std::vector<size_t>& n = shown.n_heads;
+    const bool have_same_heads = std::adjacent_find(n.begin(), n.end(), std::not_equal_to<>()) == n.end();
+    shown.is_share = shown.by_heads && (options.common_unit || !have_same_heads);
+    for (size_t i = 0; shown.is_share && i < n.size(); ++i)
+        for (double& count : shown.counts[i].heads) count *= 100.0 / static_cast<double>(n[i]);
 }
 
 Rgb ink_of(const ColorScale& scale, double value) {
@@ -204,17 +222,28 @@ ColorScale scale_of(const Shown& shown) {
     scale.max = std::max(shown.most, 2);
     scale.title = shown.by_heads ? "Heads of all layers that keep the token" : "Layers that keep the token";
     scale.background_label = "none";
+    if (shown.is_share) {
+        scale.title = "Share of heads of all layers that keep the token";
+        scale.unit = "%";
+        scale.min = 100.0 / shown.most;
+        scale.max = 100;
+    }
     if (!shown.merges) return scale;
     scale.title += " (1/n in an entry of n)";
     double least = scale.min;
-    for (size_t run = 0; run < shown.counts.size(); ++run) least = std::min(least, least_kept(shown.values(run)));
+    for (size_t run = 0; run < shown.counts.size(); ++run) {
+        const std::vector<double>& values = shown.values(run);
+        for (const double value : values)
+            if (value > 0) least = std::min(least, value);
+    }
     begin_at(scale, least);
     return scale;
 }
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const Arrangement arrangement = arrange(reader, options);
-    const Shown shown = read_shown(reader, options, arrangement);
+    Shown shown = read_shown(reader, options, arrangement);
+    count_in_one_unit(shown, options);
     Figure figure;
     figure.name = "prompt";
     figure.title = "The prompt by how much of it is kept";
@@ -285,7 +314,7 @@ namespace kvscope::analysis {
 
 FigureDefinition prompt_figure() {
     using namespace prompt_file;
-    return {"prompt",
+    FigureDefinition definition{"prompt",
             "Prompt",
             "The prompt itself, each token on a ground that says how many layers, or heads, keep it",
             {{"runs", "labels, policies or numbers of runs, side by side; default: the first"},
@@ -300,6 +329,8 @@ FigureDefinition prompt_figure() {
             own_choice,
             false,
             true};
+    definition.shown_runs = shown_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

@@ -131,7 +131,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<int> layers = chosen_layers(reader, options);
     const size_t n_tokens = runs[0].n_tokens;
     size_t max_rows = 0;
-    bool same_rows = true;
+    bool same_rows = !options.common_unit;
     for (const Run& run : runs) {
         max_rows = std::max(max_rows, run.kept->n_rows);
         same_rows = same_rows && run.kept->n_rows == runs[0].kept->n_rows;
@@ -202,7 +202,7 @@ namespace kvscope::analysis {
 
 FigureDefinition retention_figure() {
     using namespace retention_file;
-    return {"retention",
+    FigureDefinition definition{"retention",
             "Retention",
             "Layers by tokens: how many heads keep each token, one map per run over one token axis",
             {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
@@ -210,6 +210,8 @@ FigureDefinition retention_figure() {
             make,
             numbers,
             "K-VEC, Figure 4"};
+    definition.shown_runs = chosen_runs;
+    return definition;
 }
 
 }  // namespace kvscope::analysis

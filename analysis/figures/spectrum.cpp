@@ -475,7 +475,7 @@ namespace kvscope::analysis {
 
 FigureDefinition spectrum_figure() {
     using namespace spectrum_file;
-    return {
+    FigureDefinition definition{
         "spectrum",
         "Spectrum",
         "Eigenvalues of the Q, K and V projections by layer, how alike neighbouring tokens, layers and heads are, "
@@ -495,6 +495,8 @@ FigureDefinition spectrum_figure() {
         make,
         numbers,
         "KVSlimmer, Figures 2, 3 and 8 to 14"};
+    definition.is_of_prompt = [](const FigureOptions& options) { return !is_of_model(source_from_name(options.source)); };
+    return definition;
 }
 
 }  // namespace kvscope::analysis
