@@ -10,6 +10,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_style.h"
+#include "analysis/task_scores.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
@@ -19,8 +20,22 @@ struct Rename {
     std::string from, to;
 };
 
+/// "snapkv:window=8 @ 64" of each setting and budget of the tasks' results.
+std::vector<std::pair<std::string, std::string>> settings_in(const std::vector<trace::Reader>& readers) {
+    std::vector<std::pair<std::string, std::string>> settings;
+    for (const trace::Reader& reader : readers)
+        for (const std::string& task : reader.result_tasks()) {
+            const auto rows = reader.results(task);
+            if (rows.empty()) continue;
+            for (const TaskGroup& group : task_groups(rows))
+                settings.emplace_back(group.setting, group.setting + " @ " + group.budget);
+        }
+    return settings;
+}
+
 std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
     std::vector<std::string> labels;
+    for (const auto& [setting, label] : settings_in(readers)) labels.push_back(label);
     for (const trace::Reader& reader : readers)
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
             for (const trace::RunAttributes& run : reader.runs(prompt)) {
@@ -107,6 +122,26 @@ std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, co
     std::vector<trace::Reader> with_labels;
     for (const trace::Reader& reader : readers) with_labels.push_back(reader.with_labels(labels_of(reader, all)));
     return with_labels;
+}
+
+std::map<std::string, std::string> renamed_settings(const std::vector<trace::Reader>& readers,
+                                                    const std::vector<std::string>& renames) {
+    const std::vector<std::string> labels = labels_in(readers);
+    std::map<std::string, std::string> given;
+    std::map<std::string, Renamed::By> fits;  // of what was given
+    for (const std::string& text : renames) {
+        const Rename rename = parsed(text, labels);
+        for (const auto& [setting, label] : settings_in(readers)) {
+            const auto renamed = renamed_by(rename, label);
+            if (!renamed || renamed->by == Renamed::By::label) continue;
+            const auto [known, is_new] = fits.try_emplace(setting, renamed->by);
+            if (!is_new && renamed->by < known->second) continue;
+            known->second = renamed->by;
+            const std::string_view rest = std::string_view(label).substr(setting.size());  // " @ 64"
+            given[setting] = renamed->label.substr(0, renamed->label.size() - rest.size());
+        }
+    }
+    return given;
 }
 
 }  // namespace kvscope::analysis

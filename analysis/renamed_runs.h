@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,5 +14,10 @@ namespace kvscope::analysis {
 /// @throws FigureError where no trace has such a run, with the labels there are, where there is no new label, or where
 /// two runs of a prompt would be called alike
 std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames);
+
+/// The settings of the tasks' results that are called otherwise, with their new labels: of renames that name all budgets
+/// of a policy or setting. @throws as renamed()
+std::map<std::string, std::string> renamed_settings(const std::vector<trace::Reader>& readers,
+                                                    const std::vector<std::string>& renames);
 
 }  // namespace kvscope::analysis

@@ -53,7 +53,15 @@ std::vector<double> TaskGroup::scores() const {
     return values;
 }
 
+double TaskGroup::budget_share() const {
+    double sum = 0;
+    for (const auto* row : answered) sum += std::min(row->budget_fraction, 1.0);
+    return sum / static_cast<double>(answered.size());
+}
+
 namespace {
+
+constexpr std::string_view kBytesOf = "bytes of ";
 
 /// What was asked for as one setting's budget: one number of entries, or a share that all samples' entries are of.
 struct AskedBudget {
@@ -92,7 +100,8 @@ std::string budget_text(const AskedBudget& asked, const std::vector<double>& sha
     if (!asked.is_share())
         for (const double share : shares)
             if (asked.holds(share)) return policies::share_label(share);
-    return asked.is_share() ? policies::share_label(asked.share()) : std::to_string(*asked.entries.begin());
+    if (asked.is_share()) return policies::share_label(asked.share());
+    return fmt::format("{}{}", asked.of_bytes ? kBytesOf : "", *asked.entries.begin());
 }
 
 }  // namespace
@@ -131,14 +140,17 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
         if (groups[i].policy != "full" && budgets[i].is_share()) shares.push_back(budgets[i].share());
     for (size_t i = 0; i < groups.size(); ++i)
         groups[i].budget = groups[i].policy == "full" ? "all" : budget_text(budgets[i], shares);
+    for (size_t i = 0; i < groups.size(); ++i) groups[i].of_bytes = budgets[i].of_bytes;
     return groups;
 }
 
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups) {
     const auto place_of = [](const std::string& budget) {
+        const bool of_bytes = budget.starts_with(kBytesOf);
+        const std::string_view text = std::string_view(budget).substr(of_bytes ? kBytesOf.size() : 0);
         double number = 0;
-        std::from_chars(budget.data(), budget.data() + budget.size(), number);
-        return std::pair(budget.ends_with('%'), number);
+        std::from_chars(text.data(), text.data() + text.size(), number);
+        return std::pair(budget.ends_with('%') ? 2 : of_bytes ? 1 : 0, number);
     };
     std::vector<std::string> budgets;
     for (const auto& group : groups)
@@ -183,7 +195,8 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {"score", "Score", "", ColumnType::real, 3, Best::highest},
                  {"low", "95 % from", "", ColumnType::real},
                  {"high", "to", "", ColumnType::real},
-                 {"failed", "Failed", "", ColumnType::integer}},
+                 {"failed", "Failed", "", ColumnType::integer},
+                 {"budget_of", "Budget of", ""}},
                 {}};
     for (const auto& group : task_groups(rows)) {
         Row row{{group.setting,
@@ -192,8 +205,10 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {},
                  {},
                  {},
-                 int64_t{group.n_failed}},
-                group.policy == "full"};
+                 int64_t{group.n_failed},
+                 group.policy == "full" ? Cell() : Cell(std::string(group.of_bytes ? "bytes" : "entries"))},
+                group.policy == "full",
+                group.budget};
         if (!group.answered.empty()) {
             const auto [mean, low, high] = bootstrap_mean(group.scores());
             row.cells[3] = mean;

@@ -27,7 +27,9 @@ BootstrapMean bootstrap_mean(std::span<const double> values);
 struct TaskGroup {
     std::string policy;
     std::string setting;  ///< "snapkv:window=8"
-    std::string budget;   ///< "128"; "12.5 %" where a share means another number in each sample; "all" for `full`
+    /// "128"; "12.5 %" where a share means another number in each sample; "bytes of 128" of a policy that keeps every
+    /// token and may store as many bytes as 128 entries take; "all" for `full`
+    std::string budget;
     std::vector<const trace::ResultRow*> answered;
     int n_failed = 0;
     struct Failure {
@@ -36,13 +38,17 @@ struct TaskGroup {
     };
     std::vector<Failure> failures = {};  ///< each reason once
 
+    bool of_bytes = false;                ///< the budget is one of bytes
+
     std::vector<double> scores() const;
+    /// Of the full cache, 0 to 1: the mean over the answered samples.
+    double budget_share() const;
 };
 
 /// In the order of the first sample. They point into `rows`. @throws FigureError for no rows
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
-/// The groups' budgets but that of `full`, each once, ascending: entries, then shares. "all" where there are none.
+/// The groups' budgets but that of `full`, each once, ascending: entries, bytes, then shares. "all" where there are none.
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
 
 /// A task's results, one row a policy setting and budget: samples, mean score with its interval, and how many failed.

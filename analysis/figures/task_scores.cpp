@@ -35,6 +35,9 @@ struct Scores {
     std::vector<TaskGroup> groups;  ///< the chosen ones, by setting, then budget; `full` first where it was run
     std::vector<std::string> settings;
     std::vector<std::string> budgets;  ///< as budgets_of gives them
+    std::map<std::string, std::string> labels;  ///< FigureOptions::setting_labels
+
+    std::string name_of(const std::string& setting) const;
 };
 
 size_t index_of(const std::vector<std::string>& all, const std::string& one) {
@@ -62,6 +65,14 @@ std::string short_name(const std::string& setting) {
     return name;
 }
 
+std::string Scores::name_of(const std::string& setting) const {
+    const auto renamed = labels.find(setting);
+    return renamed == labels.end() ? short_name(setting) : renamed->second;
+}
+
+/// Neither a share nor of bytes.
+bool counts_entries(const TaskGroup& group) { return !group.of_bytes && !group.budget.ends_with('%'); }
+
 bool is_share(const std::string& budget) { return budget.ends_with('%'); }
 
 /// Of a share in per cent: "58.3", "100".
@@ -76,6 +87,8 @@ bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
     return std::any_of(options.runs.begin(), options.runs.end(), [&](const RunChoice& choice) {
         const auto* called = std::get_if<std::string>(&choice);
         const std::string name = called ? *called : std::to_string(std::get<int>(choice));
+        const auto label = options.setting_labels.find(group.setting);
+        if (label != options.setting_labels.end() && name == label->second) return true;
         return name == group.policy || name == group.setting ||
                policies::same_run_label(group.setting + " @ " + group.budget, name);
     });
@@ -88,6 +101,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
                                         reader.path().string()));
     if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
     Scores scores;
+    scores.labels = options.setting_labels;
     scores.task = tasks.front();
     scores.rows = reader.results(scores.task);
     const auto all = task_groups(scores.rows);
@@ -166,8 +180,11 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     const size_t n_all = read_scores(reader, options).groups.size();
     const Scores scores = checked_scores(reader, options);
     if (scores.groups.size() == n_all) return "";
-    return fmt::format("{} entries alone, the last budget: {} of {} maps", scores.budgets.back(), scores.groups.size(),
-                       n_all);
+    const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
+        return group.policy == "full" || counts_entries(group);
+    });
+    return fmt::format("the budget {}{} alone, the last one: {} of {} maps", scores.budgets.back(),
+                       are_entries ? " entries" : "", scores.groups.size(), n_all);
 }
 
 std::vector<Tick> ticks_of(const std::vector<std::string>& names) {
@@ -205,11 +222,14 @@ ColorScale per_cent() {
 /// Settings by budgets, each mean with its interval; `full`, whose budget is everything, over the whole row.
 void make_table(Figure& figure, const Scores& scores) {
     std::vector<std::string> names;
-    for (const auto& setting : scores.settings) names.push_back(short_name(setting));
+    for (const auto& setting : scores.settings) names.push_back(scores.name_of(setting));
     Panel panel;
     panel.x = axis_of("Budget", scores.budgets, false);
-    // Of shares the names say their unit.
-    if (std::none_of(scores.budgets.begin(), scores.budgets.end(), is_share)) panel.x.unit = "entries";
+    // Of shares and of bytes the names say their unit.
+    const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
+        return group.policy == "full" || counts_entries(group);
+    });
+    if (are_entries) panel.x.unit = "entries";
     panel.y = axis_of("", names, true);
     HeatMap map = empty_map(scores.settings.size(), scores.budgets.size());
     std::vector<TextLabel> labels;
@@ -244,12 +264,10 @@ double number_of(const std::string& budget) {
     return value;
 }
 
-/// On an axis: where one of the budgets is a share, all are in per cent.
+/// On an axis of entries, or in per cent of the full cache where one of the budgets is a share or of bytes.
 double place_of(const TaskGroup& group, bool as_shares) {
     if (!as_shares || is_share(group.budget)) return number_of(group.budget);
-    double sum = 0;
-    for (const auto* row : group.answered) sum += std::min(row->budget_fraction, 1.0);
-    return 100 * sum / static_cast<double>(group.answered.size());
+    return 100 * group.budget_share();
 }
 
 /// How each setting's curve looks, and its label.
@@ -265,7 +283,7 @@ std::vector<CurveLook> curve_looks(const Scores& scores) {
         auto& look = looks.emplace_back();
         look.policy = setting.substr(0, setting.find(':'));
         look.parameters_json = setting;
-        look.label = short_name(setting);
+        look.label = scores.name_of(setting);
     }
     auto styles = run_styles(looks);
     // The axis tells budgets apart: markers are free for the settings of one policy.
@@ -284,8 +302,10 @@ void make_curves(Figure& figure, const Scores& scores) {
     const std::vector<CurveLook> looks = curve_looks(scores);
     Panel panel;
     panel.x.title = "Budget";
-    const bool as_shares = std::any_of(scores.budgets.begin(), scores.budgets.end(), is_share);
-    panel.x.unit = as_shares ? "% of the prompt or its bytes" : "entries";
+    const bool as_shares = std::any_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
+        return group.policy != "full" && !counts_entries(group);
+    });
+    panel.x.unit = as_shares ? "% of the full cache" : "entries";
     panel.x.scale = Scale::logarithmic;
     panel.y.title = "Score";
     panel.y.unit = "%";
@@ -312,7 +332,7 @@ void make_curves(Figure& figure, const Scores& scores) {
                 continue;
             }
             line.x.push_back(place_of(group, as_shares));
-            if (!as_shares || is_share(group.budget)) ticks[line.x.back()] = group.budget;
+            if (!as_shares) ticks[line.x.back()] = group.budget;
             line.y.push_back(100 * mean);
             low_end = std::min(low_end, line.x.back());
             high_end = std::max(high_end, line.x.back());
@@ -360,7 +380,7 @@ void make_depths(Figure& figure, const Scores& scores) {
         panel.column = !is_grid                 ? place % figure.columns
                        : group.policy == "full" ? 0
                                                 : index_of(scores.budgets, group.budget);
-        panel.title = group.policy == "full" ? "full" : fmt::format("{} @ {}", short_name(group.setting), group.budget);
+        panel.title = group.policy == "full" ? "full" : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
         panel.x = axis_of("Prompt", length_names, false);
         panel.x.unit = "tokens";
         panel.y = axis_of("Depth", depth_names, true);
@@ -431,6 +451,10 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                        group.budget == std::get<std::string>(row.cells[1]);
             });
         });
+        for (Row& row : table.rows) {
+            const auto renamed = scores.labels.find(std::get<std::string>(row.cells[0]));
+            if (renamed != scores.labels.end()) row.cells[0] = renamed->second;
+        }
         return table;
     }
     Table table;
@@ -443,8 +467,10 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                      {"depth", "Depth", "", ColumnType::real, 2},
                      {"score", "Score", "", ColumnType::real, 3}};
     for (const auto& group : scores.groups) {
+        const auto renamed = scores.labels.find(group.setting);
+        const std::string label = renamed == scores.labels.end() ? group.setting : renamed->second;
         for (const auto* row : group.answered)
-            table.rows.push_back({{group.setting, group.budget, row->sample_id, row->length, row->depth, row->score}});
+            table.rows.push_back({{label, group.budget, row->sample_id, row->length, row->depth, row->score}});
     }
     return table;
 }
@@ -456,7 +482,7 @@ namespace kvscope::analysis {
 
 FigureDefinition task_scores_figure() {
     using namespace task_scores_file;
-    return {"task-scores",
+    FigureDefinition definition{"task-scores",
             "Task scores",
             "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",
             {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
@@ -473,6 +499,8 @@ FigureDefinition task_scores_figure() {
             nullptr,
             own_choice,
             true};
+    definition.is_of_prompt = [](const FigureOptions&) { return false; };
+    return definition;
 }
 
 }  // namespace kvscope::analysis

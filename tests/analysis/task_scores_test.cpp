@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/figure_definition.h"
+#include "analysis/renamed_runs.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope;
@@ -179,6 +180,45 @@ TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sa
     for (auto& one : counts) one.budget_fraction = 128.0 / std::stod(one.sample_id);
     for (auto& one : counts) one.budget = 128;
     CHECK(budgets({counts}) == Names{"128"});
+    // Of a policy that keeps every token the same count is one of bytes.
+    auto bytes = counts;
+    for (auto& one : bytes) one.policy = "think";
+    CHECK(budgets({counts, bytes}) == Names{"128", "bytes of 128"});
+    std::vector<trace::ResultRow> both = counts;
+    both.insert(both.end(), bytes.begin(), bytes.end());
+    CHECK(budgets_of(task_groups(both)) == Names{"128", "bytes of 128"});
+    const Table table = task_scores(both);
+    CHECK(test::cell(table, 0, "budget_of") == Cell("entries"));
+    CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));
+}
+
+TEST_CASE("task scores: entries and bytes are on one axis only as shares of the full cache", "[task-scores]") {
+    const trace::sample::TemporaryFolder folder;
+    std::vector<trace::ResultRow> rows;
+    for (const int n : {500, 1000})
+        for (const char* policy : {"snapkv", "think"}) {
+            rows.push_back(row(n, policy, 100, 1));
+            rows.back().budget_fraction = 100.0 / n;
+        }
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        trace::sample::write_parts(writer);
+        writer.write_results("niah", 0, rows);
+        writer.finish();
+    }
+    std::vector<trace::Reader> readers;
+    readers.emplace_back(folder / "t.h5");
+    const trace::Reader& reader = readers.front();
+    FigureOptions options;
+    options.source = "curves";
+    options.setting_labels = renamed_settings(readers, {"think=ThinK"});
+    const Figure figure = test::made(reader, "task-scores", options);
+    CHECK(figure.panels.at(0).x.unit == "% of the full cache");
+    for (size_t i = 0; i < 2; ++i) CHECK(test::layer_of<Line>(figure, 0, i).x.at(0) == Approx(15));
+    CHECK(test::layer_of<Line>(figure, 0, 1).label == "ThinK");
+    options.source = "";
+    CHECK(test::made(reader, "task-scores", options).panels.at(0).x.unit.empty());
+    CHECK(test::cell(test::table_of(reader, "task-scores", options), 1, "policy") == Cell("ThinK"));
 }
 
 TEST_CASE("task scores: a curve goes from the least budget to the most, however they were asked for", "[task-scores]") {
