@@ -46,6 +46,12 @@ void check_runs(const trace::Reader& reader, const analysis::RankingDefinition& 
 
 }  // namespace
 
+void say_first_prompt(const trace::Reader& reader) {
+    if (reader.n_prompts() < 2) return;
+    complain(fmt::format("kvscope: {}: prompt 0 ('{}') is shown, the first of {}; --prompt chooses",
+                         reader.path().string(), one_line(reader.prompt(0).name), reader.n_prompts()));
+}
+
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces) {
     const auto& definition = analysis::ranking_definition(what.ranking);
     analysis::check_options(definition, what.options);
@@ -58,15 +64,18 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     if (!what.renames.empty()) readers = analysis::renamed(readers, what.renames);
     const trace::Reader& reader = readers.front();
     const std::string extension = to_file ? what.output.extension().string() : "." + what.format.name();
+    if (!what.is_prompt_given) say_first_prompt(reader);
     const bool is_for_people = extension == ".text" || extension == ".md" || extension == ".tex";
     const auto table = [&] {
         analysis::Table all = analysis::make_ranking(definition, reader, what.options).table;
         if (what.top > 0 && what.top < all.rows.size()) all.rows.resize(what.top);
         return is_for_people ? analysis::for_people(std::move(all)) : all;
     };
+    figures::ExportOptions file;
+    file.csv_safe = what.format.is_csv_safe();
     if (to_file)
-        figures::export_figure({nullptr, table, [&] { check_runs(reader, definition, what.options); }}, what.output, {},
-                               what.force);
+        figures::export_figure({nullptr, table, [&] { check_runs(reader, definition, what.options); }}, what.output,
+                               file, what.force);
     else
         what.format.print(table());
     if (definition.runs == analysis::RankedRuns::two) name_pair(reader, what.options);

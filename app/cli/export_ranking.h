@@ -7,6 +7,7 @@
 
 #include "analysis/ranking_definition.h"
 #include "app/cli/output_option.h"
+#include "trace/reader.h"
 
 namespace kvscope::cli {
 
@@ -19,7 +20,11 @@ struct RankingExport {
     OutputFormat format;
     bool force = false;
     std::vector<std::string> renames = {};  ///< as analysis::renamed() takes them
+    bool is_prompt_given = false;           ///< else say_first_prompt()
 };
+
+/// Of a trace with several prompts, on standard error that the first one is shown.
+void say_first_prompt(const trace::Reader& reader);
 
 /// Ranks and writes the table.
 /// @throws analysis::FigureError for another number of traces than one, or a format that is a picture, and what

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -147,6 +149,18 @@ void apply_common_rules(CLI::App& command) {
         // First of all checks: a transform goes before those that are there.
         if (auto check = check_of_type(*option)) option->transform(*std::move(check));
         option->transform(not_empty);
+    }
+}
+
+void check_repetitions(const CLI::App& command) {
+    for (const CLI::Option* option : command.get_options()) {
+        if (option->get_items_expected_max() != 1) continue;
+        const auto& values = option->results();
+        const auto other = std::find_if(values.begin(), values.end(),
+                                        [&](const std::string& value) { return value != values.front(); });
+        if (other == values.end()) continue;
+        throw std::invalid_argument(fmt::format("{} takes one value and was given two, '{}' and '{}': keep one of them",
+                                                option->get_name(), values.front(), *other));
     }
 }
 

@@ -32,8 +32,12 @@ struct NewFile : CLI::Validator {
 /// What holds for all options of a command alike; called when all are declared.
 /// - An empty value is refused: no option means anything by it, and an unset shell variable should not go unnoticed.
 /// - Numbers are read exactly: decimal, the whole text, in the range of their type, finite.
-/// - Of an option with one value that is given several times the last one counts, so that aliases can be overridden.
+/// - An option with one value may be repeated with the same value; check_repetitions() refuses different ones.
 void apply_common_rules(CLI::App& command);
+
+/// That no option with one value was given twice with different values: none of them would be the one that was meant.
+/// @throws std::invalid_argument that names the option and its values
+void check_repetitions(const CLI::App& command);
 
 /// What is wrong with arguments that no option of the command takes, with the option that was probably meant; empty
 /// for none.

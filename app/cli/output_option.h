@@ -18,12 +18,15 @@ class OutputFormat {
     void print(const analysis::Table& table) const;
 
     const std::string& name() const { return name_; }
+    /// --csv-safe: texts that a spreadsheet would read as formulas begin with an apostrophe.
+    bool is_csv_safe() const { return is_csv_safe_; }
     bool is_text() const { return name_ == "text"; }
     /// text, md and tex; the others are read by programs.
     bool is_for_people() const;
 
  private:
     std::string name_ = "text";
+    bool is_csv_safe_ = false;
 };
 
 }  // namespace kvscope::cli

@@ -79,7 +79,12 @@ int run_program(int argc, char** argv) {
         if (command.hidden) sub->group("");
         auto action = command.declare(*sub);
         apply_common_rules(*sub);
-        sub->callback([&result, action] { result = guarded(action); });
+        sub->callback([&result, action, sub] {
+            result = guarded([&] {
+                check_repetitions(*sub);
+                return action();
+            });
+        });
         if (command.by_default) by_default = &command;
     }
 

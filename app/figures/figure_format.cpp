@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <utility>
 
 #include "analysis/tables/table_format.h"
 #include "app/figures/pdf.h"
@@ -71,8 +72,10 @@ class NumbersFormat : public FigureFormat {
     std::string_view extension() const override { return extension_; }
     std::string_view description() const override { return description_; }
     bool is_picture() const override { return false; }
-    std::vector<std::string> render(const Exported& what, const ExportOptions&) const override {
-        return {format_table(what.numbers(), format_)};
+    std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
+        analysis::Table table = what.numbers();
+        if (options.csv_safe && format_ == TableFormat::csv) table = safe_for_spreadsheets(std::move(table));
+        return {format_table(table, format_)};
     }
 
  private:

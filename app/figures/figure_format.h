@@ -13,6 +13,7 @@ namespace kvscope::figures {
 struct ExportOptions {
     double dpi = 300;                 ///< of PNG; in PDF and SVG, of maps with cells finer than that
     std::string creator = "kvscope";  ///< program and version, into the file's metadata
+    bool csv_safe = false;            ///< analysis::safe_for_spreadsheets, of CSV
 };
 
 /// An extension that no format has, or a resolution that cannot be drawn.

@@ -266,6 +266,52 @@ class Export(ProgramTest):
         self.refuses(2, ["snapkv names 2 runs"], "export", "t.h5", "--figure", "retention", "--difference", "--run",
                      "snapkv", "--run", 1, "-o", "no.pdf")
 
+    def test_differences_pair_runs_and_say_what_has_no_like(self):
+        self.make_trace("other.h5", "--policy", "aperturekv", "--policy", "snapkv:window=8", "--policy", "h2o", "--budget",
+                        "64,24")
+        left_out = ["kvscope: retention leaves out runs without a like on the other side: of A (t): ada-snapkv",
+                    "of B (other): h2o @ 64, h2o @ 24"]
+        done = self.made("export", "t.h5", "other.h5", "--figure", "retention", "--difference", "-o", "paired.csv")
+        for words in left_out:
+            self.assertIn(words, done.stderr)
+        rows = csv_rows(self.path("paired.csv").read_text())
+        self.assertEqual({row["panel"].split(":")[-1] for row in rows}, {" t − other"})
+        with h5py.File(self.path("other.h5"), "r") as other:
+            label = lambda trace, run: trace["prompts/0"][f"runs/{run}"].attrs["label"]
+            for run_a, run_b in {(row["run_a"], row["run_b"]) for row in rows}:
+                self.assertEqual(label(self.trace, run_a), label(other, run_b))
+        self.assertEqual({float(row["difference"]) for row in rows}, {0})
+        self.assertEqual({row["unit"] for row in rows}, {"KV heads that keep the token"})
+
+    def test_csv_that_is_safe_for_spreadsheets(self):
+        self.make_trace("formulas.h5", "--policy", "h2o", "--budget", "24", prompt="=1+1 +2 -3 @x and some more words\n" * 8)
+        plain = csv_rows(self.made("export", "formulas.h5", "--figure", "prompt", "--run", 1, "-o", "plain.csv") and
+                         self.path("plain.csv").read_text())
+        self.made("export", "formulas.h5", "--figure", "prompt", "--run", 1, "--csv-safe", "-o", "safe.csv")
+        safe = csv_rows(self.path("safe.csv").read_text())
+        begins = tuple("=+-@\t\r\n")
+        self.assertTrue(any(row["text"].startswith(begins) for row in plain))
+        for one, other in zip(plain, safe):
+            self.assertEqual(other, one | {"text": ("'" if one["text"].startswith(begins) else "") + one["text"]})
+        text = self.made("inspect", "formulas.h5", "--format", "csv", "--csv-safe").stdout
+        self.assertEqual(csv_rows(text)[0]["label"], "full")
+        self.made("export", "formulas.h5", "--ranking", "tokens", "--csv-safe", "--format", "csv")
+        self.refuses(2, ["--csv-safe is of CSV", ".pdf"], "export", "t.h5", "--figure", "jsd", "--csv-safe", "-o", "no.pdf")
+        self.refuses(2, ["--csv-safe is of CSV", "json"], "inspect", "t.h5", "--csv-safe", "--format", "jsonl")
+
+    def test_a_trace_with_several_prompts_says_which_is_shown(self):
+        self.path("a.txt").write_text("The first of two prompts.")
+        self.path("b.txt").write_text("The second of two prompts, which is longer.")
+        self.make_trace("two.h5", "-f", "a.txt", "-f", "b.txt", "--policy", "h2o", "--budget", "4", prompt=None)
+        said = "two.h5: prompt 0 ('a') is shown, the first of 2; --prompt chooses"
+        done = self.made("export", "two.h5", "--figure", "retention", "-o", "first.svg")
+        self.assertIn(said, done.stderr)
+        self.assertIn("prompt 0 (a), one of 2", self.path("first.svg").read_text())
+        self.assertEqual(self.made("export", "two.h5", "--figure", "retention", "--prompt", 0, "-o", "zero.csv").stderr, "")
+        self.assertIn(said, self.made("export", "two.h5", "--ranking", "tokens").stderr)
+        done = self.made("export", "two.h5", "--figure", "all", "-o", "all-first.csv")
+        self.assertEqual(done.stderr.count(said), 1)
+
     def test_heads_and_columns(self):
         rows = csv_rows(self.export("query-similarity", "csv", "--head", "1,3", "--layer", 1).decode())
         similarity = self.prompt["full/query_similarity"][1]

@@ -27,11 +27,15 @@ class Options(ProgramTest):
             with self.subTest(number):
                 self.refuses(2, ["--width", number], "export", "t.h5", "--width", number)
 
-    def test_the_last_of_a_repeated_option_counts(self):
-        self.assertEqual(self.made("policies", "--format", "json", "--format", "csv").stdout,
+    def test_different_values_of_a_repeated_option_are_refused(self):
+        self.refuses(2, ["--format takes one value", "'json'", "'csv'"], "policies", "--format", "json", "--format", "csv")
+        self.refuses(2, ["--width takes one value", "'70'", "'80'"], "export", "no-such.h5", "--width", "70", "--width", "80",
+                     "--figure", "jsd", "-o", "a.pdf")
+        self.refuses(2, ["--prompt takes one value", "'0'", "'1'"], "export", "no-such.h5", "--prompt", 0, "--prompt", 1,
+                     "--figure", "jsd", "-o", "a.pdf")
+        self.refuses(2, ["--output takes one value"], "export", "no-such.h5", "--figure", "jsd", "-o", "a.pdf", "-o", "b.pdf")
+        self.assertEqual(self.made("policies", "--format", "csv", "--format", "csv").stdout,
                          self.made("policies", "--format", "csv").stdout)
-        self.refuses(1, ["no-such.h5"], "export", "no-such.h5", "--width", "70", "--width", "80", "--figure", "jsd",
-                     "-o", "a.pdf", "-o", "b.pdf")
 
     def test_an_unknown_option_gets_a_suggestion(self):
         for arguments, meant in ((["policies", "--formt", "csv"], "--format"), (["export", "--figur=x"], "--figure"),
@@ -118,11 +122,11 @@ class OptionsOfModels(ProgramTest):
                     self.assertNotIn(shown, said)
         self.refuses(2, ["--temp", "nan"], "run", "-o", "t.h5", "-p", TEXT, "--temp", "nan")
 
-    def test_the_last_of_a_repeated_option_counts(self):
-        self.make_trace("last.h5", "-n", 3, "-s", 1, "-s", 2, "--query-aware", "off", "--query-aware", "on")
-        with h5py.File(self.path("last.h5"), "r") as trace:
-            self.assertIn('"seed":2,', trace.attrs["recipe_json"])
-            self.assertIn('"new_tokens":3', trace.attrs["recipe_json"])
+    def test_different_values_of_a_repeated_option_are_refused(self):
+        for option, one, other in (("-s", 1, 2), ("-n", 3, 4), ("--query-aware", "off", "on")):
+            self.refuses(2, ["takes one value", f"'{one}'", f"'{other}'"], "run", "-m", HF_MODEL, "-p", TEXT, "-o", "t.h5",
+                         option, one, option, other)
+        self.make_trace("same.h5", "-s", 2, "-s", 2)
 
     def test_the_last_of_several_spellings_counts(self):
         for name, switches, applied in (("a", ["--no-template", "--chat-template", "on"], True),

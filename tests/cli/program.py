@@ -91,8 +91,9 @@ class ProgramTest(unittest.TestCase):
     @classmethod
     def make_trace(cls, output, *arguments, model=HF_MODEL, prompt=TEXT, n=8):
         """`kvscope run` on a small model in f32, quickly."""
-        given = [] if prompt is None else ["-p", prompt]
-        return cls.made("run", "-m", model, *given, "-n", n, "--dtype", "f32", "-t", 1, *arguments, "-o", output)
+        defaults = {"-m": model, "-n": n, "--dtype": "f32", "-t": 1} | ({} if prompt is None else {"-p": prompt})
+        given = [word for option, value in defaults.items() if option not in arguments for word in (option, value)]
+        return cls.made("run", *given, *arguments, "-o", output)
 
     def refuses(self, code, messages, *arguments, **options):
         """The command ends with this code and says all of these on standard error, and nothing on standard output.

@@ -47,6 +47,7 @@ struct Arguments {
     fs::path output;
     bool force = false;
     RankingExport ranking;
+    const CLI::Option* prompt = nullptr;
     std::vector<const CLI::Option*> of_pictures;  ///< that mean nothing for numbers
     std::vector<const CLI::Option*> of_figures;   ///< that mean nothing for rankings
     std::vector<const CLI::Option*> of_rankings;  ///< that mean nothing for figures
@@ -124,6 +125,16 @@ std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& a
     return chosen;
 }
 
+/// @throws analysis::FigureError where the output is a file and no CSV
+void check_csv_safe(const Arguments& arguments) {
+    if (!arguments.ranking.format.is_csv_safe() || arguments.output.empty() || arguments.output == "-") return;
+    const auto& format = figures::figure_format_for(arguments.output.filename().string());
+    if (format.extension() != "csv")
+        throw analysis::FigureError(
+            fmt::format("--csv-safe is of CSV, and {} would be .{}: give -o a name that ends in .csv",
+                        arguments.output.filename().string(), format.extension()));
+}
+
 /// What is set has to be heeded: by each figure that was named, by one of all.
 void check_arguments(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto& options = arguments.options;
@@ -137,6 +148,7 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
             fmt::format("no figure has a source '{}'; `kvscope figures` lists each figure's", options.source));
     }
     const auto& format = figures::figure_format_for(arguments.output.filename().string());
+    check_csv_safe(arguments);
     for (const CLI::Option* option : arguments.of_pictures) {
         if (format.is_picture() || option->count() == 0) continue;
         throw analysis::FigureError(
@@ -232,6 +244,9 @@ class FigureOfTraces {
         if (!nothing_.empty()) throw analysis::NothingToShow(nothing_);
         if (is_difference_) {
             analysis::check_difference(*definition_, parts_[0], parts_[1]);
+            if (const std::string runs = analysis::unpaired_runs(*definition_, parts_[0], parts_[1]); !runs.empty())
+                complain(fmt::format("kvscope: {} leaves out runs without a like on the other side: {}",
+                                     definition_->name, runs));
             return;
         }
         analysis::check_figure(*definition_, parts_);
@@ -274,6 +289,17 @@ void export_one(const Arguments& arguments, const std::vector<trace::Reader>& re
                                                 arguments.output, arguments.file, arguments.force);
     if (written.size() > 1)
         complain(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
+}
+
+/// Of traces with several prompts, that the first is shown since none was named.
+void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& readers,
+                 const std::vector<const analysis::FigureDefinition*>& definitions) {
+    const bool is_any_of_prompt = std::any_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
+        return !definition->is_of_prompt ||
+               definition->is_of_prompt(analysis::heeded_options(*definition, arguments.options));
+    });
+    if (!is_any_of_prompt || arguments.prompt->count() > 0) return;
+    for (const auto& reader : readers) say_first_prompt(reader);
 }
 
 /// @returns the exit status: 1 where one of them failed
@@ -328,6 +354,7 @@ analysis::TokenRange token_range(const std::string& text) {
 }
 
 void rank(const Arguments& arguments) {
+    check_csv_safe(arguments);
     RankingExport ranking = arguments.ranking;
     ranking.options.prompt = arguments.options.prompt;
     ranking.options.runs = arguments.options.runs;
@@ -340,6 +367,7 @@ void rank(const Arguments& arguments) {
     ranking.output = arguments.output;
     ranking.force = arguments.force;
     ranking.renames = arguments.renames;
+    ranking.is_prompt_given = arguments.prompt->count() > 0;
     export_ranking(ranking, arguments.traces);
 }
 
@@ -388,7 +416,8 @@ std::function<int()> declare(CLI::App& app) {
         "-o,--output", arguments->output,
         "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl. Several figures go into "
         "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png");
-    app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
+    arguments->prompt =
+        app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
         ->allow_extra_args(false);
     app.add_option(
@@ -428,12 +457,17 @@ std::function<int()> declare(CLI::App& app) {
             return 0;
         }
         arguments->file.creator = std::string("kvscope ") + program::version();
+        arguments->file.csv_safe = arguments->ranking.format.is_csv_safe();
         check_arguments(*arguments, definitions);
         check_traces(arguments->traces);
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
-        if (!arguments->renames.empty()) readers = analysis::renamed(readers, arguments->renames);
+        if (!arguments->renames.empty()) {
+            arguments->options.setting_labels = analysis::renamed_settings(readers, arguments->renames);
+            readers = analysis::renamed(readers, arguments->renames);
+        }
         check_ranges(readers, arguments->options);
+        say_prompts(*arguments, readers, definitions);
         if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
         export_one(*arguments, readers, *definitions.front());
         return 0;
