@@ -67,7 +67,8 @@ class ReportView : public View {
 
     void save(nlohmann::json& state) const override {
         state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_},
-                 {"format", format_}, {"dpi", dpi_},           {"title", title_}};
+                 {"format", format_}, {"dpi", dpi_},           {"title", title_},
+                 {"csv_safe", csv_safe_}};
         save_traces(state, traces_);
     }
 
@@ -80,6 +81,7 @@ class ReportView : public View {
         height_mm_ = state.value("height_mm", height_mm_);
         format_ = state.value("format", format_);
         dpi_ = state.value("dpi", dpi_);
+        csv_safe_ = state.value("csv_safe", csv_safe_);
         title_ = state.value("title", title_);
         load_traces(state, traces_);
     }
@@ -284,6 +286,10 @@ class ReportView : public View {
             ImGui::InputInt("dots per inch##report", &dpi_, 50, 100);
             dpi_ = std::clamp(dpi_, 10, 2400);
         }
+        if (format_ == "csv") {
+            ImGui::Checkbox("safe for spreadsheets##report", &csv_safe_);
+            ImGui::SetItemTooltip("an apostrophe before texts that begin with =, +, -, @, a tab or a line break");
+        }
         ImGui::BeginDisabled(export_.is_running());
         if (command_button("Export…##report")) ask_for_file(context);
         ImGui::SameLine();
@@ -304,7 +310,7 @@ class ReportView : public View {
     }
 
     figures::ExportOptions export_options() const {
-        return {static_cast<double>(dpi_), std::string("kvscope ") + program::version()};
+        return {static_cast<double>(dpi_), std::string("kvscope ") + program::version(), csv_safe_};
     }
 
     void ask_for_file(Context& context) {
@@ -330,6 +336,7 @@ class ReportView : public View {
     float height_mm_ = 0;
     std::string format_ = "pdf";
     int dpi_ = 300;
+    bool csv_safe_ = false;
     bool title_ = false;
     FigureExport export_;
     TaskSlot<FigurePicture> drawn_;
