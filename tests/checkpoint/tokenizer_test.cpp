@@ -278,7 +278,9 @@ TEST_CASE("GGUF: tokens end where the text ends that they spell") {
                         (i + 1 < encoding.ids.size() && encoding.ends[i + 1] == encoding.ends[i]))
                         continue;
                     const std::span<const int32_t> until(encoding.ids.data(), i + 1);
-                    CHECK(tokenizer->decode(until, add_special) == text.substr(0, encoding.ends[i]));
+                    const std::string decoded = tokenizer->decode(until, add_special);
+                    if (decoded.empty()) continue;  // the space in front, which goes with the first character
+                    CHECK(decoded == text.substr(0, encoding.ends[i]));
                 }
                 if (!text.empty()) CHECK(*std::max_element(encoding.ends.begin(), encoding.ends.end()) == text.size());
             }
