@@ -78,6 +78,30 @@ TEST_CASE("questions whose contexts have other tokens have a prefill each", "[de
     for (int i = 0; i < 3; ++i) CHECK(reader.token_ids(i) == prompts[static_cast<size_t>(i)].ids);
 }
 
+TEST_CASE("a question that joins the context's last token is read apart from the context, and says so",
+          "[default_model]") {
+    const TemporaryFolder folder;
+    const auto& model = default_model_f32();
+    const auto prompt = prepared(code, asked, {.use_template = false, .query_aware = false});
+    auto options = options_of(2, false);
+    options.keep_caches = true;
+    Session session(folder, "t.h5", model, {prompt}, {plan("full", "100%")}, options);
+    session.experiment.run(session.prompts);
+    const auto caches = session.experiment.take_caches();
+    engine::SilentProgress progress;
+    const auto reply_to = [&](const std::string& question) {
+        return caches.at(0)->ask(model, question, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
+    };
+    const auto second = reply_to("Which code?");
+    CHECK(second.remark.empty());
+    CHECK(second.read == "Which code?");
+    const std::string joins = "\n" + asked;
+    const auto apart = reply_to(joins);
+    CHECK_THAT(apart.remark, Contains("the question was tokenized apart from the context"));
+    CHECK(apart.read == joins);
+    CHECK(apart.read_ids == model.tokenizer().encode(joins, false, true));
+}
+
 TEST_CASE("control tokens of a bare text are parsed unless they are not to be", "[default_model]") {
     const auto& model = default_model_f32();
     const std::string text = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
