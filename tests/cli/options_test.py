@@ -145,13 +145,13 @@ class OptionsOfModels(ProgramTest):
         for switch, said in (([], "<|im_end|> (1). They are read as control tokens; --no-special"),
                              (["--no-special"], "They are read as letters (--no-special)")):
             run = self.made("run", "-m", HF_MODEL, "-p", text, "--no-template", *switch, "-n", 2, "-t", 1, "--force", "-o",
-                            "c.h5")
+                            "control.h5")
             self.assertIn(said, run.stderr)
-            with h5py.File(self.path("c.h5"), "r") as trace:
+            with h5py.File(self.path("control.h5"), "r") as trace:
                 ids[bool(switch)] = trace["prompts/0/token_ids"][:].tolist()
                 self.assertEqual(json.loads(trace.attrs["recipe_json"])["prompts"][0]["special"], not switch)
         self.assertGreater(len(ids[True]), len(ids[False]))
-        under = self.made("run", "-m", HF_MODEL, "-p", text, "--no-special", "-n", 2, "-t", 1, "-o", "u.h5")
+        under = self.made("run", "-m", HF_MODEL, "-p", text, "--no-special", "-n", 2, "-t", 1, "-o", "under.h5")
         for said in ("--no-special is not heeded", "<|im_end|> (1)", "can end the turn"):
             self.assertIn(said, under.stderr)
 
