@@ -89,9 +89,10 @@ Definition cam_definition() {
                 integer_parameter("merge", 32, {.low = 1},
                                   "Kept values m behind an evicted one that each take in 1 / m of it."),
                 choice_parameter("denominator", {"max", "mean"}, "max",
-                                 "The probability of merging is the evicted entry's attention divided by the largest "
-                                 "of the first 4 and the recent entries, or by the mean of those m entries': a whole "
-                                 "prompt evicted at once then drowns the kept values, as the paper never does."),
+                                 "What the evicted entry's attention is divided by to give the probability of merging. "
+                                 "`max` follows the authors' code: the largest attention of the first 4 and the recent "
+                                 "entries. `mean` follows the paper's text: the mean of those m entries' attention; where "
+                                 "a whole prompt is evicted at once, the merged values then outweigh the kept ones."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),
