@@ -4,6 +4,8 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,9 +13,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "app/gui/session/whole_path.h"
 #include "json/bounded_json.h"
@@ -26,6 +30,7 @@ namespace fs = std::filesystem;
 constexpr const char* state_name = "workspace.json";
 constexpr int version = 1;
 constexpr size_t longest_state = size_t{64} << 20;
+constexpr const char* new_mark = ".new-";  ///< and a process, behind the name of a folder that is being unpacked
 
 struct LaterWorkspace : WorkspaceError {
     using WorkspaceError::WorkspaceError;
@@ -76,11 +81,9 @@ class Writer {
     std::unique_ptr<archive, FreeWriter> archive_;
 };
 
-void put_file(Writer& writer, const fs::path& path, const std::string& name) {
+void put_file(Writer& writer, const fs::path& path, const std::string& name, uint64_t bytes) {
     std::ifstream file(path, std::ios::binary);
-    std::error_code error;
-    const auto bytes = fs::file_size(path, error);
-    if (!file || error) throw WorkspaceError(path.string() + " cannot be read");
+    if (!file) throw WorkspaceError(path.string() + " cannot be read");
     writer.begin(name, bytes);
     std::vector<char> block(1 << 20);
     while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0)
@@ -93,57 +96,79 @@ uint64_t fnv1a(const std::string& bytes) {
     return hash;
 }
 
-/// Its state; what else is in it goes into the folder, where there is one.
-nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>& folder) {
-    std::error_code error;
-    if (!fs::is_regular_file(path, error))
-        throw WorkspaceError(path.string() + " cannot be read: it is no regular file");
-    const std::unique_ptr<archive, FreeReader> zip(archive_read_new());
-    archive_read_support_format_zip(zip.get());
-    check(archive_read_open_filename(zip.get(), path.c_str(), 1 << 20), zip.get(), path, "opening");
-    nlohmann::json state;
-    archive_entry* entry = nullptr;
-    while (state.is_null() || folder) {
-        const int code = archive_read_next_header(zip.get(), &entry);
-        if (code == ARCHIVE_EOF) break;
-        check(code, zip.get(), path, "reading");
-        const char* stored_name = archive_entry_pathname(entry);
-        if (stored_name == nullptr) throw WorkspaceError(path.string() + ": the name of a file in it cannot be read");
-        const fs::path name = fs::path(stored_name).lexically_normal();
-        if (name.is_absolute() || name.begin() == name.end() || *name.begin() == "..")
-            throw WorkspaceError(
-                fmt::format("{}: the name {:?} leads out of its folder", path.string(), name.string()));
-        if (archive_entry_filetype(entry) == AE_IFDIR) continue;
-        const bool is_state = name == state_name;
-        if (!is_state && !folder) continue;
-        std::string whole;
-        std::ofstream file;
-        if (!is_state) {
-            fs::create_directories((*folder / name).parent_path(), error);
-            file.open(*folder / name, std::ios::binary);
-        }
+/// Reads an archive, entry by entry.
+class Reader {
+ public:
+    explicit Reader(const fs::path& path) : path_(path), zip_(archive_read_new()) {
+        std::error_code error;
+        if (!fs::is_regular_file(path, error))
+            throw WorkspaceError(path.string() + " cannot be read: it is no regular file");
+        archive_read_support_format_zip(zip_.get());
+        check(archive_read_open_filename(zip_.get(), path.c_str(), 1 << 20), zip_.get(), path, "opening");
+    }
+
+    /// False behind the last one.
+    bool next() {
+        const int code = archive_read_next_header(zip_.get(), &entry_);
+        if (code == ARCHIVE_EOF) return false;
+        check(code, zip_.get(), path_, "reading");
+        const char* name = archive_entry_pathname(entry_);
+        if (name == nullptr) throw WorkspaceError(path_.string() + ": the name of a file in it cannot be read");
+        name_ = name;
+        return true;
+    }
+
+    const std::string& name() const { return name_; }
+    bool is_file() const {
+        return archive_entry_filetype(entry_) == AE_IFREG && archive_entry_symlink(entry_) == nullptr &&
+               archive_entry_hardlink(entry_) == nullptr;
+    }
+    /// What the archive says.
+    std::optional<uint64_t> bytes() const {
+        if (!archive_entry_size_is_set(entry_) || archive_entry_size(entry_) < 0) return std::nullopt;
+        return static_cast<uint64_t>(archive_entry_size(entry_));
+    }
+
+    /// @param take is given each block of the entry's contents
+    /// @throws WorkspaceError as soon as they are more than `most` bytes
+    template <class Take>
+    void read(uint64_t most, Take take) {
         std::vector<char> block(1 << 20);
-        for (;;) {
-            const auto got = archive_read_data(zip.get(), block.data(), block.size());
-            if (got < 0) check(static_cast<int>(got), zip.get(), path, "reading");
-            if (got <= 0) break;
-            if (is_state) {
-                whole.append(block.data(), static_cast<size_t>(got));
-                if (whole.size() > longest_state)
-                    throw WorkspaceError(fmt::format("{}: {} in it has more than {} MB", path.string(), state_name,
-                                                     longest_state >> 20));
-            } else
-                file.write(block.data(), got);
-        }
-        if (is_state) {
-            state = bounded_json::parse_or_discard(whole);
-        } else {
-            file.close();
-            if (!file) {
-                throw WorkspaceError(fmt::format("{}: {:?} in it cannot be written to {}: is the disk full?",
-                                                 path.string(), name.string(), folder->string()));
+        for (uint64_t total = 0;;) {
+            const auto got = archive_read_data(zip_.get(), block.data(), block.size());
+            if (got < 0) {
+                std::string why =
+                    archive_error_string(zip_.get()) ? archive_error_string(zip_.get()) : "no reason given";
+                while (why.ends_with('\n')) why.pop_back();
+                refuse("it cannot be read: " + why);
             }
+            if (got == 0) return;
+            total += static_cast<uint64_t>(got);
+            if (total > most) refuse(fmt::format("expected at most {} bytes, found more", most));
+            take(std::string_view(block.data(), static_cast<size_t>(got)));
         }
+    }
+
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw WorkspaceError(fmt::format("{}: {:?} in it: {}", path_.string(), name_, why));
+    }
+
+ private:
+    fs::path path_;
+    std::unique_ptr<archive, FreeReader> zip_;
+    archive_entry* entry_ = nullptr;
+    std::string name_;
+};
+
+nlohmann::json read_state(const fs::path& path) {
+    nlohmann::json state;
+    Reader reader(path);
+    while (state.is_null() && reader.next()) {
+        if (reader.name() != state_name) continue;
+        if (!reader.is_file()) reader.refuse("expected a file, found a folder or a link");
+        std::string whole;
+        reader.read(longest_state, [&](std::string_view block) { whole += block; });
+        state = bounded_json::parse_or_discard(whole);
     }
     if (!state.is_object() || !state.contains("kvscope_workspace"))
         throw WorkspaceError(path.string() + " is no kvscope workspace: expected a ZIP archive with workspace.json");
@@ -158,12 +183,145 @@ nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>&
     return state;
 }
 
+/// A file that the state lists; of earlier workspaces, which do not say sizes, any size.
+struct Listed {
+    std::optional<uint64_t> bytes;
+    bool is_found = false;
+};
+
+bool is_plain_name(const std::string& name) {
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+           name.find('\0') == std::string::npos;
+}
+
+/// What a workspace lists by name.
+class Manifest {
+ public:
+    Manifest(const fs::path& path, const nlohmann::json& state) : path_(path) {
+        const auto session = state.find("session");
+        if (session != state.end() && session->is_object())
+            for (const auto& trace : session->value("traces", nlohmann::json::array()))
+                if (trace.is_object() && trace.contains("path") && trace["path"].is_string())
+                    traces_.push_back(plain(trace["path"].get<std::string>()));
+        const auto files = state.find("files");
+        has_files_ = files != state.end();
+        if (!has_files_) return;
+        for (const auto& file : files->is_array() ? *files : nlohmann::json::array()) {
+            if (!file.is_object() || !file.contains("name") || !file["name"].is_string() || !file.contains("bytes") ||
+                !file["bytes"].is_number_unsigned())
+                throw WorkspaceError(path.string() +
+                                     " is damaged: a file that its workspace.json lists has no name or no size");
+            if (!files_.emplace(plain(file["name"].get<std::string>()), Listed{file["bytes"].get<uint64_t>()}).second)
+                throw WorkspaceError(fmt::format("{} is damaged: its workspace.json lists {:?} twice", path.string(),
+                                                 file["name"].get<std::string>()));
+        }
+    }
+
+    /// What is listed under this name; nullptr where nothing is. Workspaces of earlier versions list traces alone, and
+    /// carry the notes beside them.
+    Listed* find(const std::string& name) {
+        const auto found = files_.find(name);
+        if (found != files_.end()) return &found->second;
+        const auto belongs = [&](const std::string& trace) {
+            return name == trace || name.starts_with(trace + ".notes.");
+        };
+        if (has_files_ || !std::any_of(traces_.begin(), traces_.end(), belongs)) return nullptr;
+        return &files_[name];
+    }
+
+    void require_all_found() const {
+        for (const auto& [name, listed] : files_)
+            if (!listed.is_found)
+                throw WorkspaceError(fmt::format("{} is damaged: its workspace.json lists {:?}, which is not in it",
+                                                 path_.string(), name));
+    }
+
+ private:
+    std::string plain(const std::string& name) const {
+        if (is_plain_name(name)) return name;
+        throw WorkspaceError(
+            fmt::format("{}: the name {:?} in its workspace.json leads out of its folder", path_.string(), name));
+    }
+
+    fs::path path_;
+    std::vector<std::string> traces_;
+    bool has_files_ = false;
+    std::map<std::string, Listed> files_;
+};
+
+/// The files of an archive and their sizes, without what they contain.
+/// @throws WorkspaceError for anything that its manifest does not list, links, names given twice, sizes that differ
+std::map<std::string, uint64_t> files_of(const fs::path& path, const nlohmann::json& state) {
+    Manifest manifest(path, state);
+    std::map<std::string, uint64_t> files;
+    bool has_state = false;
+    uint64_t total = 0;
+    Reader reader(path);
+    while (reader.next()) {
+        if (reader.name() == state_name) {
+            if (std::exchange(has_state, true)) reader.refuse("it is in it twice");
+            continue;
+        }
+        if (!is_plain_name(reader.name())) reader.refuse("the name leads out of the workspace's folder");
+        if (!reader.is_file()) reader.refuse("expected a file, found a folder or a link");
+        Listed* listed = manifest.find(reader.name());
+        if (listed == nullptr) reader.refuse("its workspace.json does not list it");
+        if (std::exchange(listed->is_found, true)) reader.refuse("it is in it twice");
+        const auto bytes = reader.bytes();
+        if (!bytes) reader.refuse("its size is not given");
+        if (listed->bytes && *listed->bytes != *bytes)
+            reader.refuse(fmt::format("its workspace.json lists {} bytes, the archive {}", *listed->bytes, *bytes));
+        files[reader.name()] = *bytes;
+        total = total > UINT64_MAX - *bytes ? UINT64_MAX : total + *bytes;
+    }
+    manifest.require_all_found();
+    // kvscope stores files as they are. What is compressed may be of any size.
+    std::error_code error;
+    const uint64_t size = fs::file_size(path, error);
+    if (total > size)
+        throw WorkspaceError(
+            fmt::format("{}: expected files that are stored as they are, found {} bytes of them in an "
+                        "archive of {} bytes. If you trust it, unpack it with another program and open "
+                        "its traces.",
+                        path.string(), total, size));
+    return files;
+}
+
+/// Marks a file as what it was in the archive. A file that is written anew has another time.
+constexpr timespec unpacked_time{.tv_sec = 315532800, .tv_nsec = 0};  // 1980, the first day of ZIP archives
+
+bool is_as_unpacked(const fs::path& file) {
+    struct stat found {};
+    return ::lstat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+           found.st_mtim.tv_sec == unpacked_time.tv_sec && found.st_mtim.tv_nsec == unpacked_time.tv_nsec;
+}
+
+void unpack(const fs::path& path, const std::map<std::string, uint64_t>& wanted, const fs::path& folder) {
+    Reader reader(path);
+    while (reader.next()) {
+        const auto one = wanted.find(reader.name());
+        if (one == wanted.end()) continue;
+        const fs::path target = folder / one->first;
+        std::ofstream file(target, std::ios::binary);
+        uint64_t total = 0;
+        reader.read(one->second, [&](std::string_view block) {
+            total += block.size();
+            file.write(block.data(), static_cast<std::streamsize>(block.size()));
+        });
+        if (total != one->second) reader.refuse(fmt::format("expected {} bytes, found {}", one->second, total));
+        file.close();
+        const timespec times[] = {unpacked_time, unpacked_time};
+        if (!file || ::utimensat(AT_FDCWD, target.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
+            reader.refuse(fmt::format("it cannot be written to {}: is the disk full?", folder.string()));
+    }
+}
+
 /// What is at a name that is about to be written over may be anything but a later kvscope's workspace.
 void require_no_later_one(const fs::path& path) {
     std::error_code error;
     if (!fs::exists(path, error)) return;
     try {
-        read_archive(path, std::nullopt);
+        read_state(path);
     } catch (const LaterWorkspace&) {
         throw WorkspaceError(
             path.string() +
@@ -192,10 +350,17 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
         Writer writer(beside);
         nlohmann::json described = state;
         described.emplace("kvscope_workspace", version);
+        described["files"] = nlohmann::json::array();
+        for (const auto& [file, name] : files) {
+            const uint64_t bytes = fs::file_size(file, error);
+            if (error) throw WorkspaceError(file.string() + " cannot be read: " + error.message());
+            described["files"].push_back({{"name", name}, {"bytes", bytes}});
+        }
         const std::string text = described.dump(1);
         writer.begin(state_name, text.size());
         writer.put(text.data(), text.size());
-        for (const auto& [file, name] : files) put_file(writer, file, name);
+        for (size_t i = 0; i < files.size(); ++i)
+            put_file(writer, files[i].first, files[i].second, described["files"][i]["bytes"].get<uint64_t>());
         writer.finish();
         sync_to_disk(beside);
     } catch (const nlohmann::json::type_error&) {
@@ -226,23 +391,75 @@ std::string workspace_folder_name(const fs::path& path) {
     return fmt::format("{}-{:016x}", path.stem().string(), fnv1a(fmt::format("{}\n{}\n", whole.string(), bytes) + end));
 }
 
+FolderInUse::FolderInUse(const fs::path& folder)
+    : file_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
+    if (file_ >= 0) ::flock(file_, LOCK_SH);
+}
+
+FolderInUse::~FolderInUse() {
+    if (file_ >= 0) ::close(file_);
+}
+
+void clean_workspaces(const fs::path& folder) {
+    const auto is_left_over = [](const std::string& name) {
+        const size_t at = name.rfind(new_mark);
+        return at != std::string::npos &&
+               name.find_first_not_of("0123456789", at + std::string_view(new_mark).size()) == std::string::npos;
+    };
+    std::error_code error, ignored;
+    std::vector<fs::path> folders;
+    for (auto one = fs::directory_iterator(folder, error); !error && one != fs::directory_iterator();
+         one.increment(error))
+        if (one->symlink_status(ignored).type() == fs::file_type::directory) folders.push_back(one->path());
+    for (const fs::path& one : folders) {
+        const int file = ::open(one.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0) continue;
+        if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
+            if (is_left_over(one.filename().string())) {
+                fs::remove_all(one, ignored);
+            } else {
+                std::vector<fs::path> unpacked;
+                for (auto inner = fs::directory_iterator(one, error); !error && inner != fs::directory_iterator();
+                     inner.increment(error))
+                    if (is_as_unpacked(inner->path())) unpacked.push_back(inner->path());
+                for (const fs::path& each : unpacked) fs::remove(each, ignored);
+                fs::remove(one, ignored);  // where nothing is left in it
+            }
+        }
+        ::close(file);
+    }
+}
+
 nlohmann::json read_workspace(const fs::path& path, const fs::path& folder) {
+    auto state = read_state(path);
+    auto wanted = files_of(path, state);
     std::error_code error;
-    if (fs::exists(folder, error)) return read_archive(path, std::nullopt);
-    const fs::path beside = fmt::format("{}.new-{}", folder.string(), getpid());
+    std::erase_if(wanted, [&](const auto& file) { return fs::exists(folder / file.first, error); });
+    if (wanted.empty() && fs::exists(folder, error)) return state;
+    uint64_t total = 0;
+    for (const auto& [name, bytes] : wanted) total += bytes;
+    const fs::path beside = folder.string() + new_mark + std::to_string(getpid());
     try {
         fs::create_directories(beside, error);
         if (error) throw WorkspaceError(beside.string() + " cannot be made: " + error.message());
-        auto state = read_archive(path, beside);
-        fs::rename(beside, folder, error);
-        // Another window may have unpacked it in the meantime.
-        std::error_code ignored;
-        if (error && !fs::exists(folder, ignored))
-            throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
+        const FolderInUse in_use(beside);
+        const auto room = fs::space(beside, error);
+        if (!error && room.available < total)
+            throw WorkspaceError(fmt::format("{}: its files need {} bytes, and {} has {} left", path.string(), total,
+                                             folder.parent_path().string(), room.available));
+        unpack(path, wanted, beside);
+        fs::create_directories(folder, error);
+        if (error) throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
+        for (const auto& [name, bytes] : wanted) {
+            if (fs::exists(folder / name, error)) continue;  // another window has unpacked it in the meantime
+            fs::rename(beside / name, folder / name, error);
+            if (error) throw WorkspaceError((folder / name).string() + " cannot be made: " + error.message());
+        }
         fs::remove_all(beside, error);
         return state;
     } catch (...) {
         fs::remove_all(beside, error);
+        fs::remove(folder, error);  // where it is empty
         throw;
     }
 }

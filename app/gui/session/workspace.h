@@ -15,7 +15,8 @@ struct WorkspaceError : std::runtime_error {
 };
 
 /// One file to hand to a colleague: a ZIP archive of the traces, the notes beside them, and `workspace.json` with
-/// layout and selection. `files`: what is carried, with its name in the archive. Whole or not at all, and never over
+/// layout, selection and a list of the files with their sizes. `files`: what is carried, with its name in the archive,
+/// which names no folder. Whole or not at all, and never over
 /// the workspace of a later kvscope.
 /// @throws WorkspaceError
 void write_workspace(const std::filesystem::path& path, const nlohmann::json& state,
@@ -25,8 +26,27 @@ void write_workspace(const std::filesystem::path& path, const nlohmann::json& st
 /// WorkspaceError
 std::string workspace_folder_name(const std::filesystem::path& path);
 
-/// Returns a workspace's state, and unpacks it into `folder` where that is not there yet, whole or not at all; a folder
-/// that is there is left as it is. Names that lead out of the folder are refused. @throws WorkspaceError
+/// Returns a workspace's state, and unpacks those of its files into `folder` that are not there yet, whole or not at
+/// all.
+/// @throws WorkspaceError for what its state does not list, names that lead out of the folder or come twice, links,
+///         sizes that differ from those listed, more contents than the archive has bytes, too little room on the disk
 nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
+
+/// While it lives, `clean_workspaces` of any process leaves the folder alone. One that is not there is none.
+class FolderInUse {
+ public:
+    explicit FolderInUse(const std::filesystem::path& folder);
+    FolderInUse(const FolderInUse&) = delete;
+    FolderInUse& operator=(const FolderInUse&) = delete;
+    ~FolderInUse();
+
+ private:
+    int file_;
+};
+
+/// Removes from the folders in `folder` what can be unpacked again: files as they were in the archive, of workspaces
+/// that nobody has open, and all that unpacking left behind when it was interrupted. What was written there stays:
+/// notes.
+void clean_workspaces(const std::filesystem::path& folder);
 
 }  // namespace kvscope::gui

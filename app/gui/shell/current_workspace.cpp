@@ -16,6 +16,22 @@
 
 namespace kvscope::gui {
 
+namespace {
+
+std::filesystem::path workspaces_folder() { return state_folder() / "workspaces"; }
+
+}  // namespace
+
+CurrentWorkspace::CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices)
+    : session_(session), sidecars_(sidecars), views_(views), notices_(notices) {
+    clean_workspaces(workspaces_folder());  // what a crash has left
+}
+
+CurrentWorkspace::~CurrentWorkspace() {
+    unpacked_.clear();
+    clean_workspaces(workspaces_folder());
+}
+
 void CurrentWorkspace::save(const std::filesystem::path& path) {
     sidecars_.save_annotations();
     std::vector<std::pair<std::filesystem::path, std::string>> files;
@@ -38,7 +54,8 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
     nlohmann::json state = unknown_in(state_, {"session", "layout"});
     state["session"] = with_unknown(session_state(session_, names), state_.value("session", nlohmann::json::object()));
     state["layout"] = views_.state();
-    const auto write = [path, state, files] {
+    // Its files stay where they are until they are written, also when the program ends.
+    const auto write = [path, state, files, in_use = unpacked_] {
         write_workspace(path, state, files);
         return path.string() + " written: traces, layout and selection";
     };
@@ -49,8 +66,11 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
 }
 
 CurrentWorkspace::Unpacked CurrentWorkspace::unpack(const std::filesystem::path& path) {
-    const auto folder = state_folder() / "workspaces" / workspace_folder_name(path);
-    return {folder, read_workspace(path, folder)};
+    const auto folder = workspaces_folder() / workspace_folder_name(path);
+    read_workspace(path, folder);
+    auto in_use = std::make_shared<FolderInUse>(folder);
+    // Until then another window may have removed what was unpacked.
+    return {folder, read_workspace(path, folder), std::move(in_use)};
 }
 
 void CurrentWorkspace::open(const std::filesystem::path& path) {
@@ -74,7 +94,8 @@ void CurrentWorkspace::open_now(const std::filesystem::path& path) {
 }
 
 void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& unpacked) {
-    const auto& [folder, state] = unpacked;
+    const auto& [folder, state, in_use] = unpacked;
+    unpacked_.push_back(in_use);
     for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
         notices_.add(fmt::format("{}: {}", path.filename().string(), problem), true);
     sidecars_.take_in_as_shown();

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "app/gui/session/session.h"
+#include "app/gui/session/workspace.h"
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/trace_sidecars.h"
@@ -13,8 +16,10 @@ namespace kvscope::gui {
 /// The open traces, their annotations, the layout and the selection as one file (app/gui/session/workspace.h).
 class CurrentWorkspace {
  public:
-    CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices)
-        : session_(session), sidecars_(sidecars), views_(views), notices_(notices) {}
+    /// Removes what opened workspaces of a program that crashed have left.
+    CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices);
+    /// What was unpacked is removed, but for what was written beside it.
+    ~CurrentWorkspace();
 
     /// As everything is now; the traces are copied beside the frames. A notice says when it is written, or why not.
     /// @throws WorkspaceError where it cannot be begun
@@ -29,6 +34,7 @@ class CurrentWorkspace {
     struct Unpacked {
         std::filesystem::path folder;
         nlohmann::json state;
+        std::shared_ptr<FolderInUse> in_use;
     };
     /// On any thread. @throws WorkspaceError
     static Unpacked unpack(const std::filesystem::path& path);
@@ -38,6 +44,7 @@ class CurrentWorkspace {
     TraceSidecars& sidecars_;
     OpenViews& views_;
     Notices& notices_;
+    std::vector<std::shared_ptr<FolderInUse>> unpacked_;  ///< whose traces are, or were, open
     /// As it was opened or saved last, with what a later kvscope put into it.
     nlohmann::json state_ = nlohmann::json::object();
 };
