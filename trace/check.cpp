@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -33,6 +34,7 @@ class TraceCheck {
                 }
                 guarded(place.group, [&] { check_prompt(place, *model); });
             }
+            check_recipe();
             if (source_.prompts.empty() && source_.results.empty() && source_.root.complete && !is_of_model_alone())
                 problems_.error("/prompts", "a prompt, or results of a task", "none");
         }
@@ -40,7 +42,7 @@ class TraceCheck {
             for (const GroupPlace& table : tables) {
                 guarded(table.group, [&] {
                     const h5::Handle open = h5::open_data_set(file(table), table.group);
-                    load_results(open.get(), table.group);
+                    check_results(load_results(open.get(), table.group), table.group);
                 });
             }
         }
@@ -117,6 +119,8 @@ class TraceCheck {
         if (model.dtype != "f32" && model.dtype != "bf16" && model.dtype != "f16") {
             problems_.error("/model@dtype", "f32, bf16 or f16", quoted_text(model.dtype));
         }
+        if (!(model.rope_theta > 0) || !std::isfinite(model.rope_theta))
+            problems_.error("/model@rope_theta", "a finite number above 0", fmt::format("{:g}", model.rope_theta));
         check_json("/model@config_json", model.config_json);
     }
 
@@ -125,6 +129,75 @@ class TraceCheck {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
                h5::exists(file(*source_.model), fmt::format("/model/{}", schema::model::spectrum_q.path));
+    }
+
+    /// A complete trace holds the runs that its recipe lists, in each of its prompts.
+    void check_recipe() {
+        if (source_.is_folder || !source_.root.complete || source_.root.recipe_json.empty()) return;
+        const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
+        if (!recipe.is_object() || !recipe.contains("runs") || !recipe["runs"].is_array()) return;
+        std::vector<std::string> listed;
+        for (const auto& run : recipe["runs"])
+            listed.push_back(run.is_object() && run.contains("policy") && run["policy"].is_string()
+                                 ? run["policy"].get<std::string>()
+                                 : std::string());
+        for (const PromptPlace& place : source_.prompts) {
+            for (std::size_t i = 0; i < listed.size(); ++i) {
+                const auto run = std::find_if(place.runs.begin(), place.runs.end(),
+                                              [&](const GroupPlace& one) { return one.number == static_cast<int>(i); });
+                const std::string at = fmt::format("{}/runs/{}", place.group, i);
+                if (run == place.runs.end()) {
+                    problems_.error(at, fmt::format("a run of {}, which the recipe lists", listed[i]), "nothing");
+                    continue;
+                }
+                guarded(at, [&] {
+                    const auto policy = load_run(h5::open_group(file(*run), run->group).get(), run->group).policy;
+                    if (policy != listed[i])
+                        problems_.error(at + "@policy", fmt::format("{}, as in the recipe", listed[i]), policy);
+                });
+            }
+        }
+    }
+
+    void require(bool holds, const std::string& path, const char* expected, double found) {
+        if (!holds) problems_.error(path, expected, fmt::format("{:g}", found));
+    }
+    void require_seconds(const std::string& path, double seconds) {
+        require(std::isfinite(seconds) && seconds >= 0, path, "a finite number, 0 or more", seconds);
+    }
+    void require_share(const std::string& path, double share) {
+        require(share >= 0 && share <= 1, path, "a number from 0 to 1", share);
+    }
+
+    void check_results(const std::vector<ResultRow>& rows, const std::string& table) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const ResultRow& row = rows[i];
+            const auto at = [&](const char* column) { return fmt::format("{}[{}].{}", table, i, column); };
+            require(row.length >= 0, at("length"), "0 or more", static_cast<double>(row.length));
+            if (!std::isnan(row.depth)) require_share(at("depth"), row.depth);
+            require_seconds(at("seconds"), row.seconds);
+            if (row.status != schema::run::status_complete) continue;
+            require(row.budget >= 0, at("budget"), "0 or more", static_cast<double>(row.budget));
+            require_share(at("budget_fraction"), row.budget_fraction);
+            require_share(at("score"), row.score);
+            require_share(at("kept_share"), row.kept_share);
+        }
+    }
+
+    /// Numbers of a run that no run can have.
+    void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {
+        const auto at = [&](const char* name) { return fmt::format("{}@{}", group, name); };
+        require(run.window >= 0, at("window"), "0 or more", static_cast<double>(run.window));
+        require_seconds(at("prefill_s"), run.prefill_s);
+        require_seconds(at("select_s"), run.select_s);
+        if (run.first_token_s) require_seconds(at("first_token_s"), *run.first_token_s);
+        if (run.decode_s) require_seconds(at("decode_s"), *run.decode_s);
+        if (run.decode_tokens_per_s) require_seconds(at("decode_tokens_per_s"), *run.decode_tokens_per_s);
+        if (run.status != schema::run::status_complete || run.budget_of) return;
+        const double share = static_cast<double>(run.budget) / static_cast<double>(prompt.visible_tokens());
+        if (!(std::abs(run.budget_fraction - share) <= 1e-6 * std::max(share, 1.0)))
+            problems_.error(at("budget_fraction"), fmt::format("{:g}, budget / N", share),
+                            fmt::format("{:g}", run.budget_fraction));
     }
 
     void check_json(const std::string& path, const std::string& text) {
@@ -215,6 +288,7 @@ class TraceCheck {
         check_attributes(group.get(), place.group, schema::run::attributes, problems_);
         const RunAttributes run = load_run(group.get(), place.group);
         check_json(place.group + "@parameters_json", run.parameters_json);
+        check_run_attributes(place.group, run, prompt);
         const bool full = run.policy == "full";
         if (run.budget <= 0 && run.status == schema::run::status_complete) {
             problems_.error(place.group + "@budget", "above 0", std::to_string(run.budget));

@@ -275,6 +275,32 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     }
 }
 
+/// An entry stands for at most the tokens that went into it.
+void check_cardinality(const Values& values, const KeptRows& kept, std::size_t rows, std::size_t tokens) {
+    const auto& cardinality_set = schema::run::merged_cardinality;
+    const auto cardinality = values.read<float>(cardinality_set);
+    if (cardinality.size() != kept.indices.size()) return;  // reported with the shapes
+    std::vector<double> most(cardinality.size(), static_cast<double>(tokens));
+    values.each_layer<std::int32_t>(schema::run::merged_token_entry, [&](std::size_t layer,
+                                                                         std::span<const std::int32_t> entries) {
+        for (std::size_t row = 0; row < rows; ++row) {
+            const std::uint64_t first = kept.offsets[layer * rows + row], end = kept.offsets[layer * rows + row + 1];
+            std::fill(most.begin() + static_cast<std::ptrdiff_t>(first),
+                      most.begin() + static_cast<std::ptrdiff_t>(end), 0.0);
+            for (const std::int32_t entry : entries.subspan(row * tokens, tokens))
+                if (entry >= 0 && static_cast<std::uint64_t>(entry) < end - first)
+                    most[first + static_cast<std::uint64_t>(entry)] += 1;
+        }
+        return true;
+    });
+    for (std::size_t i = 0; i < cardinality.size(); ++i) {
+        if (cardinality[i] > 0 && double{cardinality[i]} <= most[i] + slack) continue;
+        values.error(cardinality_set, fmt::format("a number above 0, at most the {} tokens of the entry", most[i]),
+                     fmt::format("{} at [{}]", cardinality[i], i));
+        return;
+    }
+}
+
 void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, std::size_t tokens) {
     const auto& entry_set = schema::run::merged_token_entry;
     if (values.sound(entry_set)) {
@@ -301,14 +327,7 @@ void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, 
             return true;
         });
     }
-    const auto& cardinality_set = schema::run::merged_cardinality;
-    const auto cardinality = values.read<float>(cardinality_set);
-    const auto bad =
-        std::find_if(cardinality.begin(), cardinality.end(), [](float n) { return !(n > 0) || !std::isfinite(n); });
-    if (bad != cardinality.end()) {
-        values.error(cardinality_set, "finite numbers above 0",
-                     fmt::format("{} at [{}]", *bad, bad - cardinality.begin()));
-    }
+    check_cardinality(values, kept, rows, tokens);
 }
 
 void check_merged_keys(const Values& values) {
@@ -344,6 +363,27 @@ void check_stored(const Values& values, const KeptRows& kept) {
                      fmt::format("{} zeros in row {}, as {} says", entries[row], row, schema::run::stored_entries.path),
                      std::to_string(in_parts));
         return;
+    }
+}
+
+/// A layer holds at least its whole keys and values.
+void check_whole_bytes(const Values& values, const KeptRows& kept, std::size_t rows, const ModelAttributes& model) {
+    const auto stored = values.read<std::uint32_t>(schema::run::stored_entries);
+    const std::uint64_t each =
+        2 * static_cast<std::uint64_t>(model.head_dim) * (model.dtype == "f32" ? sizeof(float) : sizeof(std::uint16_t));
+    for (const auto* data_set : {&schema::run::cache_bytes, &schema::run::cache_bytes_predicted}) {
+        const auto bytes = values.read<std::uint64_t>(*data_set);
+        for (std::size_t layer = 0; layer < bytes.size() && (layer + 1) * rows < kept.offsets.size(); ++layer) {
+            std::uint64_t whole = kept.offsets[(layer + 1) * rows] - kept.offsets[layer * rows];
+            for (std::size_t row = layer * rows; row < std::min((layer + 1) * rows, stored.size()); ++row)
+                whole -= std::min<std::uint64_t>(whole, stored[row]);
+            if (bytes[layer] >= whole * each) continue;
+            values.error(
+                *data_set,
+                fmt::format("at least {}, what the {} whole keys and values of the layer need", whole * each, whole),
+                fmt::format("{} at [{}]", bytes[layer], layer));
+            break;
+        }
     }
 }
 
@@ -458,6 +498,7 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
         check_budget(values, *kept, prompt, run);
         check_merged(values, *kept, rows, tokens);
         check_stored(values, *kept);
+        check_whole_bytes(values, *kept, rows, model);
     }
     check_merged_keys(values);
     check_switches(values);
@@ -470,7 +511,9 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
     for (const auto* measure : {&stored_key_width, &stored_value_width, &stored_key_error, &stored_value_error})
         values.range(*measure, 0, largest / 1000);
     values.integer_range<std::int32_t>(output_ids, 0, model.vocab_size - 1);
-    values.range(step_kl, -slack, infinity);
+    for (const auto* ids : {&lookahead_ids, &pseudo_ids})
+        values.integer_range<std::int32_t>(*ids, 0, model.vocab_size - 1);
+    values.range(step_kl, -slack, largest);
     values.integer_range<std::uint8_t>(step_agreement, 0, 1);
     values.range(attention_kept, -slack, 1 + slack);
     values.range(output_error, 0, infinity);

@@ -27,7 +27,8 @@ inline void check_widths(const Selection& selection, const StoredSummary& summar
     double numbers = 0;
     for (size_t row = 0; row < summary.n_entries.size(); ++row) {
         const double n_stored = summary.n_stored[row], n_whole = summary.n_entries[row] - summary.n_stored[row];
-        numbers += n_stored * (double{summary.key_width[row]} + double{summary.value_width[row]}) + n_whole * 2 * head_dim;
+        numbers +=
+            n_stored * (double{summary.key_width[row]} + double{summary.value_width[row]}) + n_whole * 2 * head_dim;
     }
     CHECK(numbers == Approx(numbers_of(*selection.stored, head_dim)));
 }

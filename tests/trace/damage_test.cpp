@@ -1,9 +1,11 @@
 // Bad files, one test for each kind of damage: a typed error with a clear message, never a crash.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <random>
 
 #include "tests/trace/sample_trace.h"
@@ -440,6 +442,52 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
     SECTION("an entry of no number of tokens") {
         damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<float>(72, std::nanf("")), {72});
+        });
+    }
+    SECTION("an entry of more tokens than went into it") {
+        damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<float>(72, 1e6F), {72});
+        });
+    }
+    SECTION("a cache of no bytes") {
+        damage(run + "/cache_bytes", false,
+               [&](hid_t f) { replace(f, run + "/cache_bytes", std::vector<std::uint64_t>(3, 0), {3}); });
+    }
+    SECTION("fewer bytes predicted than whole keys and values have") {
+        damage(run + "/cache_bytes_predicted", false,
+               [&](hid_t f) { replace(f, run + "/cache_bytes_predicted", std::vector<std::uint64_t>(3, 8), {3}); });
+    }
+    SECTION("a divergence that is not finite") {
+        damage(run + "/step_kl", false, [&](hid_t f) {
+            replace(f, run + "/step_kl", std::vector<float>(6, std::numeric_limits<float>::infinity()), {6});
+        });
+    }
+    SECTION("a window below 0") {
+        damage(run + "@window", false, [&](hid_t f) { set_attribute(f, run, "window", std::int64_t{-1}); });
+    }
+    SECTION("seconds that are no number, not finite, or below 0") {
+        const auto [name, value] = GENERATE(std::pair{"prefill_s", std::nan("")}, std::pair{"select_s", -0.5},
+                                            std::pair{"prefill_s", std::numeric_limits<double>::infinity()},
+                                            std::pair{"decode_s", std::nan("")}, std::pair{"first_token_s", -1.0},
+                                            std::pair{"decode_tokens_per_s", std::nan("")});
+        damage(run + "@" + name, false, [&](hid_t f) { set_attribute(f, run, name, value); });
+    }
+    SECTION("a share of another budget") {
+        damage(run + "@budget_fraction", false, [&](hid_t f) { set_attribute(f, run, "budget_fraction", 0.9); });
+    }
+    SECTION("a base of the rotary angles that is none") {
+        damage("/model@rope_theta", false, [](hid_t f) { set_attribute(f, "/model", "rope_theta", std::nan("")); });
+    }
+    SECTION("runs that the recipe lists and the file lacks") {
+        damage("/prompts/0/runs/90", false, [](hid_t f) {
+            std::string runs = R"({"policy": "full"})";
+            for (int i = 1; i < 91; ++i) runs += R"(, {"policy": "snapkv"})";
+            set_attribute(f, "/", "recipe_json", R"({"runs": [)" + runs + "]}");
+        });
+    }
+    SECTION("a run of another policy than the recipe's") {
+        damage("/prompts/0/runs/0@policy", false, [](hid_t f) {
+            set_attribute(f, "/", "recipe_json", std::string(R"({"runs": [{"policy": "snapkv"}]})"));
         });
     }
     SECTION("more entries in parts than entries") {
