@@ -101,4 +101,15 @@ TEST_CASE("every view draws a trace whose arrays are damaged, says so, and can b
     driven.settle();
 }
 
+TEST_CASE("Prompt says why the text of a damaged trace cannot be read") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    REQUIRE(damage(sample.path, "/token_") > 0);
+    DrivenApp driven(alone(sample, "prompt"));
+    driven.settle();
+    const std::string shown = driven.shown_text();
+    CHECK(shown.find("reading …") == std::string::npos);
+    CHECK((shown.find("cannot read") != std::string::npos || shown.find("expected") != std::string::npos));
+}
+
 }  // namespace kvscope::gui::testing

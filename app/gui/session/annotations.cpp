@@ -108,10 +108,14 @@ Annotations annotations_in(const json& contents) {
     each_member(contents, "what_ifs", true, found, [&](const std::string&, const json& saved) {
         const json parameters = saved.value("parameters", json::object());
         if (!parameters.is_object()) throw std::invalid_argument("no parameters");
-        found.what_ifs.push_back({static_cast<int>(saved_integer(saved, "prompt", 0)),
-                                  static_cast<int>(saved_integer(saved, "run_number", -1)), saved_text(saved, "run"),
-                                  parameters.dump(), saved_integer(saved, "budget", 0), false,
-                                  unknown_text(saved, {"prompt", "run", "run_number", "parameters", "budget"})});
+        const json answer = saved.value("answer", json());
+        if (!answer.is_null() && !answer.is_object()) throw std::invalid_argument("no answer");
+        found.what_ifs.push_back(
+            {static_cast<int>(saved_integer(saved, "prompt", 0)),
+             static_cast<int>(saved_integer(saved, "run_number", -1)), saved_text(saved, "run"), parameters.dump(),
+             saved_integer(saved, "budget", 0), false,
+             unknown_text(saved, {"prompt", "run", "run_number", "parameters", "budget", "answer"}),
+             answer.is_null() ? "" : answer.dump()});
     });
     each_member(contents, "labels", true, found, [&](const std::string&, const json& saved) {
         found.labels.push_back({static_cast<int>(saved_integer(saved, "prompt", 0)),
@@ -162,11 +166,12 @@ json annotations_json(const Annotations& of) {
         all["labels"].push_back(with_unknown(known, given.unknown_json));
     }
     for (const KeptWhatIf& what_if : of.what_ifs) {
-        const json known = {{"prompt", what_if.prompt},
-                            {"run", what_if.run},
-                            {"run_number", what_if.run_number},
-                            {"parameters", bounded_json::parse_or_discard(what_if.parameters_json)},
-                            {"budget", what_if.budget}};
+        json known = {{"prompt", what_if.prompt},
+                      {"run", what_if.run},
+                      {"run_number", what_if.run_number},
+                      {"parameters", bounded_json::parse_or_discard(what_if.parameters_json)},
+                      {"budget", what_if.budget}};
+        if (!what_if.answer_json.empty()) known["answer"] = bounded_json::parse_or_discard(what_if.answer_json);
         all["what_ifs"].push_back(with_unknown(known, what_if.unknown_json));
     }
     return all;

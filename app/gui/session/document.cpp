@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 
@@ -12,6 +13,19 @@
 #include "trace/recipe.h"
 
 namespace kvscope::gui {
+namespace {
+
+/// KeptWhatIf::answer_json
+std::string answer_json(const trace::RunRecord& run) {
+    if (run.output_text.empty() && run.output_ids.empty()) return {};
+    const nlohmann::json answer = {{"text", run.output_text},
+                                   {"ids", run.output_ids},
+                                   {"step_kl", run.step_kl},
+                                   {"step_agreement", run.step_agreement}};
+    return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
 
 Document::Document(int id, const std::filesystem::path& path, bool is_written)
     : id_(id), path_(path), is_written_(is_written) {
@@ -42,7 +56,7 @@ void Document::reload() {
             runs.pending.erase(file->run_number(prompt_index, run));
     }
     show(file, std::move(memory));
-    ++file_version_;
+    file_version_ = own_number();
     follow_to_finished_file();
     prompt = std::clamp(prompt, 0, std::max(0, file_->n_prompts() - 1));
 }
@@ -128,6 +142,7 @@ void Document::replace_run(RunId what_if, trace::RunRecord run) {
     for (auto& [prompt_index, runs] : memory) {
         for (MemoryRun& added : runs.added) {
             if (added.id != what_if) continue;
+            annotations_changed |= !answer_json(*added.record).empty() || !answer_json(run).empty();
             added.record = std::make_shared<const trace::RunRecord>(std::move(run));
             added.version = ++run_version_;
             return show(file_, std::move(memory));
@@ -140,7 +155,7 @@ void Document::remove_run(RunId what_if) {
     auto memory = memory_;
     for (auto& [prompt_index, runs] : memory) {
         std::erase_if(runs.added, [&](const MemoryRun& run) {
-            if (run.id == what_if && run.kept) annotations_changed = true;
+            if (run.id == what_if && (run.kept || !answer_json(*run.record).empty())) annotations_changed = true;
             return run.id == what_if;
         });
     }
@@ -190,10 +205,12 @@ std::vector<KeptWhatIf> Document::kept_what_ifs() const {
     std::vector<KeptWhatIf> all = saved_what_ifs;
     for (const auto& [prompt_index, runs] : memory_) {
         for (const MemoryRun& added : runs.added) {
-            const auto source = added.kept ? number_of(prompt_index, added.source) : std::nullopt;
+            std::string answer = answer_json(*added.record);
+            const bool is_saved = added.kept || !answer.empty();
+            const auto source = is_saved ? number_of(prompt_index, added.source) : std::nullopt;
             if (!source) continue;
             all.push_back({prompt_index, source->first, source->second, added.record->parameters_json,
-                           added.record->budget, false, added.unknown_json});
+                           added.record->budget, false, added.unknown_json, std::move(answer)});
         }
     }
     return all;

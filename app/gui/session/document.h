@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/gui/session/own_number.h"
 #include "app/gui/session/selection.h"
 #include "app/gui/session/unfinished_answers.h"
 #include "trace/reader.h"
@@ -41,15 +42,16 @@ struct FurtherAnswer {
     std::string unknown_json;  ///< what a later kvscope saved with it; empty: nothing
 };
 
-/// Settings of a what-if that is kept beside the trace: from them its selection is made again.
+/// Settings of a what-if that is kept beside the trace, or was decoded: from them its selection is made again.
 struct KeptWhatIf {
     int prompt = 0;
     int run_number = -1;  ///< in the trace, of the run that it came from
     std::string run;      ///< its label
     std::string parameters_json;
     int64_t budget = 0;
-    bool tried = false;        ///< and could not be made again
-    std::string unknown_json;  ///< what a later kvscope saved with it; empty: nothing
+    bool tried = false;            ///< and could not be made again
+    std::string unknown_json;      ///< what a later kvscope saved with it; empty: nothing
+    std::string answer_json = {};  ///< what it was decoded to; empty: it was not
 };
 
 /// What a person calls a run of the trace.
@@ -242,7 +244,7 @@ class Document {
     std::shared_ptr<const trace::Reader> file_;
     std::shared_ptr<const trace::Reader> reader_;
     std::map<int, MemoryRuns> memory_;
-    uint64_t file_version_ = 0;
+    uint64_t file_version_ = own_number();
     /// What has_text() was asked last, of which version of the file, and the answer.
     struct SearchedText {
         std::string text;

@@ -16,18 +16,23 @@ PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> t
     return out;
 }
 
-std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document) {
+TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document) {
     const auto reader = document.file();
     const int prompt = document.prompt;
-    if (prompt >= reader->n_prompts()) return nullptr;
+    if (prompt >= reader->n_prompts()) return {};
     const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
     static const TaskSlot<PromptText> slot;
-    const auto answer = session.tasks.ask(slot, std::to_string(document.id()), stamp, [reader, prompt] {
+    auto answer = session.tasks.ask(slot, std::to_string(document.id()), stamp, [reader, prompt] {
         PromptText text = make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt));
         text.prompt = prompt;
         return text;
     });
-    return answer.value && answer.value->prompt == prompt ? answer.value : nullptr;
+    if (answer.value && answer.value->prompt != prompt) answer.value.reset();
+    return answer;
+}
+
+std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document) {
+    return ask_prompt_text(session, document).value;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/token_texts.h"
+#include "app/gui/session/tasks.h"
 
 namespace kvscope::gui {
 
@@ -28,7 +29,9 @@ PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> t
 using analysis::shown_token;
 using analysis::whole_characters;
 
-/// The document's shown prompt; nullptr until it is read, whatever was shown before.
+/// The document's shown prompt: no value until it is read, whatever was shown before; why it cannot be read.
+TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document);
+/// The same without the reason.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
 /// (first, last) token of each.

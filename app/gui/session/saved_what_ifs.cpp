@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,7 +21,21 @@ trace::RunRecord make_again(const trace::Reader& reader, int run, const KeptWhat
     if (!lacking.empty())
         throw policies::ParameterError(
             fmt::format("{} acts before the scores are made: repeat the prefill and set it again", lacking.front()));
-    return what_if(values, saved.budget);
+    trace::RunRecord record = what_if(values, saved.budget);
+    if (saved.answer_json.empty()) return record;
+    const auto answer = nlohmann::json::parse(saved.answer_json);
+    const auto take = [&](const char* name, auto& into) {
+        if (answer.contains(name)) into = answer[name].get<std::decay_t<decltype(into)>>();
+    };
+    take("text", record.output_text);
+    take("ids", record.output_ids);
+    take("step_kl", record.step_kl);
+    take("step_agreement", record.step_agreement);
+    const size_t n = record.output_ids.size();
+    const bool fits = (record.step_kl.empty() || record.step_kl.size() == n) &&
+                      (record.step_agreement.empty() || record.step_agreement.size() == n);
+    if (!fits) throw std::invalid_argument("its saved answer has another number of steps than of tokens");
+    return record;
 }
 
 }  // namespace
@@ -39,7 +56,7 @@ void restore_what_ifs(Session& session, const std::function<void(const std::stri
             const auto answer =
                 session.tasks.ask(slot,
                                   fmt::format("{} {} {} {}", document->id(), saved.prompt, saved.run_number,
-                                              saved.parameters_json + std::to_string(saved.budget)),
+                                              saved.parameters_json + std::to_string(saved.budget) + saved.answer_json),
                                   document->stamp(), [at = session.at({document->id(), saved.prompt, *run}), saved] {
                                       return make_again(*at.reader, at.run, saved);
                                   });

@@ -82,13 +82,22 @@ Document& Session::open(const std::filesystem::path& path, bool is_written) {
         save_annotations(**known, load_view((*known)->path()));
     auto opened = std::make_unique<Document>(next_id_, path, is_written);
     ++next_id_;
-    Document& document = *opened;
     if (known != documents_.end()) {
         forget((*known)->id());
         *known = std::move(opened);
-    } else {
-        documents_.push_back(std::move(opened));
+        return take_in(**known);
     }
+    documents_.push_back(std::move(opened));
+    return take_in(*documents_.back());
+}
+
+Document& Session::open_again(int id, const std::filesystem::path& path) {
+    const auto after =
+        std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) { return document->id() > id; });
+    return take_in(**documents_.insert(after, std::make_unique<Document>(id, path)));
+}
+
+Document& Session::take_in(Document& document) {
     load_annotations(document);
     show_one_budget(document);
     if (!cursor().run.valid()) select_first_run(document);
@@ -250,7 +259,16 @@ std::vector<RunKey> Session::visible_runs(bool with_full) const {
         const auto& run = attributes(key);
         return !is_visible(key) || run.status != "complete" || (run.policy == "full" && !with_full);
     });
+    put_a_before_b(keys);
     return keys;
+}
+
+void Session::put_a_before_b(std::vector<RunKey>& keys) const {
+    if (!pair.is_alone() && keys.size() != 2) return;
+    const auto [run_a, run_b] = compared();
+    const auto of_a = std::find(keys.begin(), keys.end(), run_a);
+    const auto of_b = std::find(keys.begin(), keys.end(), run_b);
+    if (of_a != keys.end() && of_b < of_a) std::iter_swap(of_a, of_b);
 }
 
 RunLook Session::look(const RunKey& key) const {

@@ -95,6 +95,8 @@ class Session {
     /// @param is_written a job of this program is writing it: while it does, what is finished of it is shown, not the
     ///                   trace that it will replace
     Document& open(const std::filesystem::path& path, bool is_written = false);
+    /// Opens a trace that was closed as the document that it was. @throws as open
+    Document& open_again(int document, const std::filesystem::path& path);
     void close(int document);
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
@@ -145,6 +147,10 @@ class Session {
     void go_forward();
 
  private:
+    /// Where the two that are compared are shown alone.
+    void put_a_before_b(std::vector<RunKey>& runs) const;
+    /// What belongs to a document that was just opened.
+    Document& take_in(Document& document);
     void forget(int document);
     /// The run of another prompt that stands where this one does in the shown one; itself where it is none of the shown
     /// prompt, not valid where there is none.

@@ -181,8 +181,12 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
     PromptColumn out;
     out.run = key;
     out.document = session.document(key);
-    out.prompt = prompt_text(session, *out.document);
-    if (!out.prompt) return out;
+    const auto text = ask_prompt_text(session, *out.document);
+    out.prompt = text.value;
+    if (!out.prompt) {
+        out.error = text.error;
+        return out;
+    }
     const std::string stamp = fmt::format("{}/{}", out.prompt->number, grid.cells);
     out.lines = session.tasks
                     .ask(slot, std::to_string(key.document), stamp,
@@ -204,7 +208,11 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
 void draw_prompt_column(Context& context, const PromptColumn& one, const PromptGrid& grid, const PromptSearch& search) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     if (!one.lines || !one.prompt) {
-        list->AddText({one.x, grid.top}, packed(context.theme.ink_quiet), "reading …");
+        const std::string text = one.prompt || one.error.empty() ? "reading …" : one.error;
+        const ImVec4& color = text == one.error ? context.theme.error : context.theme.ink_quiet;
+        list->AddText(nullptr, 0, {one.x, grid.top}, packed(color), text.c_str(), nullptr,
+                      grid.column - ImGui::GetFontSize());
+        ImGui::LogText("%s\n", text.c_str());
         return;
     }
     const auto [first, last] = visible_lines(*one.lines, grid);

@@ -23,7 +23,7 @@ struct PromptColumn {
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const PromptCounts> counts;
     std::shared_ptr<const PromptCounts> less;  ///< of a run that keeps the same prompt: the colour is the difference
-    std::string error;
+    std::string error;                         ///< why the prompt cannot be read, or its counts
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;
     float x = 0;  ///< on the screen
