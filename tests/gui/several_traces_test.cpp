@@ -514,9 +514,9 @@ TEST_CASE("the inspector's numbers stand under their own run and token while tho
         driven.session().selection.select_run(document.key_of(0, run));
         driven.session().selection.select_token(token);
     };
-    const auto texts = [&] {  // behind the status bar, which ends with "60 fps"
+    const auto texts = [&] {  // after the status bar, which ends with the number of tokens
         const std::string all = driven.shown_text();
-        return all.substr(all.find(" fps"));
+        return all.substr(all.find(" tokens"));
     };
     select(1, 5);
     driven.settle();

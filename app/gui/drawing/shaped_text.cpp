@@ -2,10 +2,12 @@
 
 #include <imgui_internal.h>
 #include <pango/pangocairo.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -345,6 +347,25 @@ void text_item(std::string_view text) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::Dummy({text_width(text), ImGui::GetTextLineHeight()});
     draw_text(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), text);
+}
+
+size_t bytes_that_fit(std::string_view text, float width) {
+    std::vector<size_t> ends;  // of characters, without marks that belong to the one before
+    utf8proc_int32_t state = 0;
+    for (size_t at = 0; at < text.size();) {
+        const auto [code, bytes] = analysis::utf8_character(text, at);
+        const size_t next = at + std::max<size_t>(bytes, 1);
+        size_t after = next;
+        const auto following = after < text.size() ? analysis::utf8_character(text, after) : analysis::Utf8Character{};
+        const bool ends_here = after >= text.size() ||
+                               utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(code),
+                                                                static_cast<utf8proc_int32_t>(following.code), &state);
+        if (ends_here) ends.push_back(after);
+        at = next;
+    }
+    const auto too_wide = std::partition_point(ends.begin(), ends.end(),
+                                               [&](size_t end) { return text_width(text.substr(0, end)) <= width; });
+    return too_wide == ends.begin() ? ends.front() : *std::prev(too_wide);
 }
 
 std::string beginning_that_fits(const std::string& text, float width) {

@@ -42,6 +42,9 @@ void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_vie
 /// The text as a widget, as ImGui::TextUnformatted, in one line.
 void text_item(std::string_view text);
 
+/// How many bytes of a text fit into a width, in whole characters; one character at least. @param text not empty
+size_t bytes_that_fit(std::string_view text, float width);
+
 /// The first characters of a line, up to its first line break, with "…" where that is not all. @param width in pixels
 /// of the current font
 std::string beginning_that_fits(const std::string& text, float width);

@@ -11,6 +11,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/ground_colors.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -233,7 +234,7 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
 void CurvePlot::draw_tooltip(const Context& context, const LiveCurvesNow& now, const FigureHit& hit,
                              const LiveWhatIf& what_if, const std::string& over) const {
     const DrawnCurve* under = curve_under(now, hit);
-    ImGui::BeginTooltip();
+    begin_tooltip_beside();
     if (under) {
         const auto nearest = std::min_element(
             under->points.begin(), under->points.end(),
@@ -250,7 +251,7 @@ void CurvePlot::draw_tooltip(const Context& context, const LiveCurvesNow& now, c
     ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
     ImGui::TextUnformatted(obstacle.empty() ? "click: the slider moves here" : obstacle.c_str());
     ImGui::PopStyleColor();
-    ImGui::EndTooltip();
+    end_tooltip_beside();
 }
 
 void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveWhatIf& what_if) {

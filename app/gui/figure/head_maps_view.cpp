@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -74,12 +75,12 @@ void HeadMapsView::take_mouse(Context& context, const PreparedFigure& shown, con
     if (!over || !over->run.valid()) return;
     const RunKey& run = over->run;
     session.set_hover(*over);
-    ImGui::BeginTooltip();
+    begin_tooltip_beside();
     for (const std::string& line : describe(session, run, hit, is_difference)) ImGui::TextUnformatted(line.c_str());
     ImGui::TextDisabled("layer %d, %s %d", hit.subject.layer, hit.subject.query_heads ? "query head" : "KV head",
                         hit.subject.head);
     ImGui::TextDisabled("%s", measure_definition(measure()));
-    ImGui::EndTooltip();
+    end_tooltip_beside();
     if (!hit.clicked) return;
     Cursor next = session.selection.cursor_at(run);
     next.layer = over->layer;

@@ -14,6 +14,7 @@
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -302,7 +303,7 @@ void StepPlot::scrub(const Frame& frame) {
         session.selection.select_step(step);
     }
     const auto t = static_cast<size_t>(step);
-    ImGui::BeginTooltip();
+    begin_tooltip_beside();
     ImGui::Text("step %d: KL(full ‖ run) of the distributions it is drawn from", step);
     if (frame.is_difference()) ImGui::Text("less %s at the same step", frame.less.c_str());
     ImGui::TextDisabled("%s", measure_definition("kl"));
@@ -317,7 +318,7 @@ void StepPlot::scrub(const Frame& frame) {
                                            other_token ? ", would write another token than the full cache" : "")
                                    .c_str());
     }
-    ImGui::EndTooltip();
+    end_tooltip_beside();
 }
 
 }  // namespace kvscope::gui

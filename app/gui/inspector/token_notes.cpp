@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -38,8 +39,7 @@ void TokenNotes::draw_field(Session& session, const Document& document, const Pl
     }
     ImGui::PushID(fmt::format("{} {} {} {}", here.document, here.prompt, here.first_token, here.last_token).c_str());
     ImGui::SetNextItemWidth(-FLT_MIN);
-    ImGui::InputTextWithHint(
-        "##note", here.first_token == here.last_token ? "note on this token" : "note on these tokens", &text_);
+    text_field("##note", here.first_token == here.last_token ? "note on this token" : "note on these tokens", &text_);
     if (ImGui::IsItemActive())
         writing_ = here;
     else

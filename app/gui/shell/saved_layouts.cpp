@@ -11,6 +11,7 @@
 #include "analysis/tables/utf8.h"
 #include "app/gui/session/stored_json.h"
 #include "app/gui/shell/layouts.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -157,8 +158,7 @@ void SavedLayouts::draw_name_question() {
     ImGui::TextUnformatted("Which views are open, and where, under this name in the menu Layout:");
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(28 * ImGui::GetFontSize());
-    const bool is_entered =
-        ImGui::InputTextWithHint("##layout name", "a name", &typed_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool is_entered = text_field("##layout name", "a name", &typed_, ImGuiInputTextFlags_EnterReturnsTrue);
     const std::string name = without_space_around(typed_);
     const std::string objection = objection_to_layout_name(name);
     const bool is_there = settings_.layouts.contains(name);

@@ -96,9 +96,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                 ImGui::SetItemTooltip("the next run's model, from %s", status.model_path.c_str());
             }
         }
-        const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
-        const float margin = ImGui::GetFontSize();
-        const float end = ImGui::GetWindowWidth() - ImGui::CalcTextSize("0000 fps").x - margin;
+        const float end = ImGui::GetWindowWidth() - ImGui::GetFontSize();
         ImGui::PushClipRect(ImGui::GetWindowPos(), {ImGui::GetWindowPos().x + end, FLT_MAX}, true);
         if (session.pair.flicker && session.exists(*session.pair.flicker)) {
             ImGui::PushStyleColor(ImGuiCol_Text, theme.accent);
@@ -114,8 +112,6 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                 ImGui::TextDisabled("%s", line.c_str());
         }
         ImGui::PopClipRect();
-        ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - margin);
-        ImGui::TextDisabled("%s", rate.c_str());
         ImGui::EndMenuBar();
     }
     ImGui::End();

@@ -11,6 +11,7 @@
 
 #include "analysis/tables/utf8.h"
 #include "app/gui/drawing/ground_colors.h"
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -164,7 +165,7 @@ void ViewPicker::draw(Actions& actions, const OpenViews& views, const Theme& the
     if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-FLT_MIN);
-    if (ImGui::InputTextWithHint("##view search", "Which view? Type a part of its title or of what it shows", &search_))
+    if (text_field("##view search", "Which view? Type a part of its title or of what it shows", &search_))
         chosen_ = best_of(kinds_for(search_), search_);
     ImGui::BeginChild("kinds", {0, -ImGui::GetTextLineHeightWithSpacing()}, 0, ImGuiWindowFlags_NoNav);
     const ViewKind* wanted = draw_kinds(views, theme, fonts);

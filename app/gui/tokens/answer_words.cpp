@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/tokens/prompt_lines.h"
@@ -9,8 +10,10 @@
 namespace kvscope::gui {
 namespace {
 
+/// A word, or a part of one that is wider than a line.
 struct WordBox {
-    const Word* word = nullptr;
+    size_t begin = 0;  ///< bytes of the answer
+    size_t end = 0;
     std::string_view text;
     float x = 0;
     float y = 0;
@@ -23,17 +26,24 @@ std::vector<WordBox> place_words(const AnswerOutput& output, ImVec2 at, float wi
     std::vector<WordBox> boxes;
     float x = at.x;
     float y = at.y;
+    const auto begin_line = [&](float n_lines) {
+        x = at.x;
+        y += line * n_lines;
+    };
     for (const Word& word : output.words) {
-        const std::string_view text = std::string_view(output.text).substr(word.begin, word.end - word.begin);
-        const float w = text_width(text);
-        if (word.line_breaks > 0 && word.begin > 0) {
-            x = at.x;
-            y += line * std::min(static_cast<float>(word.line_breaks), 2.0f);
-        } else if (x > at.x && x + w > at.x + width) {
-            x = at.x;
-            y += line;
+        if (word.line_breaks > 0 && word.begin > 0) begin_line(std::min(static_cast<float>(word.line_breaks), 2.0f));
+        std::string_view text = std::string_view(output.text).substr(word.begin, word.end - word.begin);
+        float w = text_width(text);
+        if (x > at.x && x + w > at.x + width) begin_line(1);
+        for (; w > width; w = text_width(text)) {
+            const std::string_view part = text.substr(0, bytes_that_fit(text, width));
+            if (part.size() == text.size()) break;
+            const auto begin = static_cast<size_t>(part.data() - output.text.data());
+            boxes.push_back({begin, begin + part.size(), part, x, y, text_width(part)});
+            text.remove_prefix(part.size());
+            begin_line(1);
         }
-        boxes.push_back({&word, text, x, y, w});
+        boxes.push_back({static_cast<size_t>(text.data() - output.text.data()), word.end, text, x, y, w});
         const bool is_glued = &word != &output.words.back() && (&word + 1)->glued;
         x += w + (is_glued ? 0 : space);
     }
@@ -53,10 +63,9 @@ std::vector<WordBox> place_words(const AnswerOutput& output, ImVec2 at, float wi
 /// Left and right of the part of a word, in pixels from its left end, that bytes of the answer have; nothing (0, 0)
 /// where they are not in it.
 std::pair<float, float> reach_in(const WordBox& box, const StepPlace& place) {
-    const Word& word = *box.word;
-    if (place.begin >= word.end || place.end <= word.begin) return {0, 0};
-    const size_t first = place.begin > word.begin ? place.begin - word.begin : 0;
-    const size_t last = std::min(place.end - word.begin, box.text.size());
+    if (place.begin >= box.end || place.end <= box.begin) return {0, 0};
+    const size_t first = place.begin > box.begin ? place.begin - box.begin : 0;
+    const size_t last = std::min(place.end - box.begin, box.text.size());
     if (first == 0 && last == box.text.size()) return {0, box.width};
     if (needs_shaping(box.text)) return reach_of_bytes(byte_edges(box.text), first, last);
     const auto width_before = [&](size_t n_bytes) {
@@ -93,14 +102,13 @@ void draw_word(const Context& context, const WordBox& box, float line,
 
 /// A stroke before a byte of the word, or behind the last word: the reference goes on there with something else.
 void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_last, float line) {
-    const Word& word = *box.word;
-    const bool is_behind = is_last && byte >= word.end;
-    if (!is_behind && (byte + 1 < word.begin || byte >= word.end)) return;
+    const bool is_behind = is_last && byte >= box.end;
+    if (!is_behind && (byte + 1 < box.begin || byte >= box.end)) return;
     float x = box.x - 2;
     if (is_behind) {
         x = box.x + box.width + 1;
-    } else if (byte > word.begin) {
-        const auto [left, right] = reach_in(box, {byte, word.end});
+    } else if (byte > box.begin) {
+        const auto [left, right] = reach_in(box, {byte, box.end});
         x = box.x + (is_right_to_left(box.text) ? right : left);
     }
     ImGui::GetWindowDrawList()->AddLine({x, box.y + 0.1f * line}, {x, box.y + line - 2},
@@ -110,9 +118,9 @@ void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_l
 /// Blanks alone that the reference has not: a line below those of a line, a sign for a line break.
 void draw_marked_blanks(const Context& context, const AnswerOutput& output, const WordBox& before, const WordBox* after,
                         float line) {
-    const size_t end = after ? after->word->begin : output.text.size();
+    const size_t end = after ? after->begin : output.text.size();
     const bool is_marked = std::any_of(output.marks.begin(), output.marks.end(), [&](const StepPlace& mark) {
-        return mark.begin >= before.word->end && mark.end <= end && mark.end > mark.begin;
+        return mark.begin >= before.end && mark.end <= end && mark.end > mark.begin;
     });
     if (!is_marked) return;
     ImDrawList* list = ImGui::GetWindowDrawList();
@@ -159,7 +167,7 @@ float draw_answer_words(const Context& context, const AnswerOutput& output, ImVe
         if (!is_over) continue;
         for (size_t step = 0; step < output.steps.size(); ++step) {
             const auto [left, right] = reach_in(box, output.steps[step]);
-            const bool is_last = output.steps[step].end >= box.word->end;
+            const bool is_last = output.steps[step].end >= box.end;
             if (right <= left || mouse.x < box.x + left - 1 || (mouse.x >= box.x + right && !is_last)) continue;
             over(static_cast<int>(step));
             break;

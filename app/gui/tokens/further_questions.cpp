@@ -14,6 +14,7 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -139,7 +140,7 @@ void FurtherQuestions::draw_field(Context& context) {
                                                 : fmt::format("Ask all {} shown", shown.size());
     ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
     const bool entered =
-        ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);
+        text_field("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);
     const bool is_empty = question_.find_first_not_of(" \t\r\n") == std::string::npos;
     const auto button = [&](const char* label, const std::vector<RunKey>& runs, bool by_key) {
         ImGui::SameLine();
@@ -237,12 +238,20 @@ void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& a
     const float space = text_width(" ");
     float x = 0;
     float y = 0;
+    const auto begin_line = [&] {
+        x = 0;
+        y += line;
+    };
     const auto put = [&](std::string_view text, const ImVec4& color, bool glued) {
-        const float w = text_width(text);
+        float w = text_width(text);
         if (x > 0 && !glued) x += space;
-        if (x > 0 && x + w > width) {
-            x = 0;
-            y += line;
+        if (x > 0 && x + w > width) begin_line();
+        for (; w > width; w = text_width(text)) {  // a word that is wider than a line
+            const size_t bytes = bytes_that_fit(text, width);
+            if (bytes == text.size()) break;
+            draw_text(list, {at.x, at.y + y}, packed(color), text.substr(0, bytes));
+            text.remove_prefix(bytes);
+            begin_line();
         }
         draw_text(list, {at.x + x, at.y + y}, packed(color), text);
         x += w;

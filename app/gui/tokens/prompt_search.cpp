@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "app/gui/view/text_field.h"
+
 namespace kvscope::gui {
 
 void PromptSearch::draw(Context& context, const Document& document) {
@@ -14,8 +16,8 @@ void PromptSearch::draw(Context& context, const Document& document) {
     constexpr ImGuiInputFlags route = ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive;
     if (ImGui::Shortcut(ImGuiMod_Ctrl | ImGuiKey_F, route)) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(9 * em);
-    const bool entered = ImGui::InputTextWithHint("##prompt search", "search  (Ctrl+F)", &context.session.search,
-                                                  ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool entered = text_field("##prompt search", "search  (Ctrl+F)", &context.session.search,
+                                    ImGuiInputTextFlags_EnterReturnsTrue);
     if (entered) ImGui::SetKeyboardFocusHere(-1);
     const TokenSpans& found = matches(context, document);
     const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, route);

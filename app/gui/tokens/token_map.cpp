@@ -9,6 +9,7 @@
 #include "analysis/ticks.h"
 #include "app/gui/drawing/plot_range.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -217,9 +218,9 @@ int answer_mouse(Context& context, const TokenMap& map) {
         select_cell(session, over);
     const bool is_entered = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads;
     if (map.tooltip && !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         map.tooltip(row, token);
-        ImGui::EndTooltip();
+        end_tooltip_beside();
     }
     return is_entered ? row : -1;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 
@@ -172,9 +173,9 @@ bool FileDialog::draw_entries() {
 bool FileDialog::draw_field() {
     ImGui::SetNextItemWidth(-FLT_MIN);
     if (ImGui::IsWindowAppearing() || std::exchange(focus_field_, false)) ImGui::SetKeyboardFocusHere();
-    const bool is_entered = ImGui::InputTextWithHint(
-        "##path", "a name or a whole path", &typed_,
-        ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory, &FileDialog::step_through, this);
+    const bool is_entered = text_field("##path", "a name or a whole path", &typed_,
+                                       ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
+                                       &FileDialog::step_through, this);
     if (is_entered) focus_field_ = true;
     if (ImGui::IsItemEdited()) error_.clear();
     return is_entered;

@@ -10,7 +10,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/run_options_form.h"
-#include "app/gui/view/wrapped_field.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {

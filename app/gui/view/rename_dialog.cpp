@@ -8,6 +8,7 @@
 
 #include "analysis/run_style.h"
 #include "app/gui/session/renaming.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -39,8 +40,7 @@ void RenameDialog::draw(Session& session) {
     ImGui::TextUnformatted(recorded.c_str());
     ImGui::SetNextItemWidth(24 * ImGui::GetFontSize());
     if (opens) ImGui::SetKeyboardFocusHere();
-    const bool is_entered =
-        ImGui::InputTextWithHint("##label", recorded.c_str(), &label_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool is_entered = text_field("##label", recorded.c_str(), &label_, ImGuiInputTextFlags_EnterReturnsTrue);
     ImGui::SetItemTooltip("in the window and in figures; the trace keeps its own label. Empty: the trace's own again");
     const size_t n_alike = alike_in_other_prompts(session, run_).size();
     if (n_alike > 0) ImGui::Checkbox("Also in the other prompts", &in_all_prompts_);

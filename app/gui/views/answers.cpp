@@ -19,8 +19,9 @@
 #include "app/gui/tokens/answer_words.h"
 #include "app/gui/tokens/further_questions.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/text_field.h"
+#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -442,14 +443,11 @@ class AnswersView : public View {
         context.session.set_hover(over);
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.selection.select_step(step);
         const auto t = static_cast<size_t>(step);
-        ImGui::SetTooltip(
-            "%s",
-            fmt::format(
-                "step {}{}{}\n{}", step,
-                t < one.output->kl.size() ? fmt::format(": KL to the full cache {:.4g} nats", one.output->kl[t]) : "",
-                one.output->is_marked(t) ? fmt::format("; not in {} answer", reference_.possessive()) : "",
-                measure_definition("kl"))
-                .c_str());
+        tooltip_beside(fmt::format(
+            "step {}{}{}\n{}", step,
+            t < one.output->kl.size() ? fmt::format(": KL to the full cache {:.4g} nats", one.output->kl[t]) : "",
+            one.output->is_marked(t) ? fmt::format("; not in {} answer", reference_.possessive()) : "",
+            measure_definition("kl")));
     }
 
     TaskSlot<AnswerOutput> outputs_;

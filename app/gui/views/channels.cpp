@@ -6,6 +6,7 @@
 
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -80,7 +81,7 @@ class ChannelsView : public FigureView {
 
     void draw_tooltip(Context& context, const RunKey& run, const FigureHit& hit, bool is_difference) {
         Session& session = context.session;
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         ImGui::Text("layer %d, channel %d of the keys", hit.subject.layer, hit.column);
         if (is_difference) {
             ImGui::TextUnformatted(
@@ -92,7 +93,7 @@ class ChannelsView : public FigureView {
             ImGui::TextUnformatted(heads_text(session, run, hit).c_str());
         }
         ImGui::TextDisabled("%s", measure_definition("channels"));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
     }
 
     std::string heads_text(Session& session, const RunKey& run, const FigureHit& hit) {

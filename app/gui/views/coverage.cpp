@@ -6,6 +6,7 @@
 
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -66,7 +67,7 @@ class CoverageView : public FigureView {
         double value = NAN;
         if (const auto* line = std::get_if<analysis::Line>(&shape)) value = line->y[at];
         if (const auto* point = std::get_if<analysis::Scatter>(&shape)) value = point->y[at];
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         if (const ComparedRuns* pair = pairs.of(over.run)) {
             ImGui::Text("%+.1f %% of the tokens", value);
             ImGui::TextUnformatted(
@@ -81,7 +82,7 @@ class CoverageView : public FigureView {
                                       ? fmt::format("layer {}: kept by at least one of its heads", over.layer).c_str()
                                       : "kept by at least one head of any layer");
         ImGui::TextDisabled("%s", measure_definition(of_layer ? "layer_coverage" : "coverage"));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
     }
 };
 

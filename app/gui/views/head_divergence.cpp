@@ -12,6 +12,7 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_cells.h"
 #include "app/gui/view/view.h"
 
@@ -279,13 +280,13 @@ class HeadDivergenceView : public View {
         over.run = {request.document, request.options.prompt, {}};
         session.set_hover(over);
         const char* kind = query_heads ? "query" : "KV";
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         ImGui::Text("%s nats", analysis::format_number(static_cast<double>(hit.value)).c_str());
         ImGui::Text("layer %d, %s heads %d and %d", over.layer, kind, hit.subject.head, hit.other.head);
         if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", at_row->kv_head, at_column->kv_head);
         ImGui::TextDisabled("%s", analysis::full_title(large->figure.color_scales.front()).c_str());
         ImGui::TextDisabled("%s", measure_definition("head_divergence"));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
         if (hit.clicked) session.selection.select_head(over.layer, over.kv_head, over.query_head);
     }
 

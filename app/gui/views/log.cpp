@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -64,7 +65,7 @@ class LogView : public View {
     void draw_header() {
         const float em = ImGui::GetFontSize();
         ImGui::SetNextItemWidth(16 * em);
-        ImGui::InputTextWithHint("##log filter", "filter", &filter_);
+        text_field("##log filter", "filter", &filter_);
         ImGui::SameLine();
         ImGui::SetNextItemWidth(10 * em);
         ImGui::Combo("##log level", &level_, "everything\0warnings, errors\0errors\0");

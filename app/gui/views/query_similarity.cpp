@@ -11,6 +11,7 @@
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_cells.h"
 #include "app/gui/view/view.h"
 
@@ -195,7 +196,7 @@ class QuerySimilarityView : public View {
             const auto i = static_cast<size_t>(t);
             return prompt && i < prompt->shown.size() ? prompt->shown[i] : std::string("…");
         };
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         ImGui::Text(difference ? "A − B of cosines %+.3f" : "cosine %.3f", static_cast<double>(hit.value));
         ImGui::PushFont(context.fonts.mono, 0);
         ImGui::Text("%s · %s", token(a).c_str(), token(b).c_str());
@@ -203,7 +204,7 @@ class QuerySimilarityView : public View {
         ImGui::TextDisabled("queries of tokens %d and %d, layer %d, query head %d", a, b, hit.subject.layer,
                             hit.subject.head);
         ImGui::TextDisabled("%s", measure_definition("query_similarity"));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
         if (!hit.clicked) return;
         Cursor next = session.selection.cursor_in(request.document, request.options.prompt);
         next.first_token = next.last_token = a;
@@ -244,13 +245,13 @@ class QuerySimilarityView : public View {
         const auto over = figure->cursor_of(session, subject);
         if (!over) return;
         session.set_hover(*over);
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         if (request.n_traces() > 1 && !request.difference) ImGui::TextUnformatted(line->label.c_str());
         ImGui::Text(request.difference ? "layer %d: A − B of mean cosines %+.3f" : "layer %d: mean cosine %.3f", layer,
                     line->y[at]);
         if (!line->low.empty()) ImGui::Text("heads from %.3f to %.3f", line->low[at], line->high[at]);
         ImGui::TextDisabled("%s", measure_definition("mean_query_similarity"));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
         if (hit.clicked) session.selection.select_layer(layer);
     }
 

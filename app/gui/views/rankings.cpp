@@ -11,6 +11,7 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/pair_choice.h"
 #include "app/gui/session/ranked_rows.h"
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -131,7 +132,7 @@ class RankingsView : public View {
         }
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);
-        ImGui::InputTextWithHint("##filter of ranking", "filter", &order_.filter);
+        text_field("##filter of ranking", "filter", &order_.filter);
         if (definition.runs != analysis::RankedRuns::two) return;
         same_line_if_fits(32 * em);
         choose_pair(context, "rankings");

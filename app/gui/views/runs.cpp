@@ -15,6 +15,7 @@
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -107,7 +108,7 @@ class RunsView : public View {
                 choose_model_name(session.model_names, model, name);
         ImGui::SetNextItemWidth(20 * ImGui::GetFontSize());
         std::string typed = session.model_names.contains(model.fingerprint) ? shown : "";
-        if (ImGui::InputTextWithHint("##model name", "a name of your own", &typed))
+        if (text_field("##model name", "a name of your own", &typed))
             choose_model_name(session.model_names, model, typed);
         if (ImGui::IsItemDeactivatedAfterEdit() && ImGui::IsKeyPressed(ImGuiKey_Enter)) ImGui::CloseCurrentPopup();
         ImGui::EndPopup();

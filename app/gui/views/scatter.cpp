@@ -9,6 +9,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {
 namespace {
@@ -157,7 +158,7 @@ class ScatterView : public FigureView {
         const auto row = [](const analysis::Axis& axis, double value) {
             ImGui::TextUnformatted(fmt::format("{}: {}", title_of(axis), analysis::format_real(value, 4)).c_str());
         };
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         ImGui::TextUnformatted(context.session.look(run).label.c_str());
         const auto& shape = panel.shapes[static_cast<size_t>(hit.shape)];
         if (const auto* point = std::get_if<analysis::Scatter>(&shape)) {
@@ -181,7 +182,7 @@ class ScatterView : public FigureView {
             if (const char* words = measure_definition(column))
                 ImGui::TextDisabled("%s: %s", title_of(column == y_ ? panel.y : panel.x).c_str(), words);
         }
-        ImGui::EndTooltip();
+        end_tooltip_beside();
     }
 
     /// The arrow under the mouse, or that of the run's pair; nullptr where there is none.

@@ -10,6 +10,7 @@
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/tooltip_beside.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
@@ -245,7 +246,7 @@ class SpectrumView : public FigureView {
                            const FigureHit& hit) const {
         if (hit.row < 0 || hit.column < 0 || hit.row == hit.column) return;
         set_hover(context.session, shown, hit);
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         ImGui::TextUnformatted(shown.figure.panels[static_cast<size_t>(hit.panel)].title.c_str());
         if (source_ == "layer-similarity")
             ImGui::Text("layers %d and %d", hit.subject.layer, hit.other.layer);
@@ -254,7 +255,7 @@ class SpectrumView : public FigureView {
         ImGui::Text("%s %.4f", request.difference ? "A − B of mean cosines" : "mean cosine",
                     static_cast<double>(hit.value));
         ImGui::TextDisabled("%s", measure_definition(source_));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
         if (hit.clicked) context.session.selection.select_layer(hit.subject.layer);
     }
 
@@ -262,12 +263,12 @@ class SpectrumView : public FigureView {
         const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
         const auto& points = std::get<analysis::Scatter>(panel.shapes[static_cast<size_t>(hit.shape)]);
         const auto head = static_cast<size_t>(hit.point);
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         ImGui::Text("layer %d, query head %d", hit.subject.layer, hit.subject.head);
         ImGui::Text("%s %.4f", panel.x.title.c_str(), points.x[head]);
         ImGui::Text("%s %.4f", panel.y.title.c_str(), points.y[head]);
         ImGui::TextDisabled("%s", measure_definition(source_));
-        ImGui::EndTooltip();
+        end_tooltip_beside();
     }
 
     void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
@@ -285,7 +286,7 @@ class SpectrumView : public FigureView {
         const auto* line = std::get_if<analysis::Line>(&drawn);
         if (!line) return;
         const auto at = static_cast<size_t>(hit.point);
-        ImGui::BeginTooltip();
+        begin_tooltip_beside();
         const std::string& title = shown.figure.panels[panel].title;
         if (by_layer) {
             ImGui::Text("%s: %s %.4f", line->label.c_str(), request.difference ? "A − B of cosines" : "cosine",
@@ -308,7 +309,7 @@ class SpectrumView : public FigureView {
                             line->x[at], n, line->y[at]);
             ImGui::TextDisabled("%s", measure_definition(source_));
         }
-        ImGui::EndTooltip();
+        end_tooltip_beside();
     }
 
     std::string source_ = "eigenvalues";

@@ -16,7 +16,6 @@
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -357,7 +356,6 @@ class WhatIfView : public View {
         if (flowing_button("Copy command", "the command that makes these kept sets from the trace's tokens"))
             copy_command_of(context.session, result, context.host.notice);
         ImGui::EndDisabled();
-        draw_phase(context);
         if (!is_kept_one) return;
         if (flowing_button("Discard the selected", "takes the selected what-if, which was kept, out of the runs")) {
             session.remove_added_run(selected);
@@ -376,15 +374,6 @@ class WhatIfView : public View {
                            "its answer, the KL to the full cache per step, and what its cache holds"))
             context.engine->decode({what_if});
         ImGui::EndDisabled();
-    }
-
-    /// What the engine does meanwhile.
-    static void draw_phase(const Context& context) {
-        const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
-        if (!status.busy()) return;
-        const std::string phase = status.phase.empty() ? "waiting" : status.phase;
-        same_line_if_fits(ImGui::CalcTextSize(phase.c_str()).x);
-        ImGui::TextDisabled("%s", phase.c_str());
     }
 
     void show_alone(Session& session, const RunKey& result) const {

@@ -1,0 +1,228 @@
+#include "app/gui/view/text_field.h"
+
+#include <imgui_internal.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/gui/drawing/shaped_text.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// A line of the field as it is shown.
+struct Row {
+    std::string_view text;
+    size_t begin = 0;  ///< its first byte in the field's text
+    ImVec2 at;         ///< upper left corner
+    float squeeze = 1;
+    bool is_shaped = false;
+
+    float x_of(size_t byte) const {
+        if (is_shaped) return at.x + squeeze * byte_edges(text)[byte];
+        return at.x + ImGui::CalcTextSize(text.data(), text.data() + byte).x;
+    }
+};
+
+struct Character {
+    size_t begin = 0;  ///< bytes of the row
+    size_t end = 0;
+    float from =
+        0;  ///< where it begins and ends on the screen: leftwards in a script that is written from right to left
+    float to = 0;
+};
+
+std::vector<Character> characters_of(const Row& row) {
+    std::vector<Character> all;
+    for (size_t begin = 0; begin < row.text.size();) {
+        size_t end = begin + 1;
+        while (end < row.text.size() && (static_cast<unsigned char>(row.text[end]) & 0xc0) == 0x80) ++end;
+        const float from = row.x_of(begin);
+        float to = row.x_of(end);
+        // The next character may begin elsewhere, where the direction of writing changes.
+        if (row.is_shaped && end - begin > 1)
+            to = from + (row.x_of(begin + 1) - from) * static_cast<float>(end - begin);
+        else if (row.is_shaped)
+            to = std::clamp(to, from - ImGui::GetFontSize(), from + ImGui::GetFontSize());
+        all.push_back({begin, end, from, to});
+        begin = end;
+    }
+    return all;
+}
+
+/// The byte of the row before which a click puts the caret.
+size_t byte_at(const Row& row, float x) {
+    size_t byte = 0;
+    float nearest = INFINITY;
+    for (const Character& one : characters_of(row)) {
+        for (const auto& [edge, at] : {std::pair(one.from, one.begin), std::pair(one.to, one.end)}) {
+            const auto [left, right] = std::minmax(one.from, one.to);
+            const bool is_inside = x >= left && x < right;
+            const float distance = std::abs(x - edge) + (is_inside ? 0 : 1);
+            if (distance >= nearest) continue;
+            nearest = distance;
+            byte = at;
+        }
+    }
+    return byte;
+}
+
+/// What is drawn over a field whose own text is not.
+class ShapedField {
+ public:
+    ShapedField(ImGuiID id, const std::string& text) : text_(text), state_(ImGui::GetInputTextState(id)) {
+        if (ImGui::GetActiveID() != id) state_ = nullptr;
+    }
+
+    void draw_line(const ImRect& field) {
+        const ImVec2 padding = ImGui::GetStyle().FramePadding;
+        Row row{text_, 0, {field.Min.x + padding.x, field.Min.y + padding.y}, 1, needs_shaping(text_)};
+        row.at.x -= scroll_to_caret(row, field.GetWidth() - 2 * padding.x);
+        rows_ = {row};
+        draw(ImGui::GetWindowDrawList(), field);
+    }
+
+    void draw_lines(ImGuiWindow& inside) {
+        const ImGuiTextIndex& lines = ImGui::GetCurrentContext()->InputTextLineIndex;
+        const ImVec2 padding = ImGui::GetStyle().FramePadding;
+        const ImVec2 from{inside.Pos.x + padding.x, inside.Pos.y + padding.y - inside.Scroll.y};
+        const float width = inside.InnerRect.GetWidth() - 2 * padding.x;
+        const float height = ImGui::GetFontSize();
+        for (int n = 0; n < lines.Offsets.Size; ++n) {
+            const float y = from.y + height * static_cast<float>(n);
+            const bool is_seen = y + height >= inside.InnerRect.Min.y && y <= inside.InnerRect.Max.y;
+            const auto begin = static_cast<size_t>(lines.Offsets[n]);
+            size_t end = static_cast<size_t>(n + 1 < lines.Offsets.Size ? lines.Offsets[n + 1] : lines.EndOffset);
+            if (n + 1 < lines.Offsets.Size && end > begin && text_[end - 1] == '\n') --end;
+            if (!is_seen || end > text_.size()) continue;
+            Row row{std::string_view(text_).substr(begin, end - begin), begin, {from.x, y}, 1, false};
+            row.is_shaped = needs_shaping(row.text);
+            if (row.is_shaped) row.squeeze = std::min(width / std::max(text_width(row.text), 1.0f), 1.0f);
+            rows_.push_back(row);
+        }
+        draw(inside.DrawList, inside.InnerRect);
+    }
+
+ private:
+    /// @returns how far a text that is wider than the field is moved to the left
+    float scroll_to_caret(const Row& row, float width) const {
+        float& scroll = *ImGui::GetStateStorage()->GetFloatRef(ImGui::GetItemID());
+        if (!state_) return scroll = 0;
+        const float caret = row.x_of(std::min(static_cast<size_t>(state_->GetCursorPos()), row.text.size())) - row.at.x;
+        if (caret < scroll) scroll = caret;
+        if (caret > scroll + width) scroll = caret - width;
+        return scroll = std::clamp(scroll, 0.0f, std::max(text_width(row.text) + 1 - width, 0.0f));
+    }
+
+    void draw(ImDrawList* list, const ImRect& clip) {
+        if (state_) follow_mouse(clip);
+        list->PushClipRect(clip.Min, clip.Max, true);
+        for (const Row& row : rows_) {
+            if (state_ && state_->HasSelection()) draw_selection(list, row);
+            draw_text(list, row.at, ImGui::GetColorU32(ImGuiCol_Text), row.text,
+                      row.squeeze < 1 ? row.squeeze * text_width(row.text) : 0);
+        }
+        if (state_) draw_caret(list);
+        list->PopClipRect();
+    }
+
+    void draw_selection(ImDrawList* list, const Row& row) const {
+        const auto [low, high] = std::minmax(state_->GetSelectionStart(), state_->GetSelectionEnd());
+        for (const Character& one : characters_of(row)) {
+            const auto at = static_cast<int>(row.begin + one.begin);
+            if (at < low || at >= high) continue;
+            const auto [left, right] = std::minmax(one.from, one.to);
+            list->AddRectFilled({left, row.at.y}, {right, row.at.y + ImGui::GetFontSize()},
+                                ImGui::GetColorU32(ImGuiCol_TextSelectedBg));
+        }
+    }
+
+    void draw_caret(ImDrawList* list) const {
+        const auto caret = static_cast<size_t>(state_->GetCursorPos());
+        for (const Row& row : rows_) {
+            if (caret < row.begin || caret > row.begin + row.text.size()) continue;
+            const float x = std::round(row.x_of(caret - row.begin));
+            list->AddLine({x, row.at.y}, {x, row.at.y + ImGui::GetFontSize()},
+                          ImGui::GetColorU32(ImGuiCol_InputTextCursor));
+            return;
+        }
+    }
+
+    /// Dear ImGui has put caret and selection where its own text would be.
+    void follow_mouse(const ImRect& clip) {
+        const ImGuiIO& io = ImGui::GetIO();
+        const ImVec2 mouse = io.MousePos;
+        if (!io.MouseDown[0] || rows_.empty() || !clip.Contains(io.MouseClickedPos[0])) return;
+        const Row* row = &rows_.front();
+        for (const Row& other : rows_)
+            if (mouse.y >= other.at.y) row = &other;
+        const auto at = static_cast<int>(row->begin + byte_at(*row, mouse.x));
+        const bool is_clicked = ImGui::IsMouseClicked(ImGuiMouseButton_Left);
+        if (io.MouseClickedLastCount[0] == 1 && (is_clicked || io.MouseDelta.x != 0 || io.MouseDelta.y != 0)) {
+            state_->SetSelection(is_clicked && !io.KeyShift ? at : state_->GetSelectionStart(), at);
+        } else if (io.MouseClickedLastCount[0] == 2 && is_clicked) {
+            const auto is_blank = [&](int byte) { return text_[static_cast<size_t>(byte)] == ' '; };
+            int begin = std::min(at, static_cast<int>(text_.size()));
+            int end = begin;
+            while (begin > static_cast<int>(row->begin) && !is_blank(begin - 1)) --begin;
+            while (end < static_cast<int>(row->begin + row->text.size()) && !is_blank(end)) ++end;
+            state_->SetSelection(begin, end);
+        }
+    }
+
+    const std::string& text_;
+    ImGuiInputTextState* state_;  ///< nullptr: it is not edited
+    std::vector<Row> rows_;
+};
+
+/// While it lives, Dear ImGui draws neither text, selection nor caret of a field.
+class WithoutText {
+ public:
+    WithoutText() {
+        for (const ImGuiCol color : {ImGuiCol_Text, ImGuiCol_TextSelectedBg, ImGuiCol_InputTextCursor})
+            ImGui::PushStyleColor(color, ImVec4(0, 0, 0, 0));
+    }
+    ~WithoutText() { ImGui::PopStyleColor(3); }
+    WithoutText(const WithoutText&) = delete;
+    WithoutText& operator=(const WithoutText&) = delete;
+};
+
+/// Of the field that was typed into last Dear ImGui keeps a copy, and takes the length of the text from it when the
+/// field is drawn with another width, also where the text has been replaced by a shorter one since.
+void drop_outdated_copy(ImGuiID id, const std::string& text) {
+    ImGuiInputTextState* copy = ImGui::GetInputTextState(id);
+    if (copy && ImGui::GetActiveID() != id && copy->TextLen != static_cast<int>(text.size())) copy->ID = 0;
+}
+
+}  // namespace
+
+bool text_field(const char* label, const char* hint, std::string* text, ImGuiInputTextFlags flags,
+                ImGuiInputTextCallback callback, void* data) {
+    if (!needs_shaping(*text)) return ImGui::InputTextWithHint(label, hint, text, flags, callback, data);
+    const bool is_changed = [&] {
+        const WithoutText hidden;
+        return ImGui::InputTextWithHint(label, hint, text, flags, callback, data);
+    }();
+    ShapedField(ImGui::GetItemID(), *text).draw_line({ImGui::GetItemRectMin(), ImGui::GetItemRectMax()});
+    return is_changed;
+}
+
+bool wrapped_field(const char* label, std::string* text, ImVec2 size, ImGuiInputTextFlags flags) {
+    const ImGuiID id = ImGui::GetID(label);
+    drop_outdated_copy(id, *text);
+    flags |= ImGuiInputTextFlags_WordWrap;
+    if (!needs_shaping(*text)) return ImGui::InputTextMultiline(label, text, size, flags);
+    const bool is_changed = [&] {
+        const WithoutText hidden;
+        return ImGui::InputTextMultiline(label, text, size, flags);
+    }();
+    for (ImGuiWindow* inside : ImGui::GetCurrentWindow()->DC.ChildWindows)
+        if (inside->ChildId == id) ShapedField(id, *text).draw_lines(*inside);
+    return is_changed;
+}
+
+}  // namespace kvscope::gui

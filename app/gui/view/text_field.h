@@ -1,0 +1,18 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+
+namespace kvscope::gui {
+
+/// As ImGui::InputTextWithHint, for any script: Dear ImGui sets one glyph per character from left to right. Text that
+/// needs more is set by Pango, with caret, selection and mouse to match.
+/// @param label without a text that a person sees
+bool text_field(const char* label, const char* hint, std::string* text, ImGuiInputTextFlags flags = 0,
+                ImGuiInputTextCallback callback = nullptr, void* data = nullptr);
+
+/// As ImGui::InputTextMultiline, for any script; a line that is too long for the field goes on in the next.
+bool wrapped_field(const char* label, std::string* text, ImVec2 size, ImGuiInputTextFlags flags = 0);
+
+}  // namespace kvscope::gui
