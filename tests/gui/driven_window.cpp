@@ -51,7 +51,11 @@ DrivenApp::DrivenApp(AppOptions options, bool remember)
 void DrivenApp::drive(const std::function<void(ImGuiTestContext&)>& steps) {
     ImGuiTestEngine* engine = whole_window()->engine;
     ImGuiTest* test = ImGuiTestEngine_RegisterTest(engine, "kvscope", "driven");
-    test->TestFunc = [&](ImGuiTestContext* context) { steps(*context); };
+    test->TestFunc = [&](ImGuiTestContext* context) {
+        // Right after a text keys that type are no commands.
+        if (!app_.actions().takes_single_keys() && !ImGui::GetIO().WantTextInput) context->SleepNoSkip(1.1f, 0.4f);
+        steps(*context);
+    };
     ImGuiTestEngine_QueueTest(engine, test, ImGuiTestRunFlags_RunFromCommandLine);
     while (!ImGuiTestEngine_IsTestQueueEmpty(engine)) {
         draw();

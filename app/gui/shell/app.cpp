@@ -208,10 +208,9 @@ void App::take_input() {
         undo_.complete_step();
     }
     guard_.attempt("a key", [this] {
-        const std::vector<int> chords = window_.take_chords();
         // Other actions wait until a question is answered.
-        if (quit_question_.is_shown() && actions_.is_called(quit_key, chords)) quit_ = may_close();
-        actions_.handle_keys(chords);
+        if (quit_question_.is_shown() && is_pressed(quit_key)) quit_ = may_close();
+        actions_.handle_keys(is_start_shown() || views_.have_keyboard());
     });
 }
 
@@ -239,8 +238,12 @@ void App::draw_quit_question() {
     quit_ = may_close(true);
 }
 
+bool App::is_start_shown() const {
+    return session_.documents().empty() && !(engine_ && engine_->status().busy()) && !views_.is_start_dismissed();
+}
+
 void App::draw_middle() {
-    if (session_.documents().empty() && !(engine_ && engine_->status().busy()) && !views_.is_start_dismissed())
+    if (is_start_shown())
         draw_start();
     else if (views().empty())
         draw_no_views(actions_, appearance_.theme());

@@ -90,7 +90,7 @@ class App {
 
     nlohmann::json layout_state() const { return views_.state(); }
     /// Unknown kinds of view and damaged parts are left out.
-    /// @param keep_views views that are open stay as they are set; else everything is as the state has it
+    /// @param keep_views as OpenViews::restore has it
     void restore_layout(const nlohmann::json& state, bool keep_views = false) { views_.restore(state, keep_views); }
 
     Session& session() { return session_; }
@@ -122,6 +122,7 @@ class App {
     /// The form of Run fills the window no longer, where it does: there is something to be looked at.
     void end_form_alone();
     void take_input();
+    bool is_start_shown() const;
     void draw_middle();
     void draw_views();
     void draw_start();

@@ -2,7 +2,9 @@
 
 #include <imgui.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvscope::gui {
@@ -29,7 +31,10 @@ struct Layout {
     std::string title;  ///< "Explore"
     std::vector<Cut> cuts;
     std::vector<Placed> views;  ///< in a place with several, the first is in front
-    bool of_pair = false;       ///< A and B are shown alone in it, once both are chosen
+    bool has(std::string_view kind) const {
+        return std::any_of(views.begin(), views.end(), [&](const Placed& placed) { return placed.kind == kind; });
+    }
+    bool of_pair = false;  ///< A and B are shown alone in it, once both are chosen
 };
 
 /// The name of what a window begins with that was opened for one view alone; any layout can take its place.

@@ -23,6 +23,7 @@ struct OpenView {
     bool is_drawn = false;  ///< at least once
     bool is_docked = false;
     bool focus = false;         ///< bring to the front in the next frame
+    std::string left_layout{};  ///< of a view that is put away: a person had opened it in this layout besides
     std::string id() const;     ///< "retention-1"
     std::string title() const;  ///< "Retention###retention-1", "Retention 2###retention-2"
     /// While it is set the message is shown in the view's place: until a person tries again, or selects another run.

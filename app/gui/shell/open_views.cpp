@@ -187,6 +187,14 @@ OpenView* OpenViews::focused() const {
     return nullptr;
 }
 
+bool OpenViews::have_keyboard() const {
+    const ImGuiWindow* window = ImGui::GetCurrentContext()->NavWindow;
+    const auto has_it = [&](const auto& open) {
+        return window && window->RootWindow == ImGui::FindWindowByName(open->title().c_str());
+    };
+    return views_.empty() || std::any_of(views_.begin(), views_.end(), has_it);
+}
+
 const OpenView* OpenViews::find(const View& view) const {
     for (const auto& open : views_) {
         if (open->view.get() == &view) return open.get();
@@ -216,6 +224,18 @@ void OpenViews::begin_frame() {
 }
 
 void OpenViews::await_places() { frames_to_settle_ = frames_until_settled; }
+
+void OpenViews::close_focused() {
+    if (OpenView* open = focused()) open->open = false;
+}
+
+void OpenViews::close_others() {
+    const OpenView* stays = focused();
+    if (!stays) return;
+    for (const auto& open : views_) open->open = open.get() == stays;
+    before_maximised_ = nullptr;  // those that stood beside a maximised one are put away already
+    is_alone_ = false;
+}
 
 void OpenViews::toggle_maximised() {
     if (const OpenView* open = focused()) wanted_maximised_ = open->id();

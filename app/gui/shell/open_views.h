@@ -49,6 +49,8 @@ class OpenViews {
     void end_alone(const ViewKind& kind);
     /// The view that has, or last had, the keyboard; nullptr where there is none.
     OpenView* focused() const;
+    /// Whether one of them has the keyboard now, or there is none that could.
+    bool have_keyboard() const;
     /// nullptr where it is no open view's.
     const OpenView* find(const View& view) const;
 
@@ -62,6 +64,9 @@ class OpenViews {
     /// they are set, with all that was typed into them; others are put away.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
     bool awaits_layout() const { return !wanted_layout_.empty(); }
+    /// The view that has the keyboard, or all but that one; a view that is there to be typed into keeps its text.
+    void close_focused();
+    void close_others();
     /// The view that has the keyboard alone in the window, from the next frame on; where one is, all as they were.
     void toggle_maximised();
     bool is_maximised() const { return !before_maximised_.is_null(); }
@@ -69,7 +74,8 @@ class OpenViews {
     /// is maximised, as they stand when it no longer is.
     nlohmann::json state() const;
     /// Unknown kinds of view and damaged parts are left out.
-    /// @param keep_views views that are open stay as they are set; else everything is as the state has it
+    /// @param keep_views views that are open stay as they are set; else those alone into which a person has typed: what
+    /// the state has typed into the same one is then put away
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();
@@ -77,6 +83,9 @@ class OpenViews {
     bool draw_dock_space();
     /// Draws all views. @param picture takes one of the view that it waits for
     void draw(Context& context, ViewPicture& picture);
+
+    /// Counts how often all views were replaced by others, as a workspace does.
+    int n_begun() const { return n_begun_; }
 
     bool has_dock_space() const { return dock_space_ != 0; }
     /// Splitters, tabs and floating views, as a text that changes with them.
@@ -91,6 +100,8 @@ class OpenViews {
  private:
     void set_state(OpenView& open, const nlohmann::json& state);
     static nlohmann::json state_of(const OpenView& open);
+    /// Whether a person has typed or set something in a view that is there for that.
+    static bool is_filled_in(const OpenView& open);
     OpenView& add(const ViewKind& kind, int number);
     OpenView& open_new(const ViewKind& kind);
     /// As soon as it is drawn, in front.
@@ -123,13 +134,15 @@ class OpenViews {
     std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
     std::vector<nlohmann::json> views_of_later_;       ///< in the layout, of kinds that this program has not
     std::string focused_;                              ///< id
-    std::string focus_in_the_end_;       ///< title of the view that has the keyboard after a layout is built
-    nlohmann::json before_maximised_;    ///< state() then; null: no view is
-    std::string maximised_;              ///< id
-    std::string wanted_maximised_;       ///< id of the view that is maximised, or no longer is, in the next frame
-    std::string wanted_layout_;          ///< built at the next frame, when the dock space is known
-    std::map<ImGuiID, int> tab_order_;   ///< by window, as it is restored; empty once places are settled
-    std::vector<std::string> in_front_;  ///< ids, of a layout that is restored, until its places are settled
+    std::string focus_in_the_end_;     ///< title of the view that has the keyboard after a layout is built
+    nlohmann::json before_maximised_;  ///< state() then; null: no view is
+    std::string maximised_;            ///< id
+    std::string wanted_maximised_;     ///< id of the view that is maximised, or no longer is, in the next frame
+    std::string layout_;               ///< name of the one that was built last; empty: none of ours
+    int n_begun_ = 0;
+    std::string wanted_layout_;                  ///< built at the next frame, when the dock space is known
+    std::map<ImGuiID, int> tab_order_;           ///< by window, as it is restored; empty once places are settled
+    std::vector<std::string> in_front_;          ///< ids, of a layout that is restored, until its places are settled
     const ViewKind* wanted_in_front_ = nullptr;  ///< once places are settled; nullptr: none
     std::string alone_next_;                     ///< id of the view that is shown alone once no other is maximised
     bool is_alone_ = false;                      ///< maximised by `show_alone`

@@ -44,7 +44,17 @@ nlohmann::json OpenViews::state_of(const OpenView& open) {
     } catch (const std::exception& error) {  // every frame asks; what the view has written by then is kept
         spdlog::debug("the view {} does not say how it is set: {}", open.kind->title, error.what());
     }
-    return {{"kind", open.kind->name}, {"number", open.number}, {"state", state}};
+    nlohmann::json all = {{"kind", open.kind->name}, {"number", open.number}, {"state", state}};
+    if (!open.left_layout.empty()) all["left_layout"] = open.left_layout;
+    return all;
+}
+
+bool OpenViews::is_filled_in(const OpenView& open) {
+    if (!open.view->holds_text()) return false;
+    OpenView empty;
+    empty.kind = open.kind;
+    empty.view = open.kind->create();
+    return state_of(open)["state"] != state_of(empty)["state"];
 }
 
 void OpenViews::end_maximised_where_due() {
@@ -108,6 +118,7 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : put_away_) put_away.push_back(state_of(*open));
     return {{"views", views},
             {"put_away", put_away},
+            {"layout", layout_},
             {"keyboard", focused_},
             {"windows", ImGui::SaveIniSettingsToMemory()}};
 }
@@ -117,12 +128,14 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     before_maximised_ = nullptr;
     is_alone_ = false;
     auto before = std::exchange(views_, {});
-    if (!keep_views) {
-        before.clear();
-        put_away_.clear();
-    }
+    const auto is_replaced = [&](const auto& open) { return !keep_views && !(open->view && is_filled_in(*open)); };
+    std::erase_if(before, is_replaced);
+    std::erase_if(put_away_, is_replaced);
+    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // in the state, where others are that were open
     views_of_later_.clear();
     in_front_.clear();
+    layout_ = stored(state, "layout", std::string());
+    if (!keep_views) ++n_begun_;
     const std::string keyboard = stored(state, "keyboard", std::string());
     for (const auto& saved : state["views"]) {
         if (!saved.is_object() || !saved.contains("kind") || !saved["kind"].is_string()) continue;
@@ -138,7 +151,15 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         if (!kept) kept = take(put_away_, *kind, opened.number);
         opened.view = kept ? std::move(kept->view) : kind->create();
         if (opened.id() == keyboard) focus_in_the_end_ = opened.title();
-        if (!kept) set_state(opened, saved.value("state", nlohmann::json::object()));
+        std::unique_ptr<OpenView> other;
+        if (kept && !keep_views) {
+            opened.view->put_away();  // its dialogs were about what was open before
+            other = std::make_unique<OpenView>();
+            other->kind = kind;
+            other->view = kind->create();
+        }
+        if (!kept || other) set_state(other ? *other : opened, saved.value("state", nlohmann::json::object()));
+        if (other && is_filled_in(*other)) also_filled_in.push_back(std::move(other));
     }
     // Without one that had the keyboard, one in the middle has it: else the last that appears would take it.
     for (const auto& open : views_)
@@ -146,6 +167,10 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
             focus_in_the_end_ = open->title();
     put_away(std::move(before));
     if (!keep_views) restore_put_away(state);
+    for (auto& other : also_filled_in) {
+        while (is_taken(*other->kind, other->number)) ++other->number;
+        put_away_.push_back(std::move(other));
+    }
     const std::string windows = stored(state, "windows", std::string());
     ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());
     note_tab_order();
@@ -176,6 +201,7 @@ void OpenViews::restore_put_away(const nlohmann::json& state) {
         OpenView& kept = *put_away_.emplace_back(std::make_unique<OpenView>());
         kept.kind = kind;
         kept.number = number_of(saved);
+        kept.left_layout = stored(saved, "left_layout", std::string());
         kept.view = kind->create();
         set_state(kept, saved.value("state", nlohmann::json::object()));
     }
@@ -186,11 +212,21 @@ void OpenViews::build_layout() {
     const Layout* layout = wanted_layout_ == view_alone ? &alone : find_layout(wanted_layout_);
     wanted_layout_.clear();
     if (!layout) return;
+    auto before = std::exchange(views_, {});
+    if (is_maximised()) {
+        for (const auto& saved : before_maximised_["views"]) {
+            const ViewKind* kind = find_view_kind(stored(saved, "kind", std::string()));
+            if (auto other = kind ? take(put_away_, *kind, number_of(saved)) : nullptr)
+                before.push_back(std::move(other));
+        }
+    }
     before_maximised_ = nullptr;
     is_alone_ = false;
-    auto before = std::exchange(views_, {});
     views_of_later_.clear();
     await_places();
+    const Layout* left = find_layout(std::exchange(layout_, layout->name));
+    for (const auto& open : before)
+        if (left && (open->number > 1 || !left->has(open->kind->name))) open->left_layout = left->name;
     fill(*layout, before);
     put_away(std::move(before));
     // The keyboard goes to the first view in the middle.
@@ -216,6 +252,21 @@ void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>
         opened.view = kept ? std::move(kept->view) : kind->create();
         opened.focus = filled.insert(places.at(placed.place)).second;
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
+    }
+    // What a person has opened in the layout besides stands beside views of its kind's usual place.
+    for (auto* from : {&before, &put_away_}) {
+        for (auto& kept : *from) {
+            if (!kept->view || kept->left_layout != layout.name) continue;
+            const auto beside = std::find_if(layout.views.begin(), layout.views.end(), [&](const Placed& placed) {
+                const ViewKind* kind = find_view_kind(placed.kind);
+                return kind && kind->dock == kept->kind->dock;
+            });
+            OpenView& opened = add(*kept->kind, kept->number);
+            opened.view = std::move(kept->view);
+            ImGui::DockBuilderDockWindow(opened.title().c_str(),
+                                         places.at(beside == layout.views.end() ? "all" : beside->place));
+        }
+        std::erase_if(*from, [](const auto& kept) { return !kept->view; });
     }
     ImGui::DockBuilderFinish(dock_space_);
 }

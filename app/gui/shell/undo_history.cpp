@@ -34,9 +34,19 @@ bool UndoHistory::end_frame() {
 
 UndoHistory::Step UndoHistory::present() const {
     Step step;
-    step.choices = {
-        session_.cursor(), session_.pair.a, session_.pair.b, session_.pair.alone, session_.mark, {}, {}, {}, {}, {}};
+    step.choices = {session_.cursor(),
+                    session_.pair.a,
+                    session_.pair.b,
+                    session_.pair.alone,
+                    session_.mark,
+                    {},
+                    {},
+                    {},
+                    {},
+                    {},
+                    {}};
     for (const auto& document : session_.documents()) {
+        step.choices.traces[document->id()] = document->path();
         step.choices.prompts[document->id()] = document->prompt;
         step.choices.hidden[document->id()] = document->hidden;
         step.choices.labels[document->id()] = document->given_labels();
@@ -50,6 +60,10 @@ UndoHistory::Step UndoHistory::present() const {
 
 void UndoHistory::remember() {
     if (views_.awaits_layout() || !views_.has_dock_space()) return;
+    if (std::exchange(n_begun_, views_.n_begun()) != views_.n_begun()) {
+        steps_.clear();
+        undone_.clear();
+    }
     Step now = present();
     const bool is_person = frames_of_input_ > 0;
     const bool has_moved = steps_.empty() || steps_.back().places != now.places;
@@ -89,6 +103,7 @@ std::string UndoHistory::difference(const Step& now, const Step& wanted) {
     const auto add = [&](bool is_other, const char* name) {
         if (is_other) what.emplace_back(name);
     };
+    add(a.traces != b.traces, "closing of a trace");
     add(a.cursor != b.cursor, "selection");
     add(a.a != b.a || a.b != b.b || a.pair_alone != b.pair_alone, "A and B");
     add(a.mark != b.mark, "mark");
@@ -104,6 +119,8 @@ std::string UndoHistory::difference(const Step& now, const Step& wanted) {
 std::string UndoHistory::go_to(const Step& step) {
     const Step now = present();
     const Choices& wanted = step.choices;
+    for (const auto& [id, path] : wanted.traces)
+        if (!session_.document(id)) session_.open_again(id, path);
     if (now.choices.views != wanted.views || now.places != step.places) views_.restore(step.layout, true);
     session_.pair.flicker.reset();
     const bool is_of_closed = wanted.cursor.run.document >= 0 && !session_.document(wanted.cursor.run);
@@ -125,7 +142,9 @@ std::string UndoHistory::go_to(const Step& step) {
             document->annotations_changed = true;
         }
         const auto pins = wanted.pins.find(document->id());
-        if (pins == wanted.pins.end() || now.choices.pins.at(document->id()) == pins->second) continue;
+        const auto pins_now = now.choices.pins.find(document->id());
+        if (pins == wanted.pins.end() || pins_now == now.choices.pins.end() || pins_now->second == pins->second)
+            continue;
         document->pins = pins->second;
         document->annotations_changed = true;
     }
@@ -139,7 +158,7 @@ std::string UndoHistory::go_to(const Step& step) {
 
 std::string UndoHistory::undo() {
     std::string what;
-    while (what.empty() && can_undo()) {  // a step of a trace that was closed since brings nothing back
+    while (what.empty() && can_undo()) {  // what a step was about may be gone since
         undone_.push_back(steps_.back());
         steps_.pop_back();
         what = go_to(steps_.back());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,8 +15,9 @@
 namespace kvscope::gui {
 
 /// Undo and redo of what a person has chosen and moved: selection, A and B, mark, prompts, hidden runs, runs' labels,
-/// pins, and the views and their places. What the program does by itself, and what a window's other size moves, is no
-/// step of its own, but for runs that it hides.
+/// pins, and the views and their places. Undo opens a trace again that was closed. A workspace begins a new history.
+/// What the program does by itself, and what a window's other size moves, is no step of its own, but for runs that it
+/// hides.
 class UndoHistory {
  public:
     UndoHistory(Session& session, OpenViews& views) : session_(session), views_(views) {}
@@ -23,6 +25,7 @@ class UndoHistory {
     bool can_undo() const { return steps_.size() > 1; }
     bool can_redo() const { return !undone_.empty(); }
     /// @returns what came back, in a few words: "selection, A and B"; empty where there is nothing to undo
+    /// @throws what Session::open throws where a closed trace cannot be opened again
     std::string undo();
     std::string redo();
 
@@ -42,6 +45,7 @@ class UndoHistory {
         std::optional<RunKey> a, b;
         bool pair_alone = false;
         std::string mark;
+        std::map<int, std::filesystem::path> traces;           ///< that are open, by document
         std::map<int, int> prompts;                            ///< that are shown, by document
         std::map<int, std::set<RunKey>> hidden;                ///< by document
         std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document and prompt
@@ -67,6 +71,7 @@ class UndoHistory {
     OpenViews& views_;
     std::vector<Step> steps_;  ///< the last is how things are
     std::vector<Step> undone_;
+    int n_begun_ = 0;          ///< OpenViews::n_begun(), of these steps
     int frames_of_input_ = 0;  ///< left, after some, in which what changes is a person's doing
     int frames_to_drop_ = 0;   ///< left until what was dragged is in its place
 };

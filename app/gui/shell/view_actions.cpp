@@ -161,6 +161,11 @@ void add_view_actions(const ActionTargets& on) {
                     {},
                     [&views] { return views.is_maximised(); },
                     false});
+    const auto has_view = [&views] { return views.focused() != nullptr; };
+    menu.add(
+        "Close view", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_W, [&views] { views.close_focused(); }, has_view);
+    menu.add(
+        "Close all others", 0, [&views] { views.close_others(); }, has_view);
     add_run_keys(on.actions, session);
     menu.add(
         "Show all runs", ImGuiKey_0, [&session] { show_all(session); }, has_trace(session));

@@ -20,9 +20,6 @@
 #include "app/gui/drawing/plot_range.h"
 #include "app/gui/drawing/texture.h"
 
-// Dear ImGui's backend has this function for others to use, and no header that declares it.
-ImGuiKey ImGui_ImplGlfw_KeyToImGuiKey(int keycode, int scancode);
-
 namespace kvscope::gui {
 namespace {
 
@@ -35,15 +32,6 @@ std::string last_glfw_error() {
     const char* text = nullptr;
     glfwGetError(&text);
     return text ? text : "the reason is unknown";
-}
-
-void key_changed(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
-    if (action != GLFW_PRESS) return;
-    int chord = ImGui_ImplGlfw_KeyToImGuiKey(key, scancode);
-    if (modifiers & GLFW_MOD_CONTROL) chord |= ImGuiMod_Ctrl;
-    if (modifiers & GLFW_MOD_SHIFT) chord |= ImGuiMod_Shift;
-    if (modifiers & GLFW_MOD_ALT) chord |= ImGuiMod_Alt;
-    static_cast<Window*>(glfwGetWindowUserPointer(window))->add_chord(chord);
 }
 
 void dropped(GLFWwindow* window, int count, const char** paths) {
@@ -87,7 +75,7 @@ Screenshot read_back(int width, int height) {
 
 bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
-Window::Window(const WindowOptions& options) : only_pictures_(options.only_pictures) {
+Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures_(options.only_pictures) {
     // GLFW would ask for a Wayland server first, whose library complains on standard error that there is none.
     if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
     if (!glfwInit()) throw NoDisplay("no window can be opened here: " + last_glfw_error());
@@ -120,11 +108,11 @@ Window::Window(const WindowOptions& options) : only_pictures_(options.only_pictu
     io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
     io.ConfigWindowsMoveFromTitleBarOnly = true;
     io.ConfigErrorRecoveryEnableAssert = false;
-    io.IniFilename = nullptr;  // layouts are kept by App
+    io.ConfigInputTextCursorBlink = false;  // a window that waits for the next character draws nothing
+    io.IniFilename = nullptr;               // layouts are kept by App
     set_plot_mouse();
     glfwSetWindowUserPointer(window_, this);
     glfwSetDropCallback(window_, dropped);
-    glfwSetKeyCallback(window_, key_changed);  // Dear ImGui's own calls it first
     ImGui_ImplGlfw_InitForOpenGL(window_, true);
     ImGui_ImplOpenGL3_Init("#version 330 core");
     fonts = load_fonts();
@@ -142,20 +130,61 @@ Window::~Window() {
 
 double Window::seconds_to_sleep() const {
     if (frames_left_ > 0) return 0;
-    const double seconds = ImGui::GetIO().WantTextInput ? 0.5 : -1;  // the caret blinks
-    if (wanted_at_ < 0) return seconds;
-    const double left = std::max(wanted_at_ - glfwGetTime(), 0.001);
-    return seconds < 0 ? left : std::min(seconds, left);
+    return wanted_at_ < 0 ? -1 : std::max(wanted_at_ - clock(), 0.001);
+}
+
+bool Window::pass(const std::function<bool()>& frame, bool takes_input) {
+    const auto input_at = input_.begin_pass(takes_input);
+    const double at = input_at ? std::max(*input_at, passed_at_) : takes_input ? clock() : passed_at_;
+    ImGuiIO& io = ImGui::GetIO();
+    io.DeltaTime = passed_at_ < 0 ? 1.0f / 60 : std::max(static_cast<float>(at - passed_at_), 1e-6f);
+    passed_at_ = at;
+    ImGui::NewFrame();
+    input_.end_pass();
+    // Tooltips are of what the mouse is over: one of what the keyboard has come to would lie over it until it goes.
+    ImGui::GetCurrentContext()->NavHighlightItemUnderNav = false;
+    constexpr int least_to_settle = 2;  // what opens takes the keyboard in the frame after next
+    constexpr int most_to_settle = 8;
+    if (input_at) {
+        passes_to_settle_ = input_.needs_settling() ? least_to_settle : 0;
+        n_settled_ = 0;
+    } else {
+        passes_to_settle_ = std::max(passes_to_settle_ - 1, 0);
+        ++n_settled_;
+    }
+    is_asked_again_ = false;
+    const bool goes_on = frame();
+    if (is_asked_again_ && n_settled_ < most_to_settle) passes_to_settle_ = std::max(passes_to_settle_, 1);
+    return goes_on;
+}
+
+bool Window::take_input(const std::function<bool()>& frame) {
+    constexpr double longest = 0.3;  // seconds until something is shown
+    const double end = glfwGetTime() + longest;
+    for (;;) {
+        const bool has_to_settle = passes_to_settle_ > 0 && InputQueue::is_waiting();
+        if (!has_to_settle && !InputQueue::exceeds_one_pass()) return true;
+        if (glfwGetTime() >= end) return true;
+        const bool goes_on = pass(frame, !has_to_settle);
+        ImGui::EndFrame();
+        if (!goes_on) return false;
+    }
 }
 
 bool Window::draw_frame(const std::function<bool()>& frame) {
     frames_left_ = std::max(frames_left_ - 1, 0);
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    ImGui::NewFrame();
-    // Tooltips are of what the mouse is over: one of what the keyboard has come to would lie over it until it goes.
-    ImGui::GetCurrentContext()->NavHighlightItemUnderNav = false;
-    const bool goes_on = frame();
+    note_input_time();
+    if (!take_input(frame)) return false;
+    const bool goes_on = pass(frame, passes_to_settle_ == 0 || !InputQueue::is_waiting());
+    show_frame();
+    ++n_frames_;
+    await_tooltip();
+    return goes_on;
+}
+
+void Window::show_frame() {
     ImGui::Render();
     int width = 0;
     int height = 0;
@@ -174,9 +203,6 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
         glfwSwapBuffers(window_);
     else
         glDisable(GL_RASTERIZER_DISCARD);
-    ++n_frames_;
-    await_tooltip();
-    return goes_on;
 }
 
 void Window::run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
@@ -199,7 +225,6 @@ void Window::run(const std::function<bool()>& frame, const std::function<void()>
             continue;
         }
         if (!draw_frame(frame)) return;
-        // Events of one moment may take effect in frames of their own.
         if (!ImGui::GetCurrentContext()->InputEventsQueue.empty()) draw_again();
     }
 }
@@ -213,7 +238,7 @@ void Window::await_tooltip() {
 }
 
 void Window::draw_within(double seconds) {
-    const double at = glfwGetTime() + seconds;
+    const double at = clock() + seconds;
     wanted_at_ = wanted_at_ < 0 ? at : std::min(wanted_at_, at);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/gui/drawing/theme.h"
+#include "app/gui/shell/input_queue.h"
 
 struct GLFWwindow;
 
@@ -55,22 +56,26 @@ class Window {
     void run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
              const std::function<bool()>& may_close);
 
-    /// One frame, whether or not anything happened; false as soon as `frame` says so.
+    /// One frame, whether or not anything happened; false as soon as `frame` says so. Where more input waits than one
+    /// pass takes, `frame` is called for each part of it in turn, and what the last call draws is shown.
     bool draw_frame(const std::function<bool()>& frame);
 
     /// How long the window may sleep before its next frame, where nothing happens; 0: not at all; below 0: for ever.
     double seconds_to_sleep() const;
 
-    /// Keys that went down since the last call, with the modifiers that a person held. Where frames are slow, Dear
-    /// ImGui sees such a key and the release of its modifier in one frame, and the chord would be lost.
-    std::vector<int> take_chords() { return std::exchange(chords_, {}); }
-    /// Called by the system's key events. @param chord an ImGuiKeyChord
-    void add_chord(int chord) { chords_.push_back(chord); }
+    /// The input that has come since the last call came now: in between clicks the time decides whether they are one
+    /// double click.
+    void note_input_time() { input_.note_time(clock()); }
+    /// Seconds since some time. A test sets another one.
+    std::function<double()> clock;
 
     /// From any thread: draw soon.
     static void wake();
     /// The next frame follows without waiting for input: while something moves.
-    void draw_again() { frames_left_ = 3; }
+    void draw_again() {
+        frames_left_ = 3;
+        is_asked_again_ = true;
+    }
 
     /// A frame follows after so many seconds at the latest, whether or not anything happens.
     void draw_within(double seconds);
@@ -92,6 +97,11 @@ class Window {
     Fonts fonts;
 
  private:
+    /// From NewFrame to the end of `frame`, with the next part of the input or without. @returns what `frame` does
+    bool pass(const std::function<bool()>& frame, bool takes_input = true);
+    /// Passes that are not shown, for all input but its last part. @returns what `frame` returned last
+    bool take_input(const std::function<bool()>& frame);
+    void show_frame();
     /// Where the mouse rests on something that has a tooltip, a frame is due when that is to appear.
     void await_tooltip();
 
@@ -101,7 +111,11 @@ class Window {
     int frames_left_ = 3;
     double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
     uint64_t n_frames_ = 0;
-    std::vector<int> chords_;
+    InputQueue input_;
+    double passed_at_ = -1;  ///< time of the last pass; negative: there was none
+    bool is_asked_again_ = false;
+    int passes_to_settle_ = 0;  ///< until the next input
+    int n_settled_ = 0;
     const bool only_pictures_;
     Screenshot* capture_to_ = nullptr;
     std::function<void(const Screenshot&)> taken_;

@@ -9,6 +9,8 @@
 #include <cctype>
 #include <utility>
 
+#include "app/gui/view/text_field.h"
+
 namespace kvscope::gui {
 namespace {
 
@@ -24,21 +26,16 @@ constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_Le
                                                                     {ImGuiKey_LeftArrow, "←"},
                                                                     {ImGuiKey_RightArrow, "→"}}};
 
+/// Whether the key, pressed in a text field, would type something.
+bool types_character(ImGuiKeyChord chord) {
+    const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
+    return (chord & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0 && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
+}
+
 /// Whether the key stands for what it types, wherever a keyboard's language has that: "?", "[".
 bool is_sign(ImGuiKeyChord chord) {
     const std::string text = key_text(chord);
     return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text.front()));
-}
-
-/// @param has_keyboard whether characters and chords come from one, as a person typed them
-bool is_pressed(ImGuiKeyChord key, const std::vector<int>& chords, bool has_keyboard) {
-    if (has_keyboard && is_sign(key)) {
-        const auto& typed = ImGui::GetIO().InputQueueCharacters;
-        return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(key).front())) != typed.end();
-    }
-    if (has_keyboard && (key & ImGuiMod_Mask_) != 0)
-        return std::find(chords.begin(), chords.end(), key) != chords.end();
-    return ImGui::Shortcut(key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
 }
 
 struct Match {
@@ -81,6 +78,13 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
 
 }  // namespace
 
+bool is_pressed(ImGuiKeyChord key) {
+    const bool is_down = ImGui::Shortcut(key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
+    const auto& typed = ImGui::GetIO().InputQueueCharacters;
+    if (!is_sign(key) || typed.empty()) return is_down;
+    return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(key).front())) != typed.end();
+}
+
 ImGuiKeyChord run_key(int number) {
     if (number < 1 || number > n_run_keys) return 0;
     constexpr std::array<ImGuiKeyChord, 3> modifiers = {0, ImGuiMod_Shift, ImGuiMod_Ctrl};
@@ -116,27 +120,28 @@ void Actions::start(const Action& action) {
     }
 }
 
-void Actions::handle_keys(const std::vector<int>& chords) {
+void Actions::handle_keys(bool is_view_focused) {
+    constexpr double seconds_after_text = 1;
     const ImGuiIO& io = ImGui::GetIO();
-    has_keyboard_ = has_keyboard_ || !chords.empty();
+    const bool is_after_text = ImGui::GetTime() < typed_at_ + seconds_after_text;
+    const bool is_typed = io.InputQueueCharacters.Size > 0 || ImGui::IsKeyPressed(ImGuiKey_Backspace) ||
+                          ImGui::IsKeyPressed(ImGuiKey_Delete);
+    if (is_typed && (io.WantTextInput || is_after_text)) typed_at_ = ImGui::GetTime();
+    takes_single_keys_ = is_view_focused && !io.WantTextInput && !is_after_text;
+    if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
     constexpr std::array editing = {ImGuiMod_Ctrl | ImGuiKey_Z, ImGuiMod_Ctrl | ImGuiKey_Y,
                                     ImGuiMod_Alt | ImGuiKey_LeftArrow, ImGuiMod_Alt | ImGuiKey_RightArrow};
-    for (size_t i = 0; i < actions_.size(); ++i) {
-        const Action& action = actions_[i];
+    const Action* called = nullptr;
+    for (const Action& action : actions_) {
         if (!action.key || !action.run) continue;
         const bool is_plain = (action.key & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0;
         if (is_plain && io.WantTextInput) continue;
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
-        if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
-        if (is_pressed(action.key, chords, has_keyboard_) && is_enabled(action)) {
-            start(action);
-            return;
-        }
+        if (types_character(action.key) && !takes_single_keys_) continue;
+        // Asked of all of them: Dear ImGui gives keys to those alone that asked in the frame before.
+        if (is_pressed(action.key) && is_enabled(action) && !called) called = &action;
     }
-}
-
-bool Actions::is_called(ImGuiKeyChord key, const std::vector<int>& chords) const {
-    return is_pressed(key, chords, has_keyboard_);
+    if (called) start(*called);
 }
 
 void Actions::draw_menu(const char* menu) {
@@ -171,7 +176,7 @@ void Actions::draw_palette() {
     if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-FLT_MIN);
-    if (ImGui::InputTextWithHint("##search", "What do you want to do?", &search_)) {
+    if (text_field("##search", "What do you want to do?", &search_)) {
         chosen_ = 0;
         before_.clear();
         behind_.clear();

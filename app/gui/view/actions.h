@@ -25,11 +25,13 @@ struct Action {
 class Actions {
  public:
     void add(Action action);
-    /// Runs the actions whose keys were pressed. Plain keys, and those that edit, stay with a text field that is being
-    /// edited. @param chords Window::take_chords(); a driver without a keyboard has none
-    void handle_keys(const std::vector<int>& chords);
-    /// Whether these keys were pressed, whatever has the keyboard. @param chords as handle_keys has them
-    bool is_called(ImGuiKeyChord key, const std::vector<int>& chords) const;
+    /// Once a frame, before anything is drawn: runs the action whose keys were pressed. Keys that type a character, and
+    /// those that edit, stay with a text field that is being edited.
+    /// @param is_view_focused whether keys that type a character may be commands
+    void handle_keys(bool is_view_focused);
+    /// In this frame, a key that types a character is a command: a view has the keyboard, no text is edited, and
+    /// nothing was typed within the last second.
+    bool takes_single_keys() const { return takes_single_keys_; }
     void draw_menu(const char* menu);
 
     void open_palette() { palette_wanted_ = true; }
@@ -60,8 +62,12 @@ class Actions {
     std::string search_;
     int chosen_ = 0;
     bool palette_wanted_ = false;
-    bool has_keyboard_ = false;  ///< keys have come from one
+    bool takes_single_keys_ = false;
+    double typed_at_ = -1e9;  ///< when text was typed last; what is typed within the next second is no command
 };
+
+/// Whether these keys were pressed, whatever has the keyboard.
+bool is_pressed(ImGuiKeyChord key);
 
 /// The key that shows or hides the run which stands at this place in the list of runs, from 1; 0: it has none. 1 to 9,
 /// then with Shift 10 to 18, then with Ctrl 19 to 27.

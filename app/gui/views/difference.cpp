@@ -19,6 +19,7 @@
 #include "app/gui/tokens/overlap_bars.h"
 #include "app/gui/tokens/run_difference.h"
 #include "app/gui/tokens/token_map.h"
+#include "app/gui/view/actions.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -40,7 +41,7 @@ class DifferenceView : public View {
         if (fit_) session.token_axis.show_everything();
         fit_ = false;
         if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
-            ImGui::IsKeyPressed(ImGuiKey_Backspace) && !ImGui::GetIO().WantTextInput)
+            ImGui::IsKeyPressed(ImGuiKey_Backspace) && context.actions.takes_single_keys())
             layer_ = -1;
         draw_choice(context);
         if (!a_.valid() || !b_.valid()) {

@@ -22,7 +22,9 @@
 #include "app/gui/tokens/reading_place.h"
 #include "app/gui/tokens/span_answers.h"
 #include "app/gui/tokens/token_tooltip.h"
+#include "app/gui/view/actions.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -186,7 +188,7 @@ class PromptView : public View {
 
     static void draw_mark_field(Context& context) {
         ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint("##prompt mark", "mark a text", &context.session.mark);
+        text_field("##prompt mark", "mark a text", &context.session.mark);
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
     }
 
@@ -487,7 +489,8 @@ class PromptView : public View {
 
     /// @param run  of whose prompt the token is; −1: there is none
     static void take_keys(Context& context, const RunKey& run, int64_t token) {
-        if (ImGui::GetIO().WantTextInput || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) return;
+        if (!context.actions.takes_single_keys() || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
+            return;
         if (!ImGui::IsKeyPressed(ImGuiKey_P, false) || ImGui::GetIO().KeyCtrl) return;
         Document* document = context.session.document(run);
         if (token >= 0 && document && document->prompt == run.prompt) document->toggle_pin(token);
@@ -529,6 +532,7 @@ class PromptView : public View {
             if (first_column.lines) seen_mark_ = context.session.mark;
         }
         const bool is_run_placed = follow_run(selected, all, grid, token < 0);
+        show_new_column(all, grid);
         bool is_placed = token < 0 && is_run_placed;
         for (const PromptColumn& one : all) {
             if (token < 0 || one.run.document != run.document || one.run.prompt != run.prompt || !one.lines) continue;
@@ -543,6 +547,24 @@ class PromptView : public View {
         if (is_placed) seen_ = selected;
     }
 
+    static void scroll_to_column(const PromptColumn& one, const PromptGrid& grid) {
+        const float x = one.x - grid.origin.x;
+        if (x < ImGui::GetScrollX() || x + grid.column > ImGui::GetScrollX() + ImGui::GetWindowWidth())
+            ImGui::SetScrollX(x);
+    }
+
+    /// A run that a person shows, or a what-if, comes into view with its column.
+    void show_new_column(const std::vector<PromptColumn>& all, const PromptGrid& grid) {
+        std::set<RunKey> runs;
+        const PromptColumn* added = nullptr;
+        for (const PromptColumn& one : all) {
+            runs.insert(one.run);
+            if (!columns_.contains(one.run)) added = &one;
+        }
+        if (added && runs.size() == columns_.size() + 1 && !columns_.empty()) scroll_to_column(*added, grid);
+        columns_ = std::move(runs);
+    }
+
     /// The column of a run that was selected elsewhere; where its prompt ends above what is in view, its begin, too.
     /// @param rows whether also rows come into view, as they do where no token is looked for
     /// @returns false where its rows are not known yet
@@ -551,9 +573,7 @@ class PromptView : public View {
         if (selected.run == seen_.run || (!seen_.run.valid() && !selected.has_tokens())) return true;
         for (const PromptColumn& one : all) {
             if (one.run != selected.run) continue;
-            const float x = one.x - grid.origin.x;
-            if (x < ImGui::GetScrollX() || x + grid.column > ImGui::GetScrollX() + ImGui::GetWindowWidth())
-                ImGui::SetScrollX(x);
+            scroll_to_column(one, grid);
             if (!rows) return true;
             if (!one.lines) return !one.error.empty();
             if (ImGui::GetScrollY() + grid.line > grid.line * static_cast<float>(one.lines->size())) {
@@ -575,6 +595,7 @@ class PromptView : public View {
     SpanAnswers answers_;
     ReadingPlace place_;
     TaskSlot<PromptLines> lines_;
+    std::set<RunKey> columns_;              ///< in the frame before
     Cursor seen_;                           ///< the selection that was brought into view last
     int seen_asked_ = 0;                    ///< Selection::n_asked() then
     std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet

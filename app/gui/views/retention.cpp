@@ -22,6 +22,7 @@
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
+#include "app/gui/view/actions.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -77,7 +78,7 @@ class RetentionView : public View {
             return;
         }
         if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
-            ImGui::IsKeyPressed(ImGuiKey_Backspace) && !ImGui::GetIO().WantTextInput)
+            ImGui::IsKeyPressed(ImGuiKey_Backspace) && context.actions.takes_single_keys())
             layer_ = -1;
         find_least(context, runs);
         draw_header(context, runs);

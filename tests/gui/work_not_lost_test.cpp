@@ -1,0 +1,341 @@
+#include <imgui_internal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "app/gui/session/annotations.h"
+#include "app/gui/session/saved_what_ifs.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/gui/two_traces.h"
+#include "tests/skip.h"
+
+#ifdef KVSCOPE_WITH_ENGINE
+#include "tests/gui/session_with_engine.h"
+#endif
+
+namespace kvscope::gui::testing {
+namespace {
+
+using Catch::Matchers::Contains;
+
+std::vector<std::string> view_ids(DrivenApp& driven) {
+    std::vector<std::string> ids;
+    for (const auto& open : driven.app().views()) ids.push_back(open->id());
+    return ids;
+}
+
+bool has_view(DrivenApp& driven, const std::string& id) {
+    const auto ids = view_ids(driven);
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+void draw(DrivenApp& driven, int frames) {
+    driven.draw_until([] { return false; }, frames);
+}
+
+void press_keys(DrivenApp& driven, ImGuiKeyChord key) {
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(key);
+        c.Yield(8);
+    });
+    driven.settle();
+}
+
+/// Views that stand in no place of the window.
+std::vector<std::string> floating(DrivenApp& driven) {
+    std::vector<std::string> ids;
+    for (const auto& open : driven.app().views())
+        if (!ImGui::FindWindowByName(open->title().c_str())->DockIsActive) ids.push_back(open->id());
+    return ids;
+}
+
+}  // namespace
+
+#ifdef KVSCOPE_WITH_ENGINE
+
+TEST_CASE("a workspace that is opened leaves the prompt that is being typed, and undo leaves the workspace") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const std::filesystem::path workspace = sample.folder / "w.kvscope";
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    {
+        DrivenApp driven(explore(sample));
+        driven.app().save_workspace(workspace);
+        driven.app().tasks().wait();
+    }
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.app().show_view(*find_view_kind("run"));
+    draw(driven, 12);
+    driven.drive([&](ImGuiTestContext& c) {
+        const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
+        const bool has_columns = text.Window && text.Window->Active;
+        c.SetRef(has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+        c.ItemClick("##context");
+        c.KeyChars("once upon a time");
+        c.Yield(2);
+        driven.app().open_files({workspace});
+        driven.app().tasks().wait();
+        c.Yield(12);
+    });
+    driven.settle();
+    unsetenv("XDG_STATE_HOME");
+    REQUIRE(driven.session().documents().size() == 1);
+    const auto text_of_run = [&] {
+        for (const auto& open : driven.app().views()) {
+            nlohmann::json saved;
+            if (open->kind->name == "run") open->view->save(saved);
+            if (!saved.is_null()) return saved.dump();
+        }
+        return std::string();
+    };
+    CHECK_THAT(text_of_run(), Contains("once upon a time"));
+    const auto ids = view_ids(driven);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.WindowFocus(DrivenApp::window_of("Retention###retention").c_str());
+        c.Yield(8);
+    });
+    for (int i = 0; i < 4; ++i) press_keys(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(view_ids(driven) == ids);
+    CHECK(floating(driven).empty());
+    CHECK_THAT(text_of_run(), Contains("once upon a time"));
+}
+
+TEST_CASE("undo from a view that stands alone brings all views to their places") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    draw(driven, 12);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_R);
+        c.Yield(12);
+    });
+    press_keys(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    draw(driven, 12);
+    CHECK(floating(driven).empty());
+}
+
+TEST_CASE("what a what-if was decoded to is there again in a workspace and beside the trace") {
+    SessionWithEngine gui("decoded");
+    gui.engine->run(gui.request({"h2o"}, "16,24"));
+    gui.until_idle();
+    Document& document = *gui.session.documents().front();
+    gui.session.selection.select_run(document.key_of(0, 1));
+    LiveWhatIf what_if;
+    gui.settle(what_if);
+    what_if.budget() = 20;
+    gui.settle(what_if);
+    const RunKey made = what_if.shown(gui.session);
+    REQUIRE(made.valid());
+    gui.engine->decode({made});
+    gui.until_idle();
+    const std::string text = gui.session.attributes(made).output_text;
+    REQUIRE(!text.empty());
+    CHECK(document.annotations_changed);
+    save_annotations(document, nlohmann::json());
+
+    Tasks tasks([] {});
+    Session again(tasks);
+    Document& reopened = again.open(document.path());
+    for (int i = 0; i < 3; ++i) {
+        restore_what_ifs(again, [](const std::string& notice) { FAIL_CHECK(notice); });
+        tasks.wait();
+    }
+    REQUIRE(reopened.reader()->n_runs(0) == document.reader()->n_runs(0));
+    const int last = reopened.reader()->n_runs(0) - 1;
+    CHECK(reopened.reader()->run(0, last).output_text == text);
+    const auto place = trace::Place::of_run(0, last);
+    CHECK(reopened.reader()->read<int32_t>(place, trace::schema::run::output_ids) ==
+          document.reader()->read<int32_t>(place, trace::schema::run::output_ids));
+    CHECK(reopened.reader()->read<float>(place, trace::schema::run::step_kl) ==
+          document.reader()->read<float>(place, trace::schema::run::step_kl));
+}
+
+#endif
+
+TEST_CASE("undo after a trace was closed opens that trace again, and takes back nothing older") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    AppOptions options = explore(files.first);
+    options.traces.push_back(files.second);
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    press_keys(driven, ImGuiKey_Period);
+    REQUIRE(session.cursor().has_tokens());
+    const int id = session.focus()->id();
+    const std::filesystem::path path = session.focus()->path();
+    press_keys(driven, ImGuiMod_Ctrl | ImGuiKey_W);
+    REQUIRE(session.documents().size() == 1);
+    press_keys(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    REQUIRE(session.documents().size() == 2);
+    CHECK_THAT(driven.app().notices().back(), Contains("closing of a trace"));
+    CHECK(session.document(id)->path() == path);
+    CHECK(session.cursor().run.document == id);
+    CHECK(session.cursor().has_tokens());
+    press_keys(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK_FALSE(session.cursor().has_tokens());
+}
+
+TEST_CASE("a view that was opened in a layout is there again when that layout is") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    driven.start_by_palette("Show Rankings");
+    REQUIRE(has_view(driven, "rankings-1"));
+    driven.start_by_palette("Layout Report");
+    draw(driven, 12);
+    CHECK(view_ids(driven) == std::vector<std::string>{"report-1"});
+    driven.start_by_palette("Layout Explore");
+    draw(driven, 12);
+    CHECK(has_view(driven, "rankings-1"));
+    CHECK(floating(driven).empty());
+}
+
+TEST_CASE("the palette closes the view that has the keyboard, and all others, and undo brings them back") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto all = view_ids(driven);
+    const std::string focused = driven.app().focused_view()->id();
+    driven.start_by_palette("Close view");
+    draw(driven, 8);
+    CHECK_FALSE(has_view(driven, focused));
+    CHECK(view_ids(driven).size() == all.size() - 1);
+    press_keys(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    draw(driven, 8);
+    CHECK(view_ids(driven).size() == all.size());
+    driven.drive([](ImGuiTestContext& c) {
+        c.WindowFocus(DrivenApp::window_of("Prompt###prompt").c_str());
+        c.Yield(2);
+    });
+    driven.start_by_palette("Close all others");
+    draw(driven, 8);
+    CHECK(view_ids(driven) == std::vector<std::string>{"prompt-1"});
+}
+
+TEST_CASE("an answer without blanks goes on in the next line") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    const trace::sample::Options sizes;
+    trace::Writer writer(folder / "long.h5", trace::sample::recipe, {.force = true, .generator = "work_not_lost_test"});
+    const trace::PromptRecord prompt = trace::sample::prompt(sizes, 0);
+    writer.write_model(trace::sample::model(sizes));
+    writer.write_prompt(0, prompt);
+    const std::string long_word = GENERATE(
+        std::string(200, 'W'),
+        [] {
+            std::string text;
+            for (int i = 0; i < 120; ++i) text += "語";
+            return text;
+        }(),
+        [] {
+            std::string text;
+            for (int i = 0; i < 60; ++i) text += "ทดสอบ";
+            return text;
+        }());
+    for (int number = 0; number < 4; ++number) {
+        trace::RunRecord run = trace::sample::selecting_run(sizes, prompt, "snapkv", 12 + number);
+        run.output_text = long_word;
+        writer.write_run(0, number, run);
+    }
+    writer.finish();
+    AppOptions options = explore(folder / "long.h5");
+    options.view = "answers";
+    DrivenApp driven(options);
+    driven.app().set_scale(2);
+    draw(driven, 8);
+    // Ink of one answer reaches into the gap before the next one's column where it does not wrap.
+    const Screenshot shot = driven.picture();
+    driven.app().set_scale(1);
+    const ImGuiWindow* outputs = nullptr;
+    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+        if (window->WasActive && std::string_view(window->Name).find("/outputs_") != std::string_view::npos)
+            outputs = window;
+    REQUIRE(outputs);
+    const float width = outputs->WorkRect.GetWidth() / 2;
+    const float gap = outputs->WorkRect.Min.x + width - 14;
+    int n_ink = 0;
+    for (float y = outputs->InnerRect.Min.y; y < outputs->InnerRect.Max.y; ++y) {
+        const auto pixel = [&](float x) {
+            return &shot.rgb[(static_cast<size_t>(y) * static_cast<size_t>(shot.width) + static_cast<size_t>(x)) * 3];
+        };
+        n_ink += std::abs(pixel(gap)[0] - pixel(outputs->InnerRect.Min.x + 1)[0]) > 30;
+    }
+    CHECK(n_ink == 0);
+}
+
+TEST_CASE("A stands left of B where they are shown alone") {
+    const TwoTraces files;
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(files.first);
+    session.pair.a = document.key_of(0, 3);
+    session.pair.b = document.key_of(0, 1);
+    session.pair.alone = true;
+    REQUIRE(session.visible_runs().size() == 2);
+    CHECK(session.visible_runs()[0] == session.pair.a);
+    CHECK(session.visible_runs()[1] == session.pair.b);
+}
+
+TEST_CASE("the column of a run that is shown comes into view") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "prompt"));
+    driven.app().set_scale(3);
+    draw(driven, 8);
+    Session& session = driven.session();
+    const RunKey last = session.visible_runs().back();
+    session.set_visible(last, false);
+    draw(driven, 8);
+    const ImGuiWindow* text = nullptr;
+    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+        if (window->WasActive && std::string_view(window->Name).find("/text_") != std::string_view::npos) text = window;
+    REQUIRE(text);
+    REQUIRE(text->Scroll.x == 0);
+    session.set_visible(last, true);
+    draw(driven, 8);
+    CHECK(text->ScrollMax.x > 0);
+    CHECK(text->Scroll.x > 0);
+    driven.app().set_scale(1);
+}
+
+TEST_CASE("a tooltip in Compare covers neither map nor answer") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.layout = "compare";
+    DrivenApp driven(options);
+    draw(driven, 12);
+    driven.drive([&](ImGuiTestContext& c) {
+        for (const char* name : {"Retention###retention-1", "Difference###difference-1"}) {
+            const ImRect map = ImGui::FindWindowByName(name)->Rect();
+            c.MouseMoveToPos({map.GetCenter().x, map.Min.y + 0.6f * map.GetHeight()});
+            c.SleepNoSkip(1, 0.1f);
+            const ImGuiWindow* tooltip = nullptr;
+            for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+                if ((window->Flags & ImGuiWindowFlags_Tooltip) && window->Active && !window->Hidden) tooltip = window;
+            IM_CHECK(tooltip != nullptr);
+            for (const char* covered : {"Retention###retention-1", "Difference###difference-1"})
+                IM_CHECK(!ImGui::FindWindowByName(covered)->Rect().Overlaps(tooltip->Rect()));
+        }
+    });
+}
+
+TEST_CASE("an idle window shows no rate of frames") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    CHECK_THAT(driven.shown_text(), !Contains(" fps"));
+}
+
+}  // namespace kvscope::gui::testing
