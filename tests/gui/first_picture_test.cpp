@@ -1,4 +1,3 @@
-#include <GLFW/glfw3.h>
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
@@ -9,34 +8,11 @@
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"
 #include "tests/gui/sample_trace.h"
+#include "tests/gui/window_size.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
 namespace {
-
-/// Of the window, while this is there.
-class WindowSize {
- public:
-    WindowSize(DrivenApp& driven, int width, int height) : driven_(driven) {
-        glfwGetWindowSize(glfwGetCurrentContext(), &width_, &height_);
-        set(width, height);
-    }
-    ~WindowSize() { set(width_, height_); }
-
- private:
-    void set(int width, int height) {
-        glfwSetWindowSize(glfwGetCurrentContext(), width, height);
-        driven_.draw_until(
-            [&] {
-                const ImVec2 now = ImGui::GetMainViewport()->Size;
-                return static_cast<int>(now.x) == width && static_cast<int>(now.y) == height;
-            },
-            4000);
-    }
-
-    DrivenApp& driven_;
-    int width_ = 0, height_ = 0;
-};
 
 /// One that is drawn, whose name has both parts.
 const ImGuiWindow* window_with(const std::string& part, const std::string& other) {

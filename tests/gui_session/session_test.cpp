@@ -98,4 +98,29 @@ TEST_CASE("a trace with many runs opens with those of the largest budget that dr
     for (const RunKey& run : session.visible_runs()) CHECK(session.attributes(run).budget == (drops_any ? 24 : 70));
 }
 
+TEST_CASE("the focus is on a trace of which something is shown") {
+    const sample::TemporaryFolder folder;
+    trace::Writer writer(folder / "scores.h5", sample::recipe, {.force = true, .generator = "session_test"});
+    writer.write_model(sample::model({}));
+    writer.write_results("niah", 0, sample::results());
+    writer.finish();
+    sample::write(folder / "one.h5");
+    sample::write(folder / "two.h5");
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    session.open(folder / "scores.h5");
+    CHECK(session.focus()->name() == "scores.h5");
+    session.open(folder / "one.h5");
+    session.open(folder / "two.h5");
+    session.selection.set({});
+    CHECK(session.focus()->name() == "one.h5");
+    session.selection.select_run(session.documents()[2]->key_of(0, 1));
+    CHECK(session.focus()->name() == "two.h5");
+    for (const RunKey& run : session.all_runs())
+        if (run.document == session.documents()[2]->id()) session.set_visible(run, false);
+    CHECK(session.focus()->name() == "one.h5");
+    for (const RunKey& run : session.all_runs()) session.set_visible(run, false);
+    CHECK(session.focus()->name() == "two.h5");
+}
+
 }  // namespace kvscope::gui

@@ -8,6 +8,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_style.h"
+#include "app/gui/session/trace_names.h"
 
 namespace kvscope::gui {
 
@@ -152,22 +153,26 @@ std::string stamp_of(const Session& session, const FigureRequest& request) {
     return stamp;
 }
 
-FigureJob::FigureJob(const Session& session, const FigureRequest& request)
+FigureJob::FigureJob(const Session& session, const FigureRequest& request, Names names)
     : name_(request.figure), difference_(request.difference), sides_(sides_of(request)) {
+    const auto name_of_side = [&](const RunKey& run) {
+        return names == Names::in_full ? session.look(run).label : label_in_title(session, run);
+    };
     for (size_t i = 0; i < request.n_traces(); ++i) {
         const TraceRequest trace = request.trace(i);
         const Document* document = session.document(trace.document);
         if (!document) throw analysis::NothingToShow("the trace is closed");
         readers_.push_back(document->reader());
         analysis::TracePart part{document->reader().get(), trace.options};
-        if (request.n_traces() > 1) part.name = session.name_of(*document);
+        if (request.n_traces() > 1)
+            part.name = names == Names::in_full ? session.name_of(*document) : title_of(session, *document);
         if (trace.options.prompt == document->prompt) part.styles = session.styles_of(*document);
         part.against_each = request.against_each && i > 0;
         runs_.push_back(document->keys(trace.options.prompt));
         traces_.emplace_back(trace.document, trace.options.prompt);
         part.options.runs = places_of(*document, trace);
         if (difference_ && trace.runs.size() == 1)
-            part.name = session.look({trace.document, trace.options.prompt, trace.runs.front()}).label;
+            part.name = name_of_side({trace.document, trace.options.prompt, trace.runs.front()});
         parts_.push_back(std::move(part));
     }
 }
@@ -207,7 +212,7 @@ analysis::Table FigureJob::numbers() const {
 
 TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request) {
     try {
-        const FigureJob job(session, request);
+        const FigureJob job(session, request, FigureJob::Names::in_titles);
         return session.tasks.ask(slot, "", stamp_of(session, request), [job]() -> MadeFigure {
             try {
                 PreparedFigure prepared = prepare_figure(job.figure());
@@ -228,7 +233,7 @@ TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot
                                                 const FigureRequest& request) {
     using Made = std::vector<MadeFigure>;
     try {
-        const FigureJob job(session, request);
+        const FigureJob job(session, request, FigureJob::Names::in_titles);
         return session.tasks.ask(slot, "", stamp_of(session, request), [job] {
             Made made;
             for (analysis::TraceFigure& each : job.figures()) {

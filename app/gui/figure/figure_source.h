@@ -51,8 +51,10 @@ struct MadeFigure {
 /// What makes a request's figure and its numbers, in whichever thread.
 class FigureJob {
  public:
+    /// How traces are called in titles: by their names, or, on the screen, by their badges where a name is long.
+    enum class Names { in_full, in_titles };
     /// @throws analysis::NothingToShow where a trace is closed
-    FigureJob(const Session& session, const FigureRequest& request);
+    FigureJob(const Session& session, const FigureRequest& request, Names names = Names::in_full);
     /// Before anything is made. All throw what the figure's definition throws.
     void check() const;
     analysis::Figure figure() const;

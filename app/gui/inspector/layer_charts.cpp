@@ -25,7 +25,9 @@ template <class Value, class Text>
 void sparkline(Context& context, const char* id, const std::string& title, size_t n, ImU32 color, float reference,
                Value value, Text text) {
     Session& session = context.session;
+    ImGui::PushTextWrapPos();
     ImGui::TextDisabled("%s", title.c_str());
+    ImGui::PopTextWrapPos();
     const float width = std::max(ImGui::GetContentRegionAvail().x, 20.0f);
     const float height = 2.6f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();

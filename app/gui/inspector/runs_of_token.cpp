@@ -11,6 +11,8 @@
 #include "app/gui/drawing/more_below.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/session/span_reports.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/trace_badge.h"
 
 namespace kvscope::gui {
 namespace {
@@ -75,7 +77,8 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.selection.select_run(key);
     list->PushClipRect(label, {heads_at - ImGui::GetStyle().ItemSpacing.x, FLT_MAX}, true);
     const ImVec4& ink = report.n_keeping_any > 0 ? context.theme.ink : context.theme.ink_quiet;
-    list->AddText(label, packed(ink), look.run.c_str());
+    const float room = heads_at - label.x - ImGui::GetStyle().ItemSpacing.x;
+    list->AddText(label, packed(ink), run_that_fits(look.run, room).c_str());
     list->PopClipRect();
     list->AddText({heads_at, label.y}, packed(context.theme.ink_quiet), heads.c_str());
     if (ImGui::IsItemHovered()) {
@@ -84,7 +87,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
         over.first_token = asked.token;
         over.last_token = asked.last_token;
         if (!asked.is_hover) session.set_hover(over);
-        ImGui::SetTooltip("%s%s%s", look.trace.c_str(), look.trace.empty() ? "" : ": ", report.sentence.c_str());
+        ImGui::SetTooltip("%s\n%s", look.label.c_str(), report.sentence.c_str());
     }
     ImGui::PopID();
     ImGui::PopID();
@@ -144,7 +147,12 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
     const std::string of = asked.n_tokens() > 1
                                ? fmt::format("{} tokens: some ", analysis::format_count(asked.n_tokens()))
                                : std::string();
-    ImGui::SeparatorText(fmt::format("{}kept somewhere by {} of {} runs", of, n_keeping, reports.size()).c_str());
+    const float around = 3 * ImGui::GetFontSize();
+    const std::string whole = fmt::format("{}kept somewhere by {} of {} runs", of, n_keeping, reports.size());
+    const bool fits = ImGui::CalcTextSize(whole.c_str()).x + around <= ImGui::GetContentRegionAvail().x;
+    ImGui::SeparatorText(fits ? whole.c_str()
+                              : fmt::format("kept by {} of {} runs", n_keeping, reports.size()).c_str());
+    if (!fits) ImGui::SetItemTooltip("%s", whole.c_str());
     std::set<int> documents;
     for (const RunOfToken& each : reports) documents.insert(each.run.document);
     const size_t n_lines = reports.size() + (documents.size() > 1 ? documents.size() : 0);
@@ -154,7 +162,7 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
     int shown_document = -1;
     for (const RunOfToken& each : reports) {
         if (documents.size() > 1 && each.run.document != shown_document)
-            ImGui::TextDisabled("%s", context.session.look(each.run).trace.c_str());
+            draw_trace_title(context, *context.session.document(each.run));
         shown_document = each.run.document;
         draw_run(context, each.run, each.report, asked);
     }

@@ -63,12 +63,14 @@ void draw_token_heading(const Context& context, const PromptText& prompt, const 
     draw_shared_character(prompt, t);
     ImGui::NewLine();
     ImGui::PopFont();
+    ImGui::PushTextWrapPos();
     ImGui::TextDisabled("token %s%s · id %d%s", analysis::format_count(asked.token).c_str(),
                         of_several ? fmt::format(", first of {}–{}", analysis::format_count(selected.first_token),
                                                  analysis::format_count(selected.last_token))
                                          .c_str()
                                    : "",
                         prompt.ids[t], asked.is_hover ? " · under the mouse" : "");
+    ImGui::PopTextWrapPos();
     // A few words of context, so that a token is found again in the text.
     const size_t first = t < 6 ? 0 : t - 6;
     const size_t last = std::min(t + 7, prompt.shown.size()) - 1;

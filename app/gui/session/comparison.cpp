@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/run_pairs.h"
+#include "app/gui/session/trace_names.h"
 
 namespace kvscope::gui {
 namespace {
@@ -54,7 +55,7 @@ bool has_pair(const Session& session) {
 }
 
 std::string title_of_both(const Session& session, const Document& trace, const Document& less) {
-    return fmt::format("{} − {}", session.name_of(trace), session.name_of(less));
+    return fmt::format("{} − {}", title_of(session, trace), title_of(session, less));
 }
 
 const ComparedRuns* Compared::of(const RunKey& run) const {

@@ -10,6 +10,7 @@
 #include "analysis/run_style.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/own_number.h"
+#include "app/gui/session/trace_names.h"
 #include "app/gui/session/whole_path.h"
 #include "trace/part_folder.h"
 #include "trace/schema.h"
@@ -147,7 +148,17 @@ Document* Session::document(int id) const {
 }
 
 Document* Session::focus() const {
-    if (Document* told = document(told_run())) return told;
+    const auto is_shown = [&](const Document& of) {
+        if (of.prompt >= of.reader()->n_prompts()) return false;
+        const auto keys = of.keys(of.prompt);
+        return keys.empty() ||
+               std::any_of(keys.begin(), keys.end(), [&](const RunKey& key) { return is_visible(key); });
+    };
+    Document* told = document(told_run());
+    if (told && is_shown(*told)) return told;
+    for (const auto& of : documents_)
+        if (is_shown(*of)) return of.get();
+    if (told) return told;
     return documents_.empty() ? nullptr : documents_.front().get();
 }
 
@@ -279,7 +290,10 @@ RunLook Session::look(const RunKey& key) const {
     look.run = analysis::run_label(runs[i]);
     if (!runs[i].given_label.empty()) look.recorded = analysis::recorded_label(runs[i]);
     look.style = key.prompt == of.prompt ? styles_of(of)[i] : analysis::run_styles(runs)[i];
-    if (documents_.size() > 1) look.trace = name_of(of);
+    if (documents_.size() > 1) {
+        look.trace = name_of(of);
+        look.badge = badge_of(*this, of);
+    }
     look.label = look.trace.empty() ? look.run : fmt::format("{}: {}", look.trace, look.run);
     return look;
 }

@@ -26,6 +26,7 @@ namespace kvscope::gui {
 struct RunLook {
     std::string label;          ///< "snapkv 128"; with the file's name before it where several traces are open
     std::string trace;          ///< that name; empty where one trace is open
+    std::string badge = {};     ///< badge_of that trace; empty where one trace is open
     std::string run;            ///< the rest
     std::string recorded = {};  ///< the run's own label where a person gave it another; else empty
     analysis::LineStyle style;
@@ -101,7 +102,8 @@ class Session {
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
     Document* document(const RunKey& key) const { return document(key.document); }
-    /// The document of told_run(), or the first; nullptr where none is open.
+    /// The document of told_run() where a run of its prompt is shown, else the first of which one is, else that of
+    /// told_run(), else the first; nullptr where none is open.
     Document* focus() const;
 
     bool exists(const RunKey& key) const;

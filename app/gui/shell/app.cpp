@@ -260,12 +260,18 @@ void App::draw_views() {
                   },
                   [this](const std::filesystem::path& path) { opener_.open_model(path); },
                   settings().recent_models,
+                  [this](int document) { trace_to_close_ = document; },
+                  [this](const std::string& kind) { view_to_show_ = find_view_kind(kind); },
                   [this](const RunKey& run) { rename_.ask(session_, run); },
                   [this] { views_.toggle_maximised(); },
                   views_.is_maximised()};
     Context context{
         session_, appearance_.theme(), window_.fonts, actions_, host, engine_.get(), ImGui::GetStyle().FontScaleMain};
     views_.draw(context, picture_);
+    if (const ViewKind* kind = std::exchange(view_to_show_, nullptr)) views_.show(*kind);
+    const Document* closed = session_.document(std::exchange(trace_to_close_, -1));
+    if (!closed || !autosave_.may_leave()) return;
+    close_trace(*closed, session_, views_, notices_);
 }
 
 std::vector<StartCard> App::start_cards() {

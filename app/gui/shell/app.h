@@ -158,8 +158,10 @@ class App {
     RenameDialog rename_;
     SavedLayouts saved_layouts_;
     RecentFiles recent_;
-    bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front
-    bool had_traces_ = false;         ///< in the last frame
+    bool are_answers_shown_ = false;          ///< those of the job under way were brought to the front
+    bool had_traces_ = false;                 ///< in the last frame
+    int trace_to_close_ = -1;                 ///< document that a view has asked to close
+    const ViewKind* view_to_show_ = nullptr;  ///< that a view has asked for
     bool quit_ = false;
     ModelNames shared_names_;  ///< as session and settings had them after the last frame
 };

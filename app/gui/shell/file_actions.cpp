@@ -37,10 +37,7 @@ void add_file_actions(const ActionTargets& on) {
         "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W,
         [&session, &notices, &autosave = on.autosave, &views = on.views] {
             if (!autosave.may_leave()) return;
-            const std::string name = session.name_of(*session.focus());
-            session.close(session.focus()->id());
-            if (session.documents().empty()) views.show_start();  // no view has anything to show
-            notices.add(name + " is closed: File > Open recent opens it again");
+            close_trace(*session.focus(), session, views, notices);
         },
         has_trace(session));
     menu.add(

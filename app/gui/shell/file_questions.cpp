@@ -60,6 +60,13 @@ void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Se
     dialog.ask(std::move(question));
 }
 
+void close_trace(const Document& document, Session& session, OpenViews& views, Notices& notices) {
+    const std::string name = session.name_of(document);
+    session.close(document.id());
+    if (session.documents().empty()) views.show_start();  // no view has anything to show
+    notices.add(name + " is closed: File > Open recent opens it again");
+}
+
 void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices) {
     const auto request = open ? open->view->figure(session) : std::nullopt;
     const auto table = open && !request ? open->view->table() : std::nullopt;

@@ -16,6 +16,9 @@ void ask_for_trace_instead(FileDialog& dialog, FileOpener& opener, Session& sess
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views);
 void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices);
 
+/// With a notice; the start page comes back where no trace is left.
+void close_trace(const Document& document, Session& session, OpenViews& views, Notices& notices);
+
 /// Exports the figure or table of a view. @param open nullptr: there is none, which becomes a notice
 void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices);
 

@@ -49,15 +49,20 @@ std::string label_that_fits(const RunLook& look, float width) {
     if (look.trace.empty()) return run_that_fits(look.label, width);
     if (fits(look.label, width)) return look.label;
     const std::filesystem::path name(look.trace);
-    const std::string folder = name.parent_path().string();
-    const std::string stem = (name.parent_path() / name.stem()).string();
-    const auto with_run = [&](const std::string& trace) { return trace + ": " + look.run; };
-    if (fits(with_run(stem), width)) return with_run(stem);
-    if (!folder.empty() && fits(with_run(folder + "/…"), width)) return with_run(folder + "/…");
-    const std::string& telling = folder.empty() ? stem : folder;
+    const std::string without_extension = (name.parent_path() / name.stem()).string() + ": " + look.run;
+    if (fits(without_extension, width)) return without_extension;
+    const std::string badge = "[" + look.badge + "] ";
+    if (fits(badge + look.run, width)) return badge + look.run;
+    if (fits(look.run, width)) return look.run;
+    const std::string shortened = badge + run_that_fits(look.run, width - ImGui::CalcTextSize(badge.c_str()).x);
+    return fits(shortened, width) ? shortened : run_that_fits(look.run, width);
+}
+
+std::string text_that_fits(const std::string& text, float width) {
+    if (fits(text, width)) return text;
     const std::string shortened =
-        without_middle(telling, [&](const std::string& trace) { return fits(with_run(trace), width); });
-    return shortened.empty() ? run_that_fits(look.run, width) : with_run(shortened);
+        without_middle(text, [&](const std::string& shorter) { return fits(shorter, width); });
+    return shortened.empty() ? text : shortened;
 }
 
 std::string label_in_full(const RunLook& look) {

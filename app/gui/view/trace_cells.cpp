@@ -5,25 +5,28 @@
 
 #include <algorithm>
 
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/trace_badge.h"
+
 namespace kvscope::gui {
 
-std::vector<std::string> cell_titles(const Session& session, const FigureRequest& request) {
+std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& request) {
     if (request.difference) {
         const auto name = [&](const std::optional<RunKey>& run) {
-            return run && session.exists(*run) ? session.look(*run).label : std::string("–");
+            return run && session.exists(*run) ? label_in_title(session, *run) : std::string("–");
         };
-        return {fmt::format("A − B: {} − {}", name(session.pair.a), name(session.pair.b))};
+        return {{fmt::format("A − B: {} − {}", name(session.pair.a), name(session.pair.b))}};
     }
-    if (request.n_traces() == 1) return {""};
-    std::vector<std::string> titles;
+    if (request.n_traces() == 1) return {CellTitle{}};
+    std::vector<CellTitle> titles;
     for (size_t i = 0; i < request.n_traces(); ++i) {
         const Document* document = session.document(request.trace(i).document);
-        titles.push_back(document ? session.name_of(*document) : "closed");
+        titles.push_back(document ? CellTitle{"", document} : CellTitle{"closed"});
     }
     return titles;
 }
 
-void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<std::string>& titles,
+void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
                       const std::function<void(size_t)>& draw) {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     if (size.x <= 0) size.x = room.x;
@@ -39,11 +42,13 @@ void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const
         if (i > 0 && !below) ImGui::SameLine(0, gap);
         ImGui::BeginChild(fmt::format("trace {}", i).c_str(), {std::max(each.x, 1.0f), std::max(each.y, 1.0f)}, 0,
                           flags);
-        if (!titles[i].empty()) {
+        if (titles[i].trace) {
+            draw_trace_title(context, *titles[i].trace, titles[i].text);
+        } else if (!titles[i].text.empty()) {
             ImGui::PushFont(context.fonts.bold, 0);
-            ImGui::TextUnformatted(titles[i].c_str());
+            ImGui::TextUnformatted(text_that_fits(titles[i].text, ImGui::GetContentRegionAvail().x).c_str());
             ImGui::PopFont();
-            ImGui::SetItemTooltip("%s", titles[i].c_str());
+            ImGui::SetItemTooltip("%s", titles[i].text.c_str());
         }
         draw(i);
         ImGui::EndChild();

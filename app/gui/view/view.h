@@ -35,6 +35,10 @@ struct ViewHost {
     /// Loads a model, the default where the path is empty, and remembers among the recent ones what could be loaded.
     std::function<void(const std::filesystem::path&)> load_model;
     const std::vector<std::string>& recent_models;
+    /// Closes an open trace after this frame. @param document its id
+    std::function<void(int document)> close_trace = {};
+    /// Brings a view of a kind to the front, or opens one.
+    std::function<void(const std::string& kind)> show_view = {};
     /// Asks for another label of a run.
     std::function<void(const RunKey&)> rename_run = {};
     /// The view that has the keyboard alone in the window; where one is, all as they were.

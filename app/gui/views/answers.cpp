@@ -16,6 +16,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/session/trace_names.h"
 #include "app/gui/tokens/answer_words.h"
 #include "app/gui/tokens/further_questions.h"
 #include "app/gui/view/run_label.h"
@@ -182,7 +183,7 @@ class AnswersView : public View {
             ImGui::TextDisabled("no question apart from the context");
         } else {
             const std::string question = session.documents().size() > 1
-                                             ? fmt::format("{}: {}", session.name_of(document), attributes.question)
+                                             ? fmt::format("{}: {}", title_of(session, document), attributes.question)
                                              : attributes.question;
             const char* seen = attributes.query_aware ? "policies saw it" : "policies did not see it";
             const float space = ImGui::GetStyle().ItemSpacing.x;
@@ -244,9 +245,11 @@ class AnswersView : public View {
 
     // ---- the outputs -----------------------------------------------------------------------------------------------
 
-    /// Side by side as many as can be read, and no fewer than two; the others in further rows.
+    /// Side by side as many as can be read, and no fewer than two but in a very narrow view; the others in further
+    /// rows.
     static size_t columns_for(size_t n, float width) {
-        const auto most = std::max<size_t>(static_cast<size_t>(width / (15 * ImGui::GetFontSize())), 2);
+        const float em = ImGui::GetFontSize();
+        const auto most = std::max<size_t>(static_cast<size_t>(width / (15 * em)), width < 18 * em ? 1 : 2);
         const size_t rows = (n + most - 1) / most;
         return (n + rows - 1) / rows;
     }
@@ -266,12 +269,14 @@ class AnswersView : public View {
         for (size_t i = 0; i < n; ++i) {
             if (i % columns == 0 && i > 0) top = lowest + gap / 2;
             const float left = origin.x + width * static_cast<float>(i % columns);
-            if (i >= shown.size()) {
-                lowest = std::max(lowest, draw_stopped(context, stopped[i - shown.size()], {left, top}, width - gap));
-                continue;
-            }
-            lowest = std::max(lowest, draw_output(context, shown[i], {left, top}, width - gap));
-            if (shown[i].run == followed_) ImGui::SetScrollY(top - origin.y);
+            const bool is_stopped = i >= shown.size();
+            // A word that is wider than its column ends there.
+            ImGui::PushClipRect({left - gap / 2, top}, {left + width - gap / 2, FLT_MAX}, true);
+            lowest =
+                std::max(lowest, is_stopped ? draw_stopped(context, stopped[i - shown.size()], {left, top}, width - gap)
+                                            : draw_output(context, shown[i], {left, top}, width - gap));
+            ImGui::PopClipRect();
+            if (!is_stopped && shown[i].run == followed_) ImGui::SetScrollY(top - origin.y);
         }
         ImGui::SetCursorScreenPos(origin);
         ImGui::Dummy({1, lowest - origin.y});

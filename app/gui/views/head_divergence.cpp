@@ -163,7 +163,7 @@ class HeadDivergenceView : public View {
         for (size_t i = 0; i < std::min(titles.size(), answer.value->size()); ++i) {
             const auto& figure = answer.value->at(i).figure;
             if (titles.size() > 1 && figure && bar.color_scales.front().of.empty())
-                titles[i] += " · " + figure->figure.color_scales.front().of;
+                titles[i].text += " · " + figure->figure.color_scales.front().of;
         }
         draw_trace_cells(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
             if (i >= answer.value->size()) return;

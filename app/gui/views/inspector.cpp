@@ -164,7 +164,7 @@ class InspectorView : public View {
         const RunLook look = session.look(asked.run);
         ImGui::SeparatorText(
             label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize()).c_str());
-        if (!look.trace.empty()) ImGui::SetItemTooltip("%s", look.label.c_str());
+        ImGui::SetItemTooltip("%s", look.label.c_str());
         if (!shown.report) {
             draw_nothing(context, shown.error);
             return;

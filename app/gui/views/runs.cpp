@@ -16,6 +16,7 @@
 #include "app/gui/view/actions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -75,7 +76,12 @@ class RunsView : public View {
     void draw_document(Context& context, Document& document, int& number) {
         const trace::Reader& reader = *document.reader();
         ImGui::PushID(document.id());
-        const std::string title = fmt::format("{}###document", context.session.name_of(document));
+        if (context.session.documents().size() > 1) {
+            draw_trace_badge(context, document);
+            ImGui::SameLine();
+        }
+        const float room = ImGui::GetContentRegionAvail().x - ImGui::GetTreeNodeToLabelSpacing();
+        const std::string title = fmt::format("{}###document", text_that_fits(context.session.name_of(document), room));
         const bool open =
             ImGui::TreeNodeEx(title.c_str(), ImGuiTreeNodeFlags_DefaultOpen | ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::SetItemTooltip("%s\n%s%s", document.path().c_str(), reader.generator().c_str(),

@@ -9,6 +9,8 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "trace/peek.h"
 #include "trace/tree.h"
@@ -74,7 +76,7 @@ class TraceView : public View {
         const Document* document = session.document(document_);
         if (!document || !chosen_) document = session.focus();
         document_ = document->id();
-        if (session.documents().size() > 1) draw_documents(session);
+        if (session.documents().size() > 1) draw_documents(context);
         const auto answer = session.tasks.ask(contents_, std::to_string(document_), document->stamp(),
                                               [path = document->file()->path()] { return read_contents(path); });
         if (!answer.error.empty()) {
@@ -112,15 +114,30 @@ class TraceView : public View {
     }
 
     void save(nlohmann::json& state) const override { state["path"] = selected_; }
-    void load(const nlohmann::json& state) override { selected_ = state.value("path", std::string("/")); }
+    void load(const nlohmann::json& state) override {
+        selected_ = state.value("path", std::string("/"));
+        if (!state.contains(shown_document)) return;
+        document_ = state.value(shown_document, -1);
+        chosen_ = true;
+    }
 
  private:
-    void draw_documents(const Session& session) {
-        ImGui::SetNextItemWidth(20 * ImGui::GetFontSize());
-        if (!ImGui::BeginCombo("##trace file", session.name_of(*session.document(document_)).c_str())) return;
+    void draw_documents(const Context& context) {
+        const Session& session = context.session;
+        const Document& shown = *session.document(document_);
+        draw_trace_badge(context, shown);
+        ImGui::SameLine();
+        const float width = std::min(ImGui::GetContentRegionAvail().x, 40 * ImGui::GetFontSize());
+        const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
+        ImGui::SetNextItemWidth(width);
+        const std::string name = text_that_fits(session.name_of(shown), room);
+        const bool is_open = ImGui::BeginCombo("##trace file", name.c_str());
+        if (!is_open) ImGui::SetItemTooltip("%s", shown.path().c_str());
+        if (!is_open) return;
         for (const auto& document : session.documents()) {
             ImGui::PushID(document->id());
-            if (ImGui::Selectable(session.name_of(*document).c_str(), document->id() == document_)) {
+            const std::string label = badge_of(session, *document) + "  " + session.name_of(*document);
+            if (ImGui::Selectable(label.c_str(), document->id() == document_)) {
                 document_ = document->id();
                 chosen_ = true;
             }
@@ -172,17 +189,17 @@ class TraceView : public View {
     // ---- details ---------------------------------------------------------------------------------------------------
 
     void draw_details(Context& context, const Document& document, const TreeNode& node) {
+        ImGui::PushTextWrapPos();
         ImGui::PushFont(context.fonts.mono, 0);
         ImGui::TextUnformatted(node.path.c_str());
         ImGui::PopFont();
-        if (!node.is_group) {
-            ImGui::SameLine();
+        if (!node.is_group)
             ImGui::TextDisabled("%s", fmt::format("{} · {} · {}, {} in the file", shape_text(node.shape), node.type,
                                                   analysis::format_bytes(static_cast<double>(node.bytes)),
                                                   analysis::format_bytes(static_cast<double>(node.stored_bytes)))
                                           .c_str());
-        }
         if (!node.link_to.empty()) ImGui::TextDisabled("the same as %s", node.link_to.c_str());
+        ImGui::PopTextWrapPos();
         draw_attributes(context, node);
         if (!node.is_group) draw_data_set(context, document, node);
     }
@@ -224,10 +241,12 @@ class TraceView : public View {
         ImGui::PushID(attribute.name.c_str());
         if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(value.c_str());
         ImGui::SameLine();
+        ImGui::PushTextWrapPos();
         ImGui::TextDisabled("%s",
                             fmt::format("{} characters{}", analysis::format_count(static_cast<int64_t>(value.size())),
                                         value.size() > most_text ? ", the first 20,000 are shown" : "")
                                 .c_str());
+        ImGui::PopTextWrapPos();
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const auto n_lines = static_cast<float>(std::min<size_t>(value.size() / 60 + 2, 10));
         ImGui::BeginChild("text", {0, n_lines * line}, ImGuiChildFlags_ResizeY);
@@ -324,11 +343,13 @@ class TraceView : public View {
             ++n;
         }
         if (n == 0) return;
+        ImGui::PushTextWrapPos();
         ImGui::TextDisabled("%s",
                             fmt::format("{} values read: min {:.6g}, max {:.6g}, mean {:.6g}{}",
                                         analysis::format_count(static_cast<int64_t>(n + n_nan)), least, most,
                                         sum / static_cast<double>(n), n_nan > 0 ? fmt::format(", {} NaN", n_nan) : "")
                                 .c_str());
+        ImGui::PopTextWrapPos();
     }
 
     void draw_values(Context& context, const Peek& peek, size_t n_rows) {
