@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <fstream>
 
 #include "app/gui/session/settings.h"
 #include "app/gui/shell/recent_files.h"
@@ -15,6 +16,7 @@
 #include "tests/gui/small_model.h"
 #endif
 #include "tests/skip.h"
+#include "trace/reader.h"
 
 namespace kvscope::gui::testing {
 namespace {
@@ -26,12 +28,14 @@ struct RecentSettings {
     SampleTrace sample;
     fs::path gone = sample.folder / "gone.h5";
     fs::path unfinished = sample.folder / "begun.h5";
+    fs::path workspace = sample.folder / "work.kvscope";
 
     RecentSettings() {
         setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
         fs::create_directories(unfinished.string() + ".part");
         Settings settings;
-        for (const auto& path : {unfinished, gone, sample.path}) settings.remember_trace(path);
+        std::ofstream(workspace) << "a workspace";
+        for (const auto& path : {unfinished, gone, workspace, sample.path}) settings.remember_trace(path);
         settings.remember_model(sample.folder / "some.gguf");
         save_settings(settings, settings_file());
     }
@@ -72,6 +76,10 @@ TEST_CASE("the start page lists the recent traces with their folders, marks what
     const std::string shown = driven.shown_text();
     CHECK(has_word_in(shown, "sample.h5"));
     CHECK(has_word_in(shown, recent.sample.folder.path().string()));
+    const trace::Reader reader(recent.sample.path);
+    CHECK(has_word_in(shown, reader.created_utc().substr(0, 10)));
+    CHECK(has_word_in(shown, reader.run(0, 1).policy));
+    CHECK(has_word_in(shown, "work.kvscope"));
     CHECK(has_word_in(shown, "gone.h5"));
     CHECK(has_word_in(shown, "not there any more"));
     CHECK(has_word_in(shown, "unfinished"));
@@ -100,6 +108,27 @@ TEST_CASE(
                                            {begun.string() + ".part", State::unfinished},
                                            {ended, State::there}};
     CHECK(recent.traces() == expected);
+}
+
+TEST_CASE("a workspace that is opened, or saved, is one of the recent files") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const RecentSettings recent;
+    const fs::path saved = recent.sample.folder / "saved.kvscope";
+    DrivenApp driven(explore(recent.sample), true);
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_S);
+        c.Yield(2);
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", saved.c_str());
+        c.Yield(2);
+    });
+    REQUIRE(driven.draw_until([&] { return fs::exists(saved); }, 4000));
+    driven.settle();
+    CHECK(driven.app().settings().recent_traces.front() == saved);
+    driven.app().open_trace(recent.sample.path);
+    driven.app().open_trace(saved);
+    CHECK(driven.app().settings().recent_traces.front() == saved);
 }
 
 TEST_CASE("File > Open recent opens a trace, and Clear empties the list for good") {

@@ -8,11 +8,14 @@
 
 namespace kvscope::gui {
 
+/// Of a workspace's file.
+inline constexpr const char* workspace_extension = ".kvscope";
+
 /// What the window remembers from one start to the next, in $XDG_CONFIG_HOME/kvscope/settings.json (~/.config).
 struct Settings {
     bool light = false;
     float ui_scale = 0;                      ///< 0: the display's own
-    std::vector<std::string> recent_traces;  ///< newest first
+    std::vector<std::string> recent_traces;  ///< newest first, workspaces among them
     std::vector<std::string> recent_models;
     int width = 1600;
     int height = 1000;

@@ -39,7 +39,7 @@ App::App(Window& window, AppOptions options)
       autosave_(window, settings_, sidecars_, views_, notices_, options_.view.empty()),
       opener_({session_, engine_.get(), views_, sidecars_, workspace_, settings_, notices_}, options_.view.empty()),
       saved_layouts_(settings_.values(), views_, dialog_, notices_),
-      recent_(settings_.values()) {
+      recent_(settings_.values(), &tasks_) {
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
     session_.wanted_template = options_.use_template;

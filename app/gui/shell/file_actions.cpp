@@ -42,8 +42,8 @@ void add_file_actions(const ActionTargets& on) {
         has_trace(session));
     menu.add(
         "Save a workspace…", ImGuiMod_Ctrl | ImGuiKey_S,
-        [&session, &notices, &dialog, &workspace = on.workspace] {
-            ask_for_workspace(dialog, workspace, session, notices);
+        [&session, &notices, &dialog, &workspace = on.workspace, &settings = on.settings] {
+            ask_for_workspace(dialog, workspace, session, notices, settings);
         },
         has_trace(session), true);
     menu.add(

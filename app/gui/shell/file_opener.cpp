@@ -23,7 +23,8 @@ std::string view_without_prompts(const trace::Reader& reader) {
 void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_once) {
     for (const auto& path : paths) {
         std::error_code error;
-        if (path.extension() == ".kvscope") {
+        if (path.extension() == workspace_extension) {
+            if (std::filesystem::exists(path, error)) to_.settings.values().remember_trace(path);
             at_once ? to_.workspace.open_now(path) : to_.workspace.open(path);
             continue;
         }
@@ -37,6 +38,7 @@ void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_o
 }
 
 void FileOpener::open_trace(const std::filesystem::path& path) {
+    if (path.extension() == workspace_extension) return open({path});
     try {
         const size_t n_open = to_.session.documents().size();
         Document& document = to_.session.open(path);

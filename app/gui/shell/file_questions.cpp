@@ -39,13 +39,14 @@ void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views) {
                 }});
 }
 
-void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices) {
+void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices,
+                       Settings& settings) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::save;
     question.title = "Save traces, layout and selection in one file";
     question.extensions = {".kvscope"};
     question.suggestion = session.focus()->path().stem().string() + ".kvscope";
-    question.answer = [&workspace, &notices](const std::filesystem::path& named) {
+    question.answer = [&workspace, &notices, &settings](const std::filesystem::path& named) {
         std::filesystem::path path = named;
         if (path.extension() != ".kvscope") path += ".kvscope";  // by which it is told from a trace
         std::error_code error;
@@ -53,6 +54,7 @@ void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Se
             return notices.add(path.string() + " exists already: choose it, or another name", true);
         try {
             workspace.save(path);
+            settings.remember_trace(path);
         } catch (const std::exception& error) {
             notices.add(error.what(), true);
         }

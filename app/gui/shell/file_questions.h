@@ -14,7 +14,9 @@ void ask_for_trace(FileDialog& dialog, FileOpener& opener);
 void ask_for_trace_instead(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave);
 /// The start cards are left when it is answered.
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views);
-void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices);
+/// A workspace that was saved becomes one of the recent files.
+void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices,
+                       Settings& settings);
 
 /// With a notice; the start page comes back where no trace is left.
 void close_trace(const Document& document, Session& session, OpenViews& views, Notices& notices);

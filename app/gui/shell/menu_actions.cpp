@@ -105,9 +105,13 @@ void draw_recent(FileOpener& opener, RecentFiles& recent) {
     const auto files = recent.traces();  // opening one changes the list
     for (const RecentFile& file : files) {
         const bool is_gone = file.state == RecentFile::State::gone;
-        const std::string hint = file.folder() + (is_gone ? ", not there any more" : "");
+        const std::string contents = recent.contents_of(file);
+        const std::string hint = is_gone            ? file.folder() + ", not there any more"
+                                 : contents.empty() ? file.folder()
+                                                    : contents;
         ImGui::PushID(file.path.c_str());
         if (ImGui::MenuItem(file.name().c_str(), hint.c_str(), false, !is_gone)) opener.open_trace(file.path);
+        ImGui::SetItemTooltip("%s", file.path.c_str());
         ImGui::PopID();
     }
     ImGui::Separator();

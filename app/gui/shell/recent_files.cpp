@@ -1,9 +1,15 @@
 #include "app/gui/shell/recent_files.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "analysis/tables/utf8.h"
+#include "trace/interruption.h"
 #include "trace/part_folder.h"
+#include "trace/reader.h"
 
 namespace kvscope::gui {
 namespace {
@@ -37,7 +43,61 @@ void add_once(std::vector<RecentFile>& files, RecentFile file) {
     if (!is_known) files.push_back(std::move(file));
 }
 
+/// With "…" where there are more.
+std::string first_characters(const std::string& text, size_t n) {
+    size_t at = 0;
+    for (size_t i = 0; i < n && at < text.size(); ++i)
+        at += std::max<size_t>(analysis::utf8_character(text, at).bytes, 1);
+    return at < text.size() ? text.substr(0, at) + "…" : text;
+}
+
+/// "2026-11-28 05:22 · What is the trace? · snapkv, h2o"
+std::string contents_of_trace(const fs::path& path) {
+    constexpr size_t most_policies = 4, most_words = 48;
+    const trace::Reader reader(path);
+    std::string date = reader.created_utc().substr(0, 16);
+    std::replace(date.begin(), date.end(), 'T', ' ');
+    std::vector<std::string> parts{date};
+    if (reader.n_prompts() > 0) {
+        const auto& prompt = reader.prompt(0);
+        const std::string& words = prompt.question.empty() ? prompt.name : prompt.question;
+        parts.push_back(first_characters(words.substr(0, words.find('\n')), most_words));
+        std::vector<std::string> policies;
+        for (const auto& run : reader.runs(0))
+            if (run.policy != "full" && std::find(policies.begin(), policies.end(), run.policy) == policies.end())
+                policies.push_back(run.policy);
+        const bool has_more = policies.size() > most_policies;
+        policies.resize(std::min(policies.size(), most_policies));
+        parts.push_back(fmt::format("{}{}", fmt::join(policies, ", "), has_more ? ", …" : ""));
+    }
+    for (const auto& task : reader.result_tasks()) parts.push_back("scores of " + task);
+    std::erase(parts, "");
+    return fmt::format("{}", fmt::join(parts, " · "));
+}
+
 }  // namespace
+
+std::string RecentFiles::contents_of(const RecentFile& file) const {
+    if (file.state == RecentFile::State::gone) return {};
+    if (file.path.extension() == workspace_extension) return "workspace";
+    if (!tasks_) return {};
+    std::error_code error;
+    const auto written = fs::last_write_time(file.path, error);
+    const std::string stamp = error ? "" : std::to_string(written.time_since_epoch().count());
+    const fs::path path = file.state == RecentFile::State::unfinished && file.path.extension() != ".part"
+                              ? trace::part_folder_of(file.path)
+                              : file.path;
+    const auto found = tasks_->ask(contents_, file.path.string(), stamp, [path] {
+        try {
+            return contents_of_trace(path);
+        } catch (const trace::Interrupted&) {
+            throw;
+        } catch (const std::exception&) {
+            return std::string();  // opening it says what is wrong with it
+        }
+    });
+    return found.value ? *found.value : "";
+}
 
 void RecentFiles::update(double now) {
     const bool is_same = seen_traces_ == settings_.recent_traces && seen_models_ == settings_.recent_models;

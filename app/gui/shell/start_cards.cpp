@@ -20,14 +20,18 @@ void draw_card(const StartCard& card, ImVec2 size, const Theme& theme, const Fon
     if (is_chosen) card.run();
 }
 
-/// A link with its folder behind it; what is gone is no link.
+/// A link with what the file holds, and its folder; what is gone is no link.
 /// @returns whether the link was clicked
-bool draw_recent(const RecentFile& file, float folder_at) {
+bool draw_recent(const RecentFile& file, const std::string& contents, float folder_at) {
     const bool is_gone = file.state == RecentFile::State::gone;
     const bool is_clicked = !is_gone && ImGui::TextLink(file.name().c_str());
     if (is_gone) ImGui::TextDisabled("%s", file.name().c_str());
     const float after = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ImGui::GetFontSize();
     ImGui::SameLine(std::max(folder_at, after));
+    if (!contents.empty()) {
+        ImGui::TextUnformatted(contents.c_str());
+        ImGui::SameLine(0, ImGui::GetFontSize());
+    }
     ImGui::TextDisabled("%s%s", file.folder().c_str(), is_gone ? ", not there any more" : "");
     return is_clicked;
 }
@@ -36,10 +40,11 @@ bool draw_recent(const RecentFile& file, float folder_at) {
 std::function<void()> draw_lists(const RecentFiles& recent, const RecentActions& actions) {
     std::function<void()> chosen;
     const float folder_at = 16 * ImGui::GetFontSize();
-    if (!recent.traces().empty()) ImGui::TextDisabled("Recent traces");
+    if (!recent.traces().empty()) ImGui::TextDisabled("Recent traces and workspaces");
     for (const RecentFile& file : recent.traces()) {
         ImGui::PushID(&file);
-        if (draw_recent(file, folder_at)) chosen = [&actions, path = file.path] { actions.open_trace(path); };
+        if (draw_recent(file, recent.contents_of(file), folder_at))
+            chosen = [&actions, path = file.path] { actions.open_trace(path); };
         if (file.state == RecentFile::State::unfinished) {
             ImGui::SameLine();
             ImGui::TextDisabled("unfinished");
@@ -54,7 +59,7 @@ std::function<void()> draw_lists(const RecentFiles& recent, const RecentActions&
     ImGui::TextDisabled("Recent models");
     for (const RecentFile& file : recent.models()) {
         ImGui::PushID(&file);
-        if (draw_recent(file, folder_at)) chosen = [&actions, path = file.path] { actions.load_model(path); };
+        if (draw_recent(file, "", folder_at)) chosen = [&actions, path = file.path] { actions.load_model(path); };
         ImGui::PopID();
     }
     return chosen;
