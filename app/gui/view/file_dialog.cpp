@@ -1,6 +1,7 @@
 #include "app/gui/view/file_dialog.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
+#include "analysis/tables/utf8.h"
 #include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
@@ -31,6 +33,7 @@ void FileDialog::ask(Question question) {
     typed_ = question_.suggestion.string();
     error_.clear();
     objected_to_.clear();
+    lists_all_ = false;
     list_folder();
     wanted_ = true;
 }
@@ -44,9 +47,11 @@ void FileDialog::list_folder() {
         std::error_code ignored;
         const bool is_folder = at->is_directory(ignored);
         if (name.starts_with(".")) continue;
-        const auto fits = [&](const std::string& extension) { return name.ends_with(extension); };
+        const auto fits = [lower = analysis::lower_case(name)](const std::string& extension) {
+            return lower.ends_with(extension);
+        };
         if (!is_folder && question_.kind == Kind::folder) continue;
-        if (!is_folder && !question_.extensions.empty() &&
+        if (!is_folder && !lists_all_ && !question_.extensions.empty() &&
             std::none_of(question_.extensions.begin(), question_.extensions.end(), fits))
             continue;
         entries_.push_back({name, is_folder, is_folder ? 0 : at->file_size(ignored)});
@@ -120,6 +125,7 @@ bool FileDialog::draw(const std::function<void()>& draw_above) {
     if (ImGui::Button("Up") && folder_.has_parent_path()) go_to(folder_.parent_path());
     ImGui::SameLine();
     ImGui::TextDisabled("%s", folder_.c_str());
+    draw_filter();
     bool is_chosen = draw_entries();
     is_chosen |= draw_field();
     const fs::path path = typed_path();
@@ -168,6 +174,13 @@ bool FileDialog::draw_entries() {
     if (entries_.empty()) ImGui::TextDisabled("nothing here that fits");
     ImGui::EndChild();
     return is_chosen;
+}
+
+void FileDialog::draw_filter() {
+    if (question_.extensions.empty() || question_.kind == Kind::folder) return;
+    if (ImGui::Checkbox("all files", &lists_all_)) list_folder();
+    ImGui::SetItemTooltip("off: folders and %s alone",
+                          fmt::format("{}", fmt::join(question_.extensions, ", ")).c_str());
 }
 
 bool FileDialog::draw_field() {

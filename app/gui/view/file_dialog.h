@@ -20,7 +20,7 @@ class FileDialog {
     struct Question {
         Kind kind = Kind::open;
         std::string title;
-        std::vector<std::string> extensions;  ///< ".h5"; empty: all files
+        std::vector<std::string> extensions;  ///< ".h5", lower case: others are listed on demand; empty: all files
         std::filesystem::path suggestion;     ///< a file's name for `save`, whose extension a name without one gets; a
                                               ///< new folder's for `folder`
         std::function<void(const std::filesystem::path&)> answer;
@@ -52,6 +52,8 @@ class FileDialog {
     static int step_through(ImGuiInputTextCallbackData* data);
     std::string objection_to(const std::filesystem::path& path) const;
     void go_to(const std::filesystem::path& folder);
+    /// The box that lists files with other extensions, too.
+    void draw_filter();
     /// The folder's contents. @returns whether a file was double-clicked
     bool draw_entries();
     /// @returns whether Enter was pressed in it
@@ -72,6 +74,7 @@ class FileDialog {
     std::string typed_;
     std::string error_;
     std::vector<Entry> entries_;
+    bool lists_all_ = false;  ///< also files with other extensions
     bool wanted_ = false;
     bool focus_field_ = false;
     bool scroll_to_typed_ = false;

@@ -104,7 +104,7 @@ void draw_switches(RunRequest& request) {
 void PromptForm::ask_for_file(Context& context) {
     context.host.files.ask({.kind = FileDialog::Kind::open,
                             .title = "Choose a text file for the prompt",
-                            .extensions = {},
+                            .extensions = {".txt", ".md", ".markdown"},
                             .suggestion = {},
                             .answer = [this](const auto& path) { take_file(path); },
                             .asker = lifetime_.watch()});
