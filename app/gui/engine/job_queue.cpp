@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -45,15 +46,32 @@ uint64_t JobQueue::enqueue(std::string what, std::function<void()> run, std::fun
     return number;
 }
 
-void JobQueue::cancel() {
-    std::deque<Job> dropped;
+void JobQueue::cancel() { progress_.cancel(); }
+
+void JobQueue::drop(uint64_t number) {
+    Job dropped;
     {
         const std::lock_guard lock(mutex_);
-        dropped.swap(jobs_);
+        const auto found =
+            std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.number == number; });
+        if (found == jobs_.end()) return;
+        dropped = std::move(*found);
+        jobs_.erase(found);
     }
-    progress_.cancel();
-    for (const Job& job : dropped)
-        if (job.on_dropped) attempt(job.on_dropped);
+    if (dropped.on_dropped) attempt(dropped.on_dropped);
+}
+
+bool JobQueue::has(uint64_t number) const {
+    const std::lock_guard lock(mutex_);
+    return (number != 0 && number == under_way_) ||
+           std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.number == number; });
+}
+
+std::vector<WaitingJob> JobQueue::waiting() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<WaitingJob> all;
+    for (const Job& job : jobs_) all.push_back({job.number, job.what});
+    return all;
 }
 
 std::string JobQueue::error_of(uint64_t job) const {
@@ -112,6 +130,7 @@ void JobQueue::work() {
             if (stopping_) return;
             job = std::move(jobs_.front());
             jobs_.pop_front();
+            under_way_ = job.number;
             progress_.start(job.what);
         }
         std::string failure;
@@ -128,9 +147,10 @@ void JobQueue::work() {
             failure = error.what();
         }
         job.run = nullptr;  // what it holds is free before it is seen to have ended
-        if (!failure.empty()) {
+        {
             const std::lock_guard lock(mutex_);
-            errors_[job.number] = failure;
+            if (!failure.empty()) errors_[job.number] = failure;
+            under_way_ = 0;
         }
         if (!failure.empty()) post([this, failure] { notice_(failure, true); });
         progress_.end(failure);

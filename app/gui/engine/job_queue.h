@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "app/gui/engine/job_progress.h"
 
@@ -31,8 +32,14 @@ class JobQueue {
     /// @param on_dropped called on the window's thread where the job is cancelled before it begins; may be empty
     /// @returns the job's number
     uint64_t enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
-    /// Ends the job under way at the next safe place and drops those that wait.
+    /// Ends the job under way at the next safe place; those that wait stay.
     void cancel();
+    /// Takes a job out of the queue, with its `on_dropped`. Nothing happens where it has begun, or ended.
+    void drop(uint64_t job);
+    /// Whether a job waits or is under way.
+    bool has(uint64_t job) const;
+    /// Those that wait, in the order in which they begin.
+    std::vector<WaitingJob> waiting() const;
     /// Of the job under way; busy while one is under way or waits.
     EngineStatus status() const;
     /// Why a job failed; empty where it has not ended, or went well.
@@ -62,6 +69,7 @@ class JobQueue {
     std::deque<Job> jobs_;
     std::deque<std::function<void()>> posted_;
     uint64_t n_jobs_ = 0;
+    uint64_t under_way_ = 0;                  ///< number; 0: none
     std::map<uint64_t, std::string> errors_;  ///< by job
     bool stopping_ = false;
     int n_threads_;

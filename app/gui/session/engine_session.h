@@ -67,6 +67,19 @@ struct TrainingStatus {
     uint64_t stamp = 0;    ///< changes with each step
 };
 
+/// A job that waits until those before it have ended.
+struct WaitingJob {
+    uint64_t number = 0;
+    std::string what;  ///< as EngineStatus::what
+    bool operator==(const WaitingJob&) const = default;
+};
+
+/// A run that was cancelled.
+struct StoppedRun {
+    std::string what;  ///< as EngineStatus::what
+    std::string rest;  ///< what Continue repeats and what it does not, as a sentence
+};
+
 /// Up to here spectra are computed with a run without being asked for, once for each model.
 constexpr double little_for_spectra_seconds = 20;
 
@@ -167,8 +180,20 @@ class EngineSession {
     virtual const TrainingStatus& training() const = 0;
     /// Fills `EngineStatus::devices`, once, beside whatever else is under way: a card is taken into use for it.
     virtual void look_for_devices() = 0;
-    /// Ends the job under way at the next safe place and drops those that wait.
+    /// Ends the job under way at the next safe place. Those that wait begin after it.
     virtual void cancel() = 0;
+    /// Whether a job waits or is under way.
+    virtual bool has_job(uint64_t job) const = 0;
+    /// The jobs that wait, in the order in which they begin.
+    virtual std::vector<WaitingJob> waiting() const = 0;
+    /// Takes a waiting job out of the queue. Nothing happens where it has begun, or ended.
+    virtual void drop(uint64_t job) = 0;
+    /// Whether a run that waits, or is under way, writes to this file.
+    virtual bool is_taken(const std::filesystem::path& output) const = 0;
+    /// The run that was cancelled last; nullopt where there is none, or it was started again.
+    virtual std::optional<StoppedRun> stopped_run() const = 0;
+    /// Starts that run again: it continues from what is finished. @returns as `run`; 0 where there is none
+    virtual uint64_t continue_stopped_run() = 0;
     virtual EngineStatus status() const = 0;
     /// Why a job failed, whatever has been done since; empty where it has not ended, or went well.
     virtual std::string error_of(uint64_t job) const = 0;

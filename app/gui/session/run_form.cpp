@@ -97,6 +97,32 @@ void RunForm::duplicate(size_t row) {
     rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(row) + 1, std::move(copy));
 }
 
+bool RunForm::use(const WantedPolicy& wanted) {
+    const auto row_that = [&](const auto& fits) {
+        return std::find_if(rows.begin(), rows.end(), [&](const PolicyRow& row) {
+            return row.spec.definition->name == wanted.policy && fits(row.spec.values);
+        });
+    };
+    const auto any = row_that([](const auto&) { return true; });
+    if (any == rows.end()) return false;
+    policies::ParameterValues values = any->spec.values;
+    try {
+        values.set(wanted.parameter, wanted.value);
+    } catch (const policies::ParameterError&) {
+        return false;
+    }
+    auto row = row_that([&](const auto& of) { return of.value(wanted.parameter) == values.value(wanted.parameter); });
+    if (row == rows.end()) row = row_that([&](const auto& of) { return of.is_default(wanted.parameter); });
+    if (row == rows.end()) {
+        const auto at = any - rows.begin();
+        duplicate(static_cast<size_t>(at));
+        row = rows.begin() + at + 1;
+    }
+    row->spec.values.set(wanted.parameter, wanted.value);
+    row->ticked = true;
+    return true;
+}
+
 bool RunForm::remove(size_t row) {
     const auto* definition = rows.at(row).spec.definition;
     const auto n = std::count_if(rows.begin(), rows.end(),

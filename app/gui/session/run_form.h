@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
+#include "app/gui/session/session.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::gui {
@@ -45,6 +46,9 @@ class RunForm {
 
     /// Another row of the same policy behind this one, with its parameters.
     void duplicate(size_t row);
+    /// Ticks a policy with a parameter set: the row that has it so, else the first that has it as by default, else a
+    /// further row. @returns whether there is such a policy and it takes the value
+    bool use(const WantedPolicy& wanted);
     /// The last row of a policy stays. @returns whether the row went
     bool remove(size_t row);
     int n_ticked() const;

@@ -32,6 +32,11 @@ struct RunLook {
     analysis::LineStyle style;
 };
 
+/// A policy that the form of Run is to tick, with one of its parameters.
+struct WantedPolicy {
+    std::string policy, parameter, value;
+};
+
 /// The part of the token axis that all token maps show.
 struct TokenAxis {
     double min = 0;
@@ -65,9 +70,10 @@ class Session {
     ChosenPair pair;
     TokenAxis token_axis;
     MapMargins map_margins;
-    std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
-    std::string search;                   ///< text that is searched in prompts, found places lit in every view
-    ModelNames model_names;               ///< of all traces
+    std::string mark;                           ///< text whose occurrences are outlined in every view; empty: none
+    std::string search;                         ///< text that is searched in prompts, found places lit in every view
+    ModelNames model_names;                     ///< of all traces
+    std::optional<WantedPolicy> wanted_policy;  ///< for the next form of a run that is drawn
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
     std::optional<bool> wanted_special;   ///< whether control tokens are parsed, likewise
 

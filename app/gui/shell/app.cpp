@@ -222,12 +222,16 @@ void App::end_frame() {
 
 bool App::may_close(bool is_ordered) {
     const EngineStatus status = engine_ ? engine_->status() : EngineStatus{};
-    if (status.state == EngineStatus::State::running && !is_ordered && !quit_question_.is_shown()) {
-        quit_question_.ask(status.what);
+    const size_t n_waiting = engine_ ? engine_->waiting().size() : 0;
+    const bool is_lost = status.state == EngineStatus::State::running || n_waiting > 0;
+    if (is_lost && !is_ordered && !quit_question_.is_shown()) {
+        quit_question_.ask(status.what, n_waiting);
         window_.draw_again();
         return false;
     }
     if (!autosave_.may_leave()) return false;
+    if (engine_)
+        for (const WaitingJob& job : engine_->waiting()) engine_->drop(job.number);
     if (status.busy()) engine_->cancel();  // finished runs are on disk
     return true;
 }

@@ -75,9 +75,13 @@ void add_run_actions(const ActionTargets& on) {
     menu.add(
         "Run the demo", 0, [&engine] { engine.run_demo(); }, [&engine] { return !engine.status().busy(); });
     menu.add(
-        "Continue the run", 0, [&engine, &session = on.session] { engine.go_on(session.focus()->path()); },
+        "Continue the run", 0,
         [&engine, &session = on.session] {
-            return session.focus() && session.focus()->is_unfinished() && !engine.status().busy();
+            engine.stopped_run() ? engine.continue_stopped_run() : engine.go_on(session.focus()->path());
+        },
+        [&engine, &session = on.session] {
+            const bool is_unfinished = session.focus() && session.focus()->is_unfinished();
+            return (engine.stopped_run() || is_unfinished) && !engine.status().busy();
         });
     menu.add("Choose a model…", 0,
              [&dialog = on.dialog, &opener = on.opener, &views = on.views] { ask_for_model(dialog, opener, views); });

@@ -6,8 +6,9 @@
 
 namespace kvscope::gui {
 
-void QuitQuestion::ask(std::string what) {
+void QuitQuestion::ask(std::string what, size_t n_waiting) {
     what_ = std::move(what);
+    n_waiting_ = n_waiting;
     is_wanted_ = true;
 }
 
@@ -22,6 +23,10 @@ QuitQuestion::Answer QuitQuestion::draw(bool is_under_way) {
         ImGui::Text("%s: still under way.", what_.c_str());
     else
         ImGui::Text("%s: ended meanwhile.", what_.c_str());
+    if (n_waiting_ > 0)
+        ImGui::Text(n_waiting_ == 1 ? "%zu job waits in the queue: Quit discards it."
+                                    : "%zu jobs wait in the queue: Quit discards them.",
+                    n_waiting_);
     ImGui::TextDisabled("What is finished is on disk. The same run, started again, goes on from there.");
     ImGui::Dummy({0, 0.3f * ImGui::GetFontSize()});
     if (ImGui::Button("Quit")) answer = Answer::quit;

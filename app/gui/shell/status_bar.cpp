@@ -89,6 +89,14 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                                    fmt::format("{}{}", status.phase, left).c_str());
                 ImGui::TextUnformatted(status.what.c_str());
                 if (ImGui::SmallButton("Cancel")) engine->cancel();
+                if (const size_t n = engine->waiting().size(); n > 0) {
+                    ImGui::TextDisabled("+ %zu in the queue", n);
+                    ImGui::SetItemTooltip("The view Run lists them.");
+                }
+            } else if (const auto stopped = engine->stopped_run()) {
+                ImGui::TextDisabled("cancelled: %s", stopped->what.c_str());
+                if (ImGui::SmallButton("Continue")) engine->continue_stopped_run();
+                ImGui::SetItemTooltip("%s", stopped->rest.c_str());
             } else if (status.model.empty()) {
                 ImGui::TextDisabled("no model loaded");
             } else {

@@ -135,7 +135,15 @@ bool edit_parameter(const Parameter& parameter, policies::ParameterValues& value
     const float undo = differs ? ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x : 0;
     ImGui::BeginDisabled(!field.obstacle.empty());
     ImGui::BeginGroup();
-    std::optional<ParameterValue> changed = field_of(parameter, value, field.most, undo);
+    const char* browse = "Browse…";
+    const float button = field.browse ? ImGui::CalcTextSize(browse).x + 2 * ImGui::GetStyle().FramePadding.x +
+                                            ImGui::GetStyle().ItemSpacing.x
+                                      : 0;
+    std::optional<ParameterValue> changed = field_of(parameter, value, field.most, undo + button);
+    if (field.browse) {
+        ImGui::SameLine();
+        if (ImGui::Button(browse)) field.browse();
+    }
     ImGui::EndGroup();
     ImGui::EndDisabled();
     if (!field.obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))

@@ -4,8 +4,12 @@
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
+#include "app/gui/drawing/more_below.h"
+#include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
+#include "policies/interface/budget.h"
+#include "policies/interface/feasibility.h"
 
 namespace kvscope::gui {
 namespace {
@@ -44,8 +48,31 @@ void draw_mark(const Theme& theme, const RunCheck::Row& row, float x) {
 
 enum class Wanted { nothing, another, none };
 
-/// Its name, which opens its parameters, its mark and its buttons.
-Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked) {
+/// What the file dialog is to offer for a policy's file: by the parameter's name. Empty: every file.
+std::vector<std::string> extensions_of(const std::string& parameter) {
+    if (parameter == "maps") return {".safetensors"};
+    if (parameter == "importance") return {".json"};
+    return {};
+}
+
+/// Asks for the file, or the folder, that the policy of a row needs.
+void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, const PolicyRow& row) {
+    const policies::Parameter& file = *policies::file_parameter(row.spec);
+    context.host.files.ask(
+        {.kind = file.name == "model" ? FileDialog::Kind::open_folder_or_file : FileDialog::Kind::open,
+         .title = fmt::format("{}: {}", row.spec.definition->title, file.name),
+         .extensions = extensions_of(file.name),
+         .suggestion = {},
+         .answer =
+             [&form, id = row.id, name = file.name](const std::filesystem::path& path) {
+                 for (PolicyRow& each : form.rows)
+                     if (each.id == id) each.spec.values.set(name, path.string());
+             },
+         .asker = asker.watch()});
+}
+
+/// Its name, which opens its parameters, its mark and its buttons. @param browse asks for the policy's file
+Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked, const std::function<void()>& browse) {
     const auto& definition = *row.spec.definition;
     ImGui::Checkbox("##ticked", &row.ticked);
     ImGui::SameLine();
@@ -67,9 +94,13 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked
     ImGui::SameLine();
     if (ImGui::SmallButton("−")) wanted = Wanted::none;
     ImGui::SetItemTooltip("takes this row away, where the policy has another");
-    if (is_marked && row.ticked) draw_wrapped(checked->brief(), color_of(theme, *checked));
     if (!open) return wanted;
-    for (const auto& parameter : definition.parameters) edit_parameter(parameter, row.spec.values, theme, {});
+    const policies::Parameter* file = policies::file_parameter(row.spec);
+    for (const auto& parameter : definition.parameters) {
+        ParameterField field;
+        if (file && file->name == parameter.name) field.browse = browse;
+        edit_parameter(parameter, row.spec.values, theme, field);
+    }
     if (definition.parameters.empty()) ImGui::TextDisabled("no parameters");
     ImGui::TreePop();
     return wanted;
@@ -88,7 +119,8 @@ void tick_none(RunForm& form) {
     form.tick([](const PolicyRow&) { return false; });
 }
 
-void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check) {
+void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RunCheck& check) {
+    const Theme& theme = context.theme;
     ImGui::SeparatorText("Policies");
     ImGui::TextDisabled("tick");
     ImGui::SameLine();
@@ -101,7 +133,8 @@ void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check) {
     for (size_t i = 0; i < form.rows.size(); ++i) {
         PolicyRow& row = form.rows[i];
         ImGui::PushID(row.id);
-        const Wanted wanted = draw_row(theme, row, check.find(row.id));
+        const Wanted wanted =
+            draw_row(theme, row, check.find(row.id), [&] { ask_for_file(context, asker, form, row); });
         ImGui::PopID();
         if (wanted == Wanted::another) duplicated = i;
         if (wanted == Wanted::none) removed = i;
@@ -110,7 +143,7 @@ void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check) {
     if (removed) form.remove(*removed);
 }
 
-void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens) {
+void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height) {
     ImGui::SeparatorText("Budgets");
     ImGui::SetNextItemWidth(-FLT_MIN);
     ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
@@ -119,11 +152,23 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
             "entries kept per KV head and layer: counts, or the share that is kept\n"
             "the share of bytes for policies that keep every token");
     if (const std::string problem = form.budget_problem(); !problem.empty()) return draw_wrapped(problem, theme.error);
-    for (const auto& line : form.budget_lines(tokens)) draw_wrapped(line, theme.ink_quiet);
+    const std::vector<std::string> lines = form.budget_lines(tokens);
+    if (same_height) {
+        const auto n = static_cast<float>(policies::parse_budgets(form.request.budgets).size());
+        ImGui::SetNextWindowScroll({0, -1});
+        ImGui::BeginChild("what budgets come to", {0, n * ImGui::GetTextLineHeightWithSpacing()});
+    }
+    for (const auto& line : lines) draw_wrapped(line, theme.ink_quiet);
+    if (!same_height) return;
+    draw_more_below(theme);
+    ImGui::EndChild();
 }
 
 void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,
                        const RunCheck& check) {
+    for (const RunCheck::Row& row : check.rows)
+        if (row.ticked && row.n_refused > 0)
+            draw_wrapped(fmt::format("{}: {}", row.policy, row.brief()), color_of(theme, row));
     if (!form.budget_problem().empty()) return;
     for (const BudgetNote& note : budget_notes(form, tokens, check))
         draw_wrapped(note.text, note.kind == BudgetNote::Kind::error     ? theme.error

@@ -34,6 +34,7 @@ class RunView : public View {
             form_.request.options.use_template = *wanted;
         if (const auto wanted = std::exchange(context.session.wanted_special, std::nullopt))
             form_.request.options.parse_special = *wanted;
+        if (const auto wanted = std::exchange(context.session.wanted_policy, std::nullopt)) form_.use(*wanted);
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         is_model_refused_ = status.is_model_refused;
@@ -42,15 +43,21 @@ class RunView : public View {
         auto tokens = context.engine->count_tokens(form_.request);
         if (is_model_refused_) tokens.reset();  // they are those of the model that was loaded before
         check(context.session.tasks, tokens);
-        if (!status.busy()) is_running_ = false;
-        if (start_wanted_ && !is_running_ && problem(tokens).empty()) run(context);
+        if (start_wanted_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
         if (takes_call("Prompt from a file…")) prompt_.ask_for_file(context);
         if (takes_call("More: back to defaults")) reset_seldom_changed(form_.request.options);
-        draw_button(context, status, tokens);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
+        draw_head(context, status, tokens, is_wide);
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // what is where is another matter
-        is_wide ? draw_in_two_columns(context, status, tokens) : draw_in_one_column(context, status, tokens);
+        // The queue and the answers under way take their height from the form's lower end: its rows stay.
+        const float height = -std::max(height_below_, 1.0f);
+        is_wide ? draw_in_two_columns(context, status, tokens, height)
+                : draw_in_one_column(context, status, tokens, height);
+        const float top = ImGui::GetCursorPosY();
+        draw_switches(*context.engine);
+        draw_queue(*context.engine);
+        height_below_ = ImGui::GetCursorPosY() - top;
     }
 
     std::vector<std::string> commands() const override {
@@ -111,42 +118,60 @@ class RunView : public View {
         actions.push_back(std::move(action));
     }
 
-    void draw_in_one_column(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
-        if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
-        ImGui::BeginChild("form");
+    /// A part of the form that scrolls downwards alone. @param height as for child windows
+    void begin_part(const char* name, ImVec2 size) {
+        ImGui::SetNextWindowScroll({0, scroll_to_top_ ? 0.0f : -1.0f});  // below 0: as it is
+        ImGui::BeginChild(name, size);
+    }
+
+    /// While the mouse is over it a part becomes no shorter: else its rows would move where it is scrolled to its end.
+    static void end_part(const Context& context, float& least_height) {
+        const float height = ImGui::GetCursorPosY();
+        if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+            least_height = 0;
+        if (height < least_height) ImGui::Dummy({1, least_height - height - ImGui::GetStyle().ItemSpacing.y});
+        least_height = std::max(least_height, height);
+        draw_more_below(context.theme);
+        ImGui::EndChild();
+    }
+
+    void draw_in_one_column(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
+                            float height) {
+        begin_part("form", {0, height});
+        scroll_to_top_ = false;
         draw_model(context, status);
         prompt_.draw(context, form_, tokens);
-        draw_policies(context.theme, form_, *check_);
+        draw_policies(context, lifetime, form_, *check_);
         draw_budgets(context.theme, form_, tokens);
         draw_budget_notes(context.theme, form_, tokens, *check_);
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
-        draw_more_below(context.theme);
-        ImGui::EndChild();
+        end_part(context, form_height_);
     }
 
     /// What is read at the left, as high as the view; what is made of it at the right.
-    void draw_in_two_columns(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+    void draw_in_two_columns(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
+                             float height) {
         const float gap = ImGui::GetFontSize();
         const float width = std::floor((ImGui::GetContentRegionAvail().x - gap) / 2);
-        ImGui::BeginChild("text", {width, 0});
+        begin_part("text", {width, height});
         draw_model(context, status);
         prompt_.draw(context, form_, tokens, true);
         draw_menu(context);
         draw_more_below(context.theme);
         ImGui::EndChild();
         ImGui::SameLine(0, gap);
-        if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
-        ImGui::BeginChild("form");
-        draw_budgets(context.theme, form_, tokens);  // above the long list, so that they are seen at once
-        draw_policies(context.theme, form_, *check_);
+        begin_part("form", {0, height});
+        scroll_to_top_ = false;
+        // Above the long list, so that they are seen at once; what ticks change of them has its room.
+        draw_budgets(context.theme, form_, tokens, true);
+        draw_policies(context, lifetime, form_, *check_);
         draw_budget_notes(context.theme, form_, tokens, *check_);  // below it: it must not move while it is ticked
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
-        draw_more_below(context.theme);
-        ImGui::EndChild();
+        end_part(context, form_height_);
     }
 
     /// Which runs would fail, as of the last time that it was found out.
@@ -161,6 +186,10 @@ class RunView : public View {
     std::string problem(const std::optional<TokenCount>& tokens) const {
         if (is_model_refused_) return "The model that was chosen cannot be used: choose another one.";
         if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
+        if (is_in_queue()) return "This run is under way, or waits in the queue: change something for another one.";
+        if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
+            return fmt::format("A run that has not ended writes {}: name another output.",
+                               form_.request.output.filename().string());
         // A prompt that is shorter than every budget can be run with any: until it is counted nothing is refused.
         return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
     }
@@ -169,17 +198,26 @@ class RunView : public View {
     void run(Context& context) {
         job_ = context.engine->run(form_.filled_in());
         run_form_ = form_.to_json();
-        is_running_ = true;
     }
 
-    void draw_button(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+    /// Whether the form as it is was started, and that run has not ended.
+    bool is_in_queue() const {
+        if (job_ == 0 || !engine_) return false;
+        if (!engine_->has_job(job_)) return false;
+        return form_.to_json() == run_form_;
+    }
+
+    /// The buttons, and below them what there is to say. Always as high: the form below it stays under the mouse.
+    void draw_head(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
+                   bool is_wide) {
         const std::string problem = this->problem(tokens);
-        ImGui::BeginDisabled(!problem.empty() || is_running_);
+        const float line = ImGui::GetTextLineHeightWithSpacing();
+        const float end = ImGui::GetCursorPosY() + (is_wide ? 1 : 2) * ImGui::GetFrameHeightWithSpacing() + 2 * line;
+        ImGui::BeginDisabled(!problem.empty());
         if (ImGui::Button("Run")) run(context);
         ImGui::EndDisabled();
-        if (!is_running_)  // it would lie over the progress, and say how to start what was started
-            ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them%s",
-                                  status.busy() ? "; waits until what is under way has ended" : "");
+        ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them%s",
+                              status.busy() ? "; waits in the queue until what is under way has ended" : "");
         ImGui::SameLine();
         if (status.busy()) {
             const bool is_cancelling = status.state == EngineStatus::State::cancelling;
@@ -191,25 +229,72 @@ class RunView : public View {
             const std::string progress = is_cancelling ? "cancelling" : status.phase + left;
             same_line_if_fits(ImGui::CalcTextSize(progress.c_str()).x + ImGui::GetFontSize());
             ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, progress.c_str());
-            ImGui::TextDisabled("%s", status.what.c_str());
-            draw_switches(*context.engine);
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
             if (command_button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             draw_maximise(context.host);
-            // A form that is not filled in yet is no error.
-            const std::string heading = form_.heading_of(problem, tokens);
-            if (form_.is_begun())
-                draw_problem(heading.empty() ? problem : fmt::format("Cannot run: see {} below.", heading),
-                             context.theme);
-            else
-                ImGui::TextWrapped("%s", problem.c_str());
-            if (problem.empty()) draw_extent(context.theme);
-            draw_problem(error_of_run(*context.engine), context.theme);
         }
+        ImGui::SetNextWindowScroll({0, -1});
+        ImGui::BeginChild("messages", {0, std::max(end - ImGui::GetCursorPosY(), line)});
+        draw_messages(context, status, tokens, problem);
+        draw_more_below(context.theme);
+        ImGui::EndChild();
         ImGui::Separator();
+    }
+
+    void draw_messages(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
+                       const std::string& problem) {
+        if (status.busy()) draw_quiet(status.what);
+        if (!status.busy()) draw_continue(*context.engine);
+        // A form that is not filled in yet is no error.
+        const std::string heading = form_.heading_of(problem, tokens);
+        if (is_in_queue())
+            ;  // the progress says so, or the queue
+        else if (form_.is_begun())
+            draw_problem(heading.empty() ? problem : fmt::format("Cannot run: see {} below.", heading), context.theme);
+        else if (!status.busy())
+            ImGui::TextWrapped("%s", problem.c_str());
+        if (status.busy()) return;
+        if (problem.empty()) draw_extent(context.theme);
+        draw_problem(error_of_run(*context.engine), context.theme);
+    }
+
+    /// The way on with the run that was cancelled last.
+    static void draw_continue(EngineSession& engine) {
+        const auto stopped = engine.stopped_run();
+        if (!stopped) return;
+        if (ImGui::SmallButton("Continue##run")) engine.continue_stopped_run();
+        ImGui::SetItemTooltip("%s\n%s", stopped->what.c_str(), stopped->rest.c_str());
+        ImGui::SameLine();
+        draw_quiet(fmt::format("cancelled: {}. {}", stopped->what, stopped->rest));
+    }
+
+    static void draw_quiet(const std::string& text) {
+        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
+        ImGui::TextWrapped("%s", text.c_str());
+        ImGui::PopStyleColor();
+    }
+
+    /// What waits until those before it have ended, in that order.
+    static void draw_queue(EngineSession& engine) {
+        const std::vector<WaitingJob> waiting = engine.waiting();
+        if (waiting.empty()) return;
+        ImGui::Separator();
+        ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 8 * ImGui::GetFontSize()});
+        ImGui::SetNextWindowScroll({0, -1});
+        ImGui::BeginChild("queue", {0, 0}, ImGuiChildFlags_AutoResizeY);
+        ImGui::TextDisabled("Queue");
+        for (const WaitingJob& job : waiting) {
+            ImGui::PushID(static_cast<int>(job.number));
+            if (ImGui::SmallButton("×")) engine.drop(job.number);
+            ImGui::SetItemTooltip("takes it out of the queue");
+            ImGui::PopID();
+            ImGui::SameLine();
+            ImGui::TextWrapped("%s", job.what.c_str());
+        }
+        ImGui::EndChild();
     }
 
     /// Why the last run of this form failed, until another is asked for.
@@ -238,9 +323,7 @@ class RunView : public View {
         if (n > 1)
             text += fmt::format(", of {} prompts{}", n,
                                 share ? " that share one prefill where their contexts have the same tokens" : "");
-        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
-        ImGui::TextWrapped("%s", text.c_str());
-        ImGui::PopStyleColor();
+        draw_quiet(text);
         if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
             ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);
             ImGui::TextWrapped(
@@ -278,6 +361,7 @@ class RunView : public View {
         const bool any = std::any_of(answers.begin(), answers.end(), [](const auto& one) { return one.is_full; });
         if (!any) return;
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
+        ImGui::SetNextWindowScroll({0, -1});
         ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
         for (const auto& answer : answers) {
             if (!answer.is_full) continue;
@@ -336,7 +420,7 @@ class RunView : public View {
                 ", loaded when it is needed";
             ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : to_load.c_str());
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
-            if (!status.device.empty()) ImGui::TextDisabled("on %s", status.device.c_str());
+            if (!status.device.empty()) draw_quiet("on " + status.device);
         }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or folder", &model_path_,
@@ -499,7 +583,8 @@ class RunView : public View {
     bool start_wanted_ = false;
     uint64_t job_ = 0;         ///< the last that this form has started; 0: none
     nlohmann::json run_form_;  ///< the form as it was then
-    bool is_running_ = false;  ///< what this form has started, or has waiting
+    float height_below_ = 0;   ///< of queue and answers below the form, in the frame before
+    float form_height_ = 0;    ///< of the form's contents while the mouse is over it
     bool is_model_refused_ = false;
 };
 

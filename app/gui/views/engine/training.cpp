@@ -10,6 +10,8 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
+#include "app/gui/session/session.h"
+#include "app/gui/session/whole_path.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
@@ -100,47 +102,69 @@ class TrainingView : public View {
     }
 
  private:
+    /// A field's label: left of it, in a narrow view above it. The field takes the rest of the line, but `after`.
+    static void label_field(const char* label, float after = 0) {
+        const float em = ImGui::GetFontSize();
+        const bool is_narrow = ImGui::GetContentRegionAvail().x < 26 * em;
+        if (!is_narrow) ImGui::AlignTextToFramePadding();
+        ImGui::TextUnformatted(label);
+        if (!is_narrow) ImGui::SameLine(10 * em);
+        ImGui::SetNextItemWidth(std::max(std::min(ImGui::GetContentRegionAvail().x - after, 40 * em), 2 * em));
+    }
+
+    static float browse_width() {
+        const ImGuiStyle& style = ImGui::GetStyle();
+        return ImGui::CalcTextSize("Browse…").x + 2 * style.FramePadding.x + style.ItemSpacing.x;
+    }
+
     void draw_form(Context& context) {
-        const float width = 12 * ImGui::GetFontSize();
-        ImGui::SetNextItemWidth(-8 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint("Text##training", "an English text that comes along", &text_);
+        label_field("Text", browse_width());
+        ImGui::InputTextWithHint("##text", "an English text that comes along", &text_);
         ImGui::SameLine();
-        if (ImGui::SmallButton("Browse…"))
+        if (ImGui::Button("Browse…##text"))
             context.host.files.ask({.kind = FileDialog::Kind::open,
                                     .title = "A text to train on",
                                     .extensions = {".txt", ".md"},
                                     .suggestion = {},
                                     .answer = [this](const std::filesystem::path& path) { text_ = path.string(); },
                                     .asker = lifetime.watch()});
-        ImGui::SetNextItemWidth(width);
+        label_field("Ratio");
         auto ratio = static_cast<float>(request_.ratio);
-        if (ImGui::SliderFloat("Ratio", &ratio, 0.05f, 0.95f, "%.2f", ImGuiSliderFlags_AlwaysClamp))
+        if (ImGui::SliderFloat("##ratio", &ratio, 0.05f, 0.95f, "%.2f", ImGuiSliderFlags_AlwaysClamp))
             request_.ratio = std::round(static_cast<double>(ratio) * 100) / 100;
         ImGui::SetItemTooltip(
             "Share of the full cache's bytes that is left; the nearest one that the model's shape "
             "allows is taken.");
         draw_count("Tokens", request_.n_tokens, 0, "Of the text that are read at most; 0: all.");
         int stage1 = request_.by_descent ? 1 : 0;
-        ImGui::SetNextItemWidth(width);
-        if (ImGui::Combo("Stage 1", &stage1, "least squares\0gradient descent\0")) request_.by_descent = stage1 == 1;
+        label_field("Stage 1");
+        if (ImGui::Combo("##Stage 1", &stage1, "least squares\0gradient descent\0")) request_.by_descent = stage1 == 1;
         ImGui::SetItemTooltip("Keys and values: at once, or towards the same maps step by step, as in the paper.");
         if (request_.by_descent) draw_count("Steps of stage 1", request_.steps, 1, "600 in the paper.");
         draw_count("Steps of stage 2", request_.tune_steps, 0,
                    "Gradient descent on what attention gives; 1000 in the paper, 0: none.");
         if (request_.tune_steps > 0) {
             int loss = request_.tune_by_qk ? 1 : 0;
-            ImGui::SetNextItemWidth(width);
-            if (ImGui::Combo("Loss of stage 2", &loss, "attention's outputs\0the attention itself\0"))
+            label_field("Loss of stage 2");
+            if (ImGui::Combo("##Loss of stage 2", &loss, "attention's outputs\0the attention itself\0"))
                 request_.tune_by_qk = loss == 1;
         }
-        ImGui::SetNextItemWidth(-8 * ImGui::GetFontSize());
-        ImGui::InputText("Output", &output_);
+        label_field("Output", browse_width());
+        ImGui::InputText("##output", &output_);
+        ImGui::SameLine();
+        if (ImGui::Button("Browse…##output"))
+            context.host.files.ask({.kind = FileDialog::Kind::save,
+                                    .title = "Where the maps go",
+                                    .extensions = {".safetensors"},
+                                    .suggestion = "echo.safetensors",
+                                    .answer = [this](const std::filesystem::path& path) { output_ = path.string(); },
+                                    .asker = lifetime.watch()});
     }
 
     static void draw_count(const char* label, int64_t& count, int64_t least, const char* help) {
-        ImGui::SetNextItemWidth(12 * ImGui::GetFontSize());
+        label_field(label);
         const int64_t step = 100;
-        ImGui::InputScalar(label, ImGuiDataType_S64, &count, &step);
+        ImGui::InputScalar(fmt::format("##{}", label).c_str(), ImGuiDataType_S64, &count, &step);
         count = std::max(count, least);
         ImGui::SetItemTooltip("%s", help);
     }
@@ -184,8 +208,15 @@ class TrainingView : public View {
         if (command_button("Copy command"))
             copy_command([&] { return command(status.model_path); }, context.host.notice);
         ImGui::EndDisabled();
-        if (status.busy()) ImGui::TextDisabled("waits until %s has ended", status.what.c_str());
-        if (!wrong.empty() && !status.busy()) ImGui::TextWrapped("%s", wrong.c_str());
+        if (status.busy()) {
+            ImGui::PushTextWrapPos();
+            ImGui::TextDisabled("waits until %s has ended", status.what.c_str());
+            ImGui::PopTextWrapPos();
+        }
+        // The maps that were just trained are there, of course.
+        const TrainingStatus& training = context.engine->training();
+        const bool is_success = training.is_done && training.output == filled_in().output;
+        if (!wrong.empty() && !status.busy() && !is_success) ImGui::TextWrapped("%s", wrong.c_str());
     }
 
     std::string command(const std::filesystem::path& model) const {
@@ -213,12 +244,19 @@ class TrainingView : public View {
         }
         for (const auto& message : training.messages) ImGui::TextWrapped("%s", message.c_str());
         if (training.is_done) {
-            if (ImGui::SmallButton("Copy the policy")) {
+            ImGui::TextWrapped("The maps are in %s.", training.output.c_str());
+            if (ImGui::Button("Use in Run")) {
+                context.session.wanted_policy = {"echokv", "maps", whole_path(training.output).string()};
+                context.host.show_view("run");
+            }
+            ImGui::SetItemTooltip("ticks EchoKV in Run, with these maps");
+            ImGui::SameLine();
+            if (ImGui::Button("Copy the policy")) {
                 const std::string policy = "echokv:maps=" + training.output.string();
                 ImGui::SetClipboardText(policy.c_str());
                 context.host.notice("copied: " + policy, false);
             }
-            ImGui::SetItemTooltip("what --policy takes; in Run it is EchoKV's parameter maps");
+            ImGui::SetItemTooltip("what --policy takes");
         }
         if (training.stages.empty()) return;
         if (!curve_ || curve_stamp_ != training.stamp) {

@@ -1,0 +1,154 @@
+// Runs that wait for their turn, and the way on with one that was cancelled.
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/gui/driven_form.h"
+#include "tests/gui/held_steps.h"
+#include "tests/gui/session_with_engine.h"
+#include "tests/skip.h"
+#include "trace/reader.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// A run that waits in the middle of its answer.
+RunRequest held_request(HeldSession& held) {
+    auto request = held.gui.request({held.echokv()}, "16");
+    request.options.n_new = 12;
+    request.options.ignore_eos = true;
+    request.output = held.gui.folder / "first.h5";
+    return request;
+}
+
+}  // namespace
+
+TEST_CASE("a run waits in the queue, can be taken out of it, and makes the trace that it makes alone") {
+    HeldSession held("queue");
+    SessionWithEngine& gui = held.gui;
+    held.steps.allow(2);
+    gui.engine->run(held_request(held));
+    held.wait_behind(2, [&] { return !gui.engine->partial_answers().empty(); });
+    auto second = gui.request({"snapkv:window=8", "h2o"}, "16");
+    second.output = gui.folder / "second.h5";
+    auto third = second;
+    third.output = gui.folder / "third.h5";
+    const uint64_t job = gui.engine->run(second);
+    gui.engine->run(third);
+    auto waiting = gui.engine->waiting();
+    REQUIRE(waiting.size() == 2);
+    CHECK(waiting[0].what == "second.h5: 3 runs");
+    CHECK(waiting[1].what == "third.h5: 3 runs");
+    CHECK(gui.engine->has_job(job));
+    CHECK(gui.engine->is_taken(second.output));
+    gui.engine->drop(waiting[1].number);
+    waiting = gui.engine->waiting();
+    REQUIRE(waiting.size() == 1);
+    CHECK(waiting[0].number == job);
+    held.cancel();  // the run under way alone
+    CHECK(gui.errors.empty());
+    CHECK(gui.engine->waiting().empty());
+    CHECK(fs::exists(second.output));
+    CHECK_FALSE(fs::exists(third.output));
+
+    SessionWithEngine alone("queue-alone");
+    auto request = alone.request({"snapkv:window=8", "h2o"}, "16");
+    alone.engine->run(request);
+    alone.until_idle();
+    const trace::Reader queued(second.output), expected(request.output);
+    REQUIRE(queued.n_runs(0) == expected.n_runs(0));
+    for (int run = 0; run < queued.n_runs(0); ++run) {
+        CHECK(queued.run_record(0, run).output_ids == expected.run_record(0, run).output_ids);
+        CHECK(queued.kept(0, run)->indices == expected.kept(0, run)->indices);
+    }
+}
+
+TEST_CASE("Continue goes on with the run that was cancelled, and then there is nothing to continue") {
+    HeldSession held("continue");
+    SessionWithEngine& gui = held.gui;
+    CHECK(!gui.engine->stopped_run());
+    CHECK(gui.engine->continue_stopped_run() == 0);
+    const RunRequest request = held_request(held);
+    held.steps.allow(2);
+    gui.engine->run(request);
+    held.wait_behind(2, [&] { return !gui.engine->partial_answers().empty(); });
+    held.cancel();
+    REQUIRE(gui.engine->stopped_run());
+    CHECK(gui.engine->stopped_run()->what == "first.h5: 2 runs");
+    CHECK_THAT(gui.engine->stopped_run()->rest, Catch::Contains("prompt is read again"));
+    REQUIRE_FALSE(fs::exists(request.output));
+    CHECK(gui.engine->continue_stopped_run() != 0);
+    CHECK(!gui.engine->stopped_run());
+    gui.until_idle();
+    CHECK(gui.errors.empty());
+    REQUIRE(fs::exists(request.output));
+    CHECK(trace::Reader(request.output).complete());
+}
+
+TEST_CASE("by mouse: Run queues a second run, × takes it out, Cancel ends the first, Continue goes on with it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    AppOptions options;
+    options.view = "run";
+    HeldWindow window(options);
+    DrivenApp& driven = window.driven;
+    driven.app().dismiss_start();
+    driven.settle();
+    RunForm form = small_form(window.folder / "first.h5");
+    for (PolicyRow& row : form.rows) {
+        row.ticked = row.spec.definition->name == "echokv";
+        if (!row.ticked) continue;
+        row.spec.values.set("maps", window.maps.path());
+        row.spec.values.set("recent", "9");
+    }
+    form.request.options.n_new = 12;
+    form.request.options.ignore_eos = true;
+    View& view = *driven.app().views()[0]->view;
+    const auto fill = [&](const char* output) {
+        form.request.output = window.folder / output;
+        view.load(form.to_json());
+        driven.settle();
+    };
+    const auto click = [&](const char* button) {
+        driven.drive([&](ImGuiTestContext& c) { c.ItemClick(button); });
+        driven.settle();
+    };
+    const auto is_dead = [&](const char* button) {
+        bool dead = false;
+        driven.drive(
+            [&](ImGuiTestContext& c) { dead = (c.ItemInfo(button).ItemFlags & ImGuiItemFlags_Disabled) != 0; });
+        return dead;
+    };
+    window.steps.allow(2);
+    fill("first.h5");
+    click("//run-1/Run");
+    window.wait_behind(2);
+    CHECK(is_dead("//run-1/Run"));  // that very run is under way
+    fill("second.h5");
+    CHECK(!is_dead("//run-1/Run"));
+    click("//run-1/Run");
+    CHECK(is_dead("//run-1/Run"));
+    CHECK(driven.shown_text().find("second.h5: 2 runs") != std::string::npos);
+    REQUIRE(window.engine().waiting().size() == 1);
+    CHECK(!driven.app().may_close());  // the question names the queue
+    driven.settle();
+    CHECK(driven.shown_text().find("1 job waits in the queue") != std::string::npos);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//Quit kvscope?/Stay"); });
+    click("//run-1/**/×");
+    CHECK(window.engine().waiting().empty());
+    click("//run-1/Cancel##run");
+    window.let_it_end();
+    driven.settle();
+    CHECK(driven.shown_text().find("cancelled: first.h5: 2 runs") != std::string::npos);
+    REQUIRE_FALSE(fs::exists(window.folder / "first.h5"));
+    click("//run-1/**/Continue##run");
+    REQUIRE(driven.draw_until([&] { return !window.engine().status().busy(); }, patience));
+    driven.settle();
+    CHECK(fs::exists(window.folder / "first.h5"));
+    CHECK_FALSE(fs::exists(window.folder / "second.h5"));
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
