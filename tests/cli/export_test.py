@@ -295,7 +295,7 @@ class Export(ProgramTest):
             self.assertEqual(other, one | {"text": ("'" if one["text"].startswith(begins) else "") + one["text"]})
         text = self.made("inspect", "formulas.h5", "--format", "csv", "--csv-safe").stdout
         self.assertEqual(csv_rows(text)[0]["label"], "full")
-        self.made("export", "formulas.h5", "--ranking", "tokens", "--csv-safe", "--format", "csv")
+        self.made("export", "formulas.h5", "--ranking", "heads", "--csv-safe", "--format", "csv")
         self.refuses(2, ["--csv-safe is of CSV", ".pdf"], "export", "t.h5", "--figure", "jsd", "--csv-safe", "-o", "no.pdf")
         self.refuses(2, ["--csv-safe is of CSV", "json"], "inspect", "t.h5", "--csv-safe", "--format", "jsonl")
 
@@ -308,7 +308,7 @@ class Export(ProgramTest):
         self.assertIn(said, done.stderr)
         self.assertIn("prompt 0 (a), one of 2", self.path("first.svg").read_text())
         self.assertEqual(self.made("export", "two.h5", "--figure", "retention", "--prompt", 0, "-o", "zero.csv").stderr, "")
-        self.assertIn(said, self.made("export", "two.h5", "--ranking", "tokens").stderr)
+        self.assertIn(said, self.made("export", "two.h5", "--ranking", "heads").stderr)
         done = self.made("export", "two.h5", "--figure", "all", "-o", "all-first.csv")
         self.assertEqual(done.stderr.count(said), 1)
 
