@@ -14,24 +14,34 @@
 #include "engine/tokenizer/tokenizer.h"
 
 namespace kvscope::cli {
+namespace {
+
+bool has_extension_of_model(const std::filesystem::path& file) {
+    constexpr std::string_view known[] = {".gguf", ".safetensors", ".bin", ".pt", ".pth"};
+    return std::find(std::begin(known), std::end(known), file.extension().string()) != std::end(known);
+}
+
+}  // namespace
+
 bool is_model(const std::filesystem::path& path) {
     std::error_code error;
-    const auto has_extension_of_model = [](const std::filesystem::path& file) {
-        constexpr std::string_view known[] = {".gguf", ".safetensors", ".bin", ".pt", ".pth"};
-        return std::find(std::begin(known), std::end(known), file.extension().string()) != std::end(known);
-    };
-    if (std::filesystem::is_directory(path, error)) {
-        const std::filesystem::directory_iterator files(path, error);
-        return std::any_of(begin(files), end(files), [&](const auto& entry) {
-            const auto name = entry.path().filename();
-            return name == "config.json" || name == "adapter_config.json" || has_extension_of_model(name);
-        });
-    }
-    if (has_extension_of_model(path)) return true;
+    if (std::filesystem::is_directory(path, error)) return std::filesystem::exists(path / "config.json", error);
+    const auto extension = path.extension();
+    if (extension == ".gguf" || extension == ".safetensors") return true;
     if (!std::filesystem::is_regular_file(path, error)) return false;
     char magic[4] = {};
     std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
     return std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+bool is_of_model(const std::filesystem::path& path) {
+    if (is_model(path) || has_extension_of_model(path)) return true;
+    std::error_code error;
+    const std::filesystem::directory_iterator files(path, error);
+    return std::any_of(begin(files), end(files), [&](const auto& entry) {
+        const auto name = entry.path().filename();
+        return name == "config.json" || name == "adapter_config.json" || has_extension_of_model(name);
+    });
 }
 
 namespace {

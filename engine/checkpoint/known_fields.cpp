@@ -218,6 +218,39 @@ const Names tokenizer_model_known = {"type",     "dropout",       "unk_token",  
                                      "vocab",    "merges"};
 const Names added_token_known = {"id", "content", "special", "single_word", "lstrip", "rstrip", "normalized", "__type"};
 
+/// Of normalizers, pre-tokenizers, post-processors and decoders.
+const Names stage_known = {"type",
+                           "normalizers",
+                           "pretokenizers",
+                           "processors",
+                           "decoders",
+                           "pattern",
+                           "String",
+                           "Regex",
+                           "content",
+                           "behavior",
+                           "invert",
+                           "prepend",
+                           "replacement",
+                           "split",
+                           "str_rep",
+                           "strip_left",
+                           "individual_digits",
+                           "start",
+                           "strip_right",
+                           "stop",
+                           "single",
+                           "trim_offsets",
+                           "add_prefix_space",
+                           "pair",
+                           "use_regex",
+                           "SpecialToken",
+                           "Sequence",
+                           "id",
+                           "prepend_scheme",
+                           "type_id",
+                           "special_tokens"};
+
 /// Fields whose name ends in _token name a token. With tokenizer.json the first three are without effect in
 /// transformers 5: what surrounds a text, and spaces before it, are that file's.
 const Names tokenizer_config_known = {
@@ -385,12 +418,27 @@ UnknownFields unknown_in_config(const fs::path& file) {
     return out;
 }
 
+/// As deep as the parser lets a text nest.
+void add_unknown_in_stage(const json& stage, const std::string& where, UnknownFields& out) {
+    for (const auto& [name, value] : stage.items()) {
+        const std::string place = stage.is_array() ? fmt::format("{}[{}]", where, name) : where + "." + name;
+        if (stage.is_object() && !stage_known.contains(name)) {
+            out.names.push_back(place);
+        } else if (value.is_structured() && name != "special_tokens") {  // whose fields are tokens
+            add_unknown_in_stage(value, place, out);
+        }
+    }
+}
+
 UnknownFields unknown_in_tokenizer(const fs::path& file) {
     UnknownFields out{file, {}};
     const json whole = read_json_file(file);
     const JsonFields tokenizer(whole, file);
     add_unknown(tokenizer, {&tokenizer_known}, out);
     if (const auto model = tokenizer.object("model")) add_unknown(*model, {&tokenizer_model_known}, out);
+    for (const char* name : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+        if (const json* stage = tokenizer.find(name); stage != nullptr && stage->is_structured())
+            add_unknown_in_stage(*stage, name, out);
     const json* added = tokenizer.find("added_tokens");
     Names of_tokens;  // once, however many tokens have it
     for (size_t i = 0; added != nullptr && added->is_array() && i < added->size(); ++i) {

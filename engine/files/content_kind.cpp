@@ -10,7 +10,7 @@ namespace kvscope::checkpoint {
 using namespace std::string_view_literals;
 
 std::string kind_of_content(std::string_view begin) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kinds = {{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kinds = {{
         {"GGUF"sv, "a GGUF file"},
         {"version https://git-lfs"sv, "a Git LFS pointer, not the file itself (run `git lfs pull` in its folder)"},
         {"\x89HDF\r\n"sv, "an HDF5 file, such as a trace of kvscope"},
@@ -27,11 +27,12 @@ std::string kind_of_content(std::string_view begin) {
          "a program"},
         {"lmgg"sv, "a GGML file, older than GGUF"},
         {"tjgg"sv, "a GGML file, older than GGUF"},
-        {"\xFF\xFE"sv, "text in UTF-16"},
     }};
     for (const auto& [magic, kind] : kinds)
         if (begin.starts_with(magic)) return std::string(kind);
 
+    // The byte after a first character of ASCII.
+    if (begin.starts_with("\xFF\xFE") && begin.size() > 3 && begin[3] == '\0') return "text in UTF-16";
     const size_t first = std::min(begin.find_first_not_of(" \t\r\n"), begin.size());
     std::string tag(begin.substr(first, 15));
     std::transform(tag.begin(), tag.end(), tag.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -150,19 +150,26 @@ TEST_CASE("fields of which nothing is known are listed by file") {
     for (const char* model : {"llama3-gqa-sharded", "smollm2-tied"})
         CHECK(unknown_fields(data("models") / model).empty());
 
+    for (const char* family : {"gpt2", "llama2", "llama3", "qwen2", "smollm2"}) {
+        const TemporaryFolder of_family;
+        write_file(of_family / "tokenizer.json",
+                   read_file(data("checkpoint/tokenizers") / (family + std::string(".json"))));
+        CHECK(unknown_fields(of_family).empty());
+    }
+
     const auto change = [&](const char* file, const ordered_json& more) {
         ordered_json whole = ordered_json::parse(read_file(folder / file));
         whole.merge_patch(more);
         write_file(folder / file, whole.dump());
     };
     change("config.json", {{"new_field", 1}, {"rope_parameters", {{"wobble", 2}, {"rope_theta", 1e4}}}});
-    change("tokenizer.json", {{"added", 1}, {"model", {{"sampling", 0.1}}}});
+    change("tokenizer.json", {{"added", 1}, {"model", {{"sampling", 0.1}}}, {"decoder", {{"sparkle", 1}}}});
     change("tokenizer_config.json", {{"surprise", true}, {"fresh_token", "<|im_end|>"}});
     const auto found = unknown_fields(folder);
     REQUIRE(found.size() == 3);
     CHECK(found[0].file.filename() == "config.json");
     CHECK(found[0].names == std::vector<std::string>{"new_field", "rope_parameters.wobble"});
-    CHECK(found[1].names == std::vector<std::string>{"added", "model.sampling"});
+    CHECK(found[1].names == std::vector<std::string>{"added", "model.sampling", "decoder.sparkle"});
     CHECK(found[2].names == std::vector<std::string>{"surprise"});
     CHECK(unknown_fields(folder / "model.safetensors").size() == 3);
 }

@@ -1,8 +1,7 @@
-#include <exception>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
-#include <utility>
 
 #include "app/cli/command.h"
 #include "app/cli/engine/run_in_terminal.h"
@@ -10,7 +9,6 @@
 #include "app/cli/option_checks.h"
 #include "app/cli/terminal.h"
 #include "app/program/paths.h"
-#include "engine/inference/prompt.h"
 
 namespace kvscope::cli::run_file {
 namespace {
@@ -24,34 +22,23 @@ struct Arguments {
     std::vector<std::string> questions;
 };
 
-void require_text(const std::string& text, const std::string& origin) {
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
-        throw std::invalid_argument(origin + ": the prompt is empty: give a text with -p or a file with -f");
-    engine::require_utf8(text, origin);
-}
+bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-/// Takes the prompts whose text can be used. One that cannot fails alone, where there are others.
-/// @returns how many fail @throws what is wrong with the first where no other is left
+/// Takes the prompts. An empty one fails alone, where there are others.
+/// @returns how many are left out
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
-    std::vector<std::string> failures;
-    std::exception_ptr first;
-    const auto add = [&](const std::string& name, const std::string& origin, const auto& read) {
-        try {
-            std::string text = read();
-            require_text(text, origin);
-            prompts.push_back({name, std::move(text), arguments.questions, origin});
-        } catch (const std::exception& error) {
-            if (!first) first = std::current_exception();
-            failures.emplace_back(error.what());
-        }
-    };
-    if (!arguments.prompt.empty()) add(arguments.prompt_name, "-p", [&] { return arguments.prompt; });
+    if (!arguments.prompt.empty())
+        prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
     for (const auto& file : arguments.prompt_files)
-        add(std::filesystem::path(file).stem().string(), program::name_of_text(file),
-            [&] { return program::read_prompt(file); });
-    if (first && prompts.empty()) std::rethrow_exception(first);
-    for (const auto& failure : failures) complain(failure + ". This prompt is left out, the others run");
-    return static_cast<int>(failures.size());
+        prompts.push_back({std::filesystem::path(file).stem().string(), program::read_prompt(file), arguments.questions,
+                           program::name_of_text(file)});
+    const auto has_text = [](const program::PromptText& prompt) { return !is_blank(prompt.context); };
+    if (std::none_of(prompts.begin(), prompts.end(), has_text)) return 0;  // refused as it is
+    return static_cast<int>(std::erase_if(prompts, [&](const program::PromptText& prompt) {
+        if (has_text(prompt)) return false;
+        complain(prompt.origin + ": the prompt is empty, expected a text. It is left out, and the other prompts run");
+        return true;
+    }));
 }
 
 int act(Arguments& arguments) {
