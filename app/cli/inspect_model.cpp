@@ -21,21 +21,27 @@ bool has_extension_of_model(const std::filesystem::path& file) {
     return std::find(std::begin(known), std::end(known), file.extension().string()) != std::end(known);
 }
 
+/// The first four bytes; empty for what is no file.
+std::string begin_of(const std::filesystem::path& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return {};
+    char magic[4] = {};
+    std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+    return {magic, sizeof magic};
+}
+
 }  // namespace
 
 bool is_model(const std::filesystem::path& path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) return std::filesystem::exists(path / "config.json", error);
     const auto extension = path.extension();
-    if (extension == ".gguf" || extension == ".safetensors") return true;
-    if (!std::filesystem::is_regular_file(path, error)) return false;
-    char magic[4] = {};
-    std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-    return std::string_view(magic, sizeof magic) == "GGUF";
+    return extension == ".gguf" || extension == ".safetensors" || begin_of(path) == "GGUF";
 }
 
 bool is_of_model(const std::filesystem::path& path) {
-    if (is_model(path) || has_extension_of_model(path)) return true;
+    // A trace may have any name.
+    if (is_model(path) || (has_extension_of_model(path) && begin_of(path) != "\x89HDF")) return true;
     std::error_code error;
     const std::filesystem::directory_iterator files(path, error);
     return std::any_of(begin(files), end(files), [&](const auto& entry) {
