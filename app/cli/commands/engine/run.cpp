@@ -25,7 +25,7 @@ struct Arguments {
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
 /// Takes the prompts. An empty one fails alone, where there are others.
-/// @returns how many are left out
+/// @returns how many are left out @throws std::invalid_argument where all are empty
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
@@ -33,7 +33,8 @@ int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& p
         prompts.push_back({std::filesystem::path(file).stem().string(), program::read_prompt(file), arguments.questions,
                            program::name_of_text(file)});
     const auto has_text = [](const program::PromptText& prompt) { return !is_blank(prompt.context); };
-    if (std::none_of(prompts.begin(), prompts.end(), has_text)) return 0;  // refused as it is
+    if (!prompts.empty() && std::none_of(prompts.begin(), prompts.end(), has_text))
+        throw std::invalid_argument(prompts.front().origin + ": the prompt is empty, expected a text");
     return static_cast<int>(std::erase_if(prompts, [&](const program::PromptText& prompt) {
         if (has_text(prompt)) return false;
         complain(prompt.origin + ": the prompt is empty, expected a text. It is left out, and the other prompts run");
