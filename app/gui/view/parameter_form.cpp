@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
-#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -99,7 +100,7 @@ std::optional<ParameterValue> field_of(const Parameter& parameter, const Paramet
         }
         case ParameterKind::text: {
             std::string now = std::get<std::string>(value);
-            if (ImGui::InputText("##value", &now)) return now;
+            if (text_field("##value", "", &now)) return now;
             return std::nullopt;
         }
     }

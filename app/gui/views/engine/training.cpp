@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <imgui.h>
-#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include "app/gui/session/whole_path.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -119,7 +119,7 @@ class TrainingView : public View {
 
     void draw_form(Context& context) {
         label_field("Text", browse_width());
-        ImGui::InputTextWithHint("##text", "an English text that comes along", &text_);
+        text_field("##text", "an English text that comes along", &text_);
         ImGui::SameLine();
         if (ImGui::Button("Browse…##text"))
             context.host.files.ask({.kind = FileDialog::Kind::open,
@@ -150,7 +150,7 @@ class TrainingView : public View {
                 request_.tune_by_qk = loss == 1;
         }
         label_field("Output", browse_width());
-        ImGui::InputText("##output", &output_);
+        text_field("##output", "", &output_);
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output"))
             context.host.files.ask({.kind = FileDialog::Kind::save,
