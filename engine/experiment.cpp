@@ -181,6 +181,11 @@ struct Experiment::Impl {
         return record;
     }
 
+    /// Whether a run has to answer a prompt: the full one does so again for those that are compared with it.
+    bool is_left(int prompt, const ActiveRun& run) const {
+        return run.is_full() || !results.has_run(prompt, run.index());
+    }
+
     void run_shared(std::span<const Prompt> prompts, int first) {
         live.reset();
         conversations.clear();
@@ -202,7 +207,7 @@ struct Experiment::Impl {
             if (q > 0 && owner.on_begun) owner.on_begun(index);
             std::vector<ActiveRun*> alive;
             for (const auto& run : runs) {
-                if (!run->failed()) alive.push_back(run.get());
+                if (!run->failed() && is_left(index, *run)) alive.push_back(run.get());
             }
             auto starts = answering.read_question(prompts[q], alive, is_last);
             const trace::PromptRecord record = question_record(prompts, q, first, context, starts);
@@ -211,7 +216,7 @@ struct Experiment::Impl {
             for (const auto& run : runs) {
                 if (run->failed()) {
                     if (!results.has_run(index, run->index())) results.write(index, run->index(), run->record);
-                } else if (owner.on_kept) {
+                } else if (owner.on_kept && is_left(index, *run)) {
                     owner.on_kept(index, run->index(), run->whole_record());
                 }
             }
@@ -273,6 +278,7 @@ struct Experiment::Impl {
                 if (!results.has_run(index, run.index())) results.write(index, run.index(), run.record);
                 continue;
             }
+            if (!is_left(index, run)) continue;
             ActiveRun* alive[] = {&run};
             auto starts = answering.read_question(prompts[q], alive, q + 1 == prompts.size());
             const double first_token = watch.seconds();

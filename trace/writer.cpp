@@ -350,7 +350,15 @@ struct Writer::Impl {
                 return;
             }
             fs::remove(folder / base_part());  // that of a writer which was killed before it had written trace.json
-            if (extends_output) add_base(folder, path);
+            if (extends_output) {
+                add_base(folder, path);
+                // Another process may have extended the trace before this one had the lock.
+                if (look_at_file(folder / base_part(), recipe, options.is_part_of_it) != Found::part)
+                    throw OutputExists(
+                        fmt::format("{} was replaced by another kvscope in this moment; run the same "
+                                    "command again",
+                                    path.string()));
+            }
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
         }

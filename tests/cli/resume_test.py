@@ -388,8 +388,13 @@ class Extended(ProgramTest):
         """@param before, after: what `command` takes of the complete trace and of the extension"""
         self.made(*self.command(f"{name}.h5", *before[0], **before[1]))
         old = self.old_runs(f"{name}.h5")
-        said = self.made(*self.command(f"{name}.h5", *after[0], **after[1])).stderr
+        said = self.made(*self.command(f"{name}.h5", *after[0], **after[1]), "--timings", f"{name}.json").stderr
         self.assertIn(f"extending {name}.h5", said)
+        with h5py.File(self.path(f"{name}.h5"), "r") as trace:
+            n_runs = sum(len(prompt["runs"]) for prompt in trace["prompts"].values())
+        seconds = json.loads(self.path(f"{name}.json").read_text())
+        self.assertEqual(seconds["n_runs"], n_runs - 3)
+        self.assertLessEqual(seconds["n_generated"], 8 * (n_runs - 3 + 1), "of the old runs the full one alone is decoded")
         self.assertEqual(self.old_runs(f"{name}.h5"), old)
         self.assertFalse(self.path(f"{name}.h5.part").exists())
         self.assertIn("no errors", self.made("inspect", f"{name}.h5").stdout)

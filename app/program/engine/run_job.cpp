@@ -284,8 +284,8 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
         const auto at = std::mismatch(ids.begin(), ids.end(), prompt.ids.begin(), prompt.ids.end()).first - ids.begin();
         throw trace::ReplaceableOutputExists(
             fmt::format("{} holds the prompt \"{}\" with other tokens, from token {} on ({} tokens there, {} now): "
-                        "another version of "
-                        "the tokenizer or of kvscope made them; choose another output, or have it replaced",
+                        "another version of the tokenizer or of kvscope made them; choose another output, or have it "
+                        "replaced",
                         stored.path().string(), prompt.name, at, ids.size(), prompt.ids.size()));
     }
 }
@@ -300,7 +300,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         const std::string complete = trace::recipe_at(job.output);
         whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
         whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
-        // An unfinished extension is of no concern to who asks for nothing beyond the complete trace.
+        // A command that asks for nothing beyond the complete trace ignores an unfinished extension.
         if (!trace::is_part_of_recipe(recipe(), complete)) {
             const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
             whole.prompts = engine::in_order_of(begun, std::move(whole.prompts));
