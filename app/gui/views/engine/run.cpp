@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <imgui.h>
-#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +16,7 @@
 #include "app/gui/view/policy_form.h"
 #include "app/gui/view/prompt_form.h"
 #include "app/gui/view/run_options_form.h"
+#include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 #include "app/program/paths.h"
@@ -423,8 +423,8 @@ class RunView : public View {
             if (!status.device.empty()) draw_quiet("on " + status.device);
         }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or folder", &model_path_,
-                                                      ImGuiInputTextFlags_EnterReturnsTrue);
+        const bool entered =
+            text_field("##model path", "GGUF file or folder", &model_path_, ImGuiInputTextFlags_EnterReturnsTrue);
         const bool is_chosen = entered || ImGui::IsItemDeactivatedAfterEdit();
         ImGui::SetItemTooltip("a GGUF file, or a Hugging Face folder with config.json");
         if (is_chosen) load_model(context, without_tilde(model_path_));
@@ -474,7 +474,7 @@ class RunView : public View {
         draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5", &output)) {
+        if (text_field("##output", "a new kvscope-N.h5", &output)) {
             form_.request.output = output;
             form_.request.force = false;  // that was meant for another file
         }
