@@ -110,11 +110,11 @@ TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[n
     {
         trace::Writer writer(path, "{}");
         engine::evaluate(model, "niah", std::span(samples).first(1), plans, options, writer, progress,
-                         [&](size_t, std::span<const trace::ResultRow>) { ++n_called; });
+                         [&](size_t, std::span<const trace::ResultRow>, double) { ++n_called; });
     }
     trace::Writer writer(path, "{}");
     engine::evaluate(model, "niah", samples, plans, options, writer, progress,
-                     [&](size_t i, std::span<const trace::ResultRow>) {
+                     [&](size_t i, std::span<const trace::ResultRow>, double) {
                          CHECK(i == 1);
                          ++n_called;
                      });
