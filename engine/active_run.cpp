@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/cache/storage_error.h"
+#include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/measures.h"
@@ -60,6 +61,10 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         context_.memo = model.memo();
         context_.projection = [&transformer = model_](int layer, policies::Projected which) {
             return projection_of(transformer, layer, which);
+        };
+        context_.calibration = [&model](int layer, policies::Projected which) {
+            SilentProgress silent;
+            return calibration_of(model, silent)->moments(layer, which);
         };
         record.budget = context_.budget;
         record.budget_fraction = static_cast<double>(context_.budget) / static_cast<double>(n_tokens_);

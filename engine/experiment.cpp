@@ -11,6 +11,7 @@
 #include "engine/answer_record.h"
 #include "engine/answer_writer.h"
 #include "engine/answering.h"
+#include "engine/calibration.h"
 #include "engine/common/error.h"
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
@@ -103,8 +104,14 @@ struct Experiment::Impl {
         return runs;
     }
 
-    /// What policies find out of the weights alone: they keep it with the model, and it is no run's time or memory.
+    /// What policies find out of the weights and the calibration text alone: they keep it with the model, and it is no
+    /// run's time or memory.
     void prepare(const Runs& runs) {
+        for (const auto& run : runs) {
+            if (run->failed() || !run->needs().calibration) continue;
+            const std::string error = failure_of([&] { calibration_of(model, progress); });
+            if (!error.empty()) run->fail(error);
+        }
         int64_t steps = 0, done = 0;
         for (const auto& run : runs) steps += run->n_prepared();
         if (steps == 0) return;

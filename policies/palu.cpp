@@ -19,21 +19,40 @@ namespace {
 /// What a number such as 0.3 lacks in binary must not cost a direction.
 int rank_of(double share, int width) { return static_cast<int>(std::floor(share * width + 1e-6)); }
 
+/// What the directions are taken from.
+enum class Whitening { calibration, prompt, off };
+
+Whitening whitening_of(const ParameterValues& values) {
+    const std::string& name = values.text("whitening");
+    return name == "prompt" ? Whitening::prompt : name == "off" ? Whitening::off : Whitening::calibration;
+}
+
+Parameter whitening_parameter() {
+    Parameter parameter = choice_parameter(
+        "whitening", {"calibration", "prompt", "off"}, "calibration",
+        "What the directions are taken from: keys and values of a calibration text, which the model reads once (the "
+        "paper's way); `prompt` or `on`: the prompt's own, which are stored with it and counted; `off`: the weights "
+        "alone.");
+    parameter.aliases = {{"on", "prompt"}};
+    return parameter;
+}
+
 /// Keeps every token. Of a group of heads the D = heads * d numbers of a token's keys (before RoPE) are stored as
 /// z = B (k - b), their parts along the r = floor(share * D) leading left singular vectors B (r, D) of the rows of W_K
 /// that belong to the group; a key is B^T z + b, b the projection's bias. Values alike. With whitening the vectors are
-/// those of W_K times a square root of X^T X, X the projections' inputs: the leading eigenvectors of the sum of
-/// (k - b) (k - b)^T over the prompt, without X.
+/// those of W_K times a square root of X^T X, X the projections' inputs over a text: they are the leading eigenvectors
+/// of the sum of (k - b) (k - b)^T over the text's tokens, which needs no X.
 class Palu : public Policy {
  public:
     explicit Palu(const ParameterValues& values)
         : group_heads_(static_cast<int>(values.integer("group_heads"))),
           rank_share_(values.automatic_real("rank_share")),
-          is_whitened_(values.boolean("whitening")) {}
+          whitening_(whitening_of(values)) {}
 
     Needs needs() const override {
         Needs needs;
         needs.keys_before_rope = true;
+        needs.calibration = whitening_ == Whitening::calibration && (groups_.empty() || stores_parts());
         return needs;
     }
 
@@ -50,19 +69,18 @@ class Palu : public Policy {
             group.rank = std::clamp(group.rank, 1, group.width);
             groups_.push_back(group);
         }
-        if (!is_whitened_ && stores_parts() && context.projection &&
+        if (whitening_ == Whitening::off && stores_parts() && context.projection &&
             context.projection(0, Projected::keys).is_normalised)
             throw ParameterError(
                 "this model normalises its keys behind their projection, so that the projection's weights do not say "
-                "in which directions keys lie: leave out whitening=off, so that it goes by the prompt's own keys");
+                "in which directions keys lie: leave out whitening=off, so that it goes by the keys of a text");
     }
 
-    bool prepares() const override { return !is_whitened_ && stores_parts(); }
+    bool prepares() const override { return whitening_ != Whitening::prompt && stores_parts(); }
 
     void prepare(int layer) override {
         if (!prepares()) return;
-        for (const Projected which : {Projected::keys, Projected::values})
-            for (const Group& group : groups_) directions_of_weights(layer, which, group);
+        for (const Projected which : {Projected::keys, Projected::values}) directions_of_model(layer, which);
     }
 
     bool stores_parts() const override {
@@ -105,7 +123,8 @@ class Palu : public Policy {
 
     Projection projection(int layer, Projected which) const {
         if (context_.projection) return context_.projection(layer, which);
-        if (!is_whitened_) throw std::logic_error("palu needs the model's projections, and no model is loaded");
+        if (whitening_ == Whitening::off)
+            throw std::logic_error("palu needs the model's projections, and no model is loaded");
         return {};
     }
 
@@ -120,15 +139,16 @@ class Palu : public Policy {
         const Projection made_with = projection(layer, which);
         auto& of_layer = directions_[{layer, which}];
         of_layer.clear();
-        for (const Group& group : groups_) {
+        const auto of_model = prepares() ? directions_of_model(layer, which) : nullptr;
+        for (size_t i = 0; i < groups_.size(); ++i) {
+            const Group& group = groups_[i];
             GroupDirections& found = of_layer.emplace_back();
             found.bias = bias_of(made_with, group);
-            const auto directions = is_whitened_
-                                        ? std::make_shared<const Directions>(directions_of_rows(
-                                              vectors_of(view, context_.n_tokens, group, found.bias), group.width))
-                                        : directions_of_weights(layer, which, group);
-            found.basis.assign(directions->vectors.begin(),
-                               directions->vectors.begin() + std::ptrdiff_t{group.rank} * group.width);
+            const auto directions =
+                of_model ? of_model->at(i)
+                         : directions_of_rows(vectors_of(view, context_.n_tokens, group, found.bias), group.width);
+            found.basis.assign(directions.vectors.begin(),
+                               directions.vectors.begin() + std::ptrdiff_t{group.rank} * group.width);
             for (int head = 0; head < group.n_heads; ++head) found.maps.push_back(map_of(group, found.basis, head));
         }
     }
@@ -213,18 +233,47 @@ class Palu : public Policy {
         return leading_directions(products, width, width);
     }
 
-    /// Those of the rows of W that belong to the group, whatever the rank: runs at other budgets share them.
-    std::shared_ptr<const Directions> directions_of_weights(int layer, Projected which, const Group& group) const {
-        const char* of = which == Projected::keys ? "keys" : "values";
-        const auto key = fmt::format("palu {} of layer {}, heads {}+{}", of, layer, group.first, group.n_heads);
-        return context_.of_weights<Directions>(
-            key, [&] { return directions_of_rows(rows_of(projection(layer, which), group), group.width); });
+    /// Of each group, all D directions that the model alone decides, whatever the rank: runs at other budgets share
+    /// them.
+    std::shared_ptr<const std::vector<Directions>> directions_of_model(int layer, Projected which) const {
+        const bool is_off = whitening_ == Whitening::off;
+        const auto key = fmt::format("palu {} {} of layer {}, groups of {}", is_off ? "weights" : "calibration",
+                                     which == Projected::keys ? "keys" : "values", layer, group_heads_);
+        return context_.of_weights<std::vector<Directions>>(key, [&] {
+            std::vector<Directions> all;
+            if (is_off) {
+                const Projection made_with = projection(layer, which);
+                for (const Group& group : groups_)
+                    all.push_back(directions_of_rows(rows_of(made_with, group), group.width));
+                return all;
+            }
+            if (!context_.calibration)
+                throw std::logic_error("palu needs a model that reads its calibration text, and no model is loaded");
+            const std::vector<double> moments = context_.calibration(layer, which);
+            for (const Group& group : groups_)
+                all.push_back(leading_directions(block_of(moments, group), group.width, group.width));
+            return all;
+        });
+    }
+
+    /// (D, D) of the group, the lower triangle.
+    std::vector<double> block_of(const std::vector<double>& moments, const Group& group) const {
+        const size_t all =
+            static_cast<size_t>(context_.shape.n_kv_heads) * static_cast<size_t>(context_.shape.head_dim);
+        const auto first = static_cast<size_t>(group.first * context_.shape.head_dim);
+        std::vector<double> block;
+        for (size_t row = first; row < first + static_cast<size_t>(group.width); ++row) {
+            const auto from = moments.begin() + static_cast<std::ptrdiff_t>(row * all + first);
+            block.insert(block.end(), from, from + group.width);
+        }
+        return block;
     }
 
     /// (r, d) what a head's numbers are made with.
     std::shared_ptr<const Matrix> map_of(const Group& group, const std::vector<float>& basis, int head) const {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
-        auto map = std::make_shared<Matrix>(Matrix{group.rank, context_.shape.head_dim, {}, is_whitened_});
+        auto map =
+            std::make_shared<Matrix>(Matrix{group.rank, context_.shape.head_dim, {}, whitening_ == Whitening::prompt});
         for (int row = 0; row < group.rank; ++row) {
             const float* from = basis.data() + static_cast<size_t>(row) * static_cast<size_t>(group.width) +
                                 static_cast<size_t>(head) * d;
@@ -235,7 +284,7 @@ class Palu : public Policy {
 
     int group_heads_;
     std::optional<double> rank_share_;
-    bool is_whitened_;
+    Whitening whitening_;
     RunContext context_;
     std::vector<Group> groups_;
     std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;  ///< by layer, of each group
@@ -250,7 +299,7 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
         const int width = std::min(group_heads, size.shape.n_kv_heads - first) * size.shape.head_dim;
         const int rank = rank_of(asked, width);
         if (rank == width) return 1;  // as all groups are, then
-        const double once = values.boolean("whitening") ? 4.0 * width : 0.0;
+        const double once = whitening_of(values) == Whitening::prompt ? 4.0 * width : 0.0;
         needed += std::max(rank, 1) * (n * size.bytes_per_number + once);
         full += width * n * size.bytes_per_number;
     }
@@ -266,7 +315,7 @@ Definition palu_definition() {
         .paper = "Chang et al., Palu: KV-Cache Compression with Low-Rank Projection, ICLR 2025, arXiv:2407.21118",
         .summary =
             "Keeps every token; of each group of heads the keys and values along a few directions only, those in "
-            "which the prompt's own are largest.",
+            "which a calibration text's are largest.",
         .parameters =
             {
                 integer_parameter("group_heads", 4, {.low = 1}, "KV heads whose keys (values) share their numbers."),
@@ -274,9 +323,7 @@ Definition palu_definition() {
                                          {.low = 0.0, .high = 1.0, .low_open = true},
                                          "Directions that are kept, as a share of all of a group, whatever the budget: "
                                          "the share of the full cache's bytes that tokens then need."),
-                boolean_parameter("whitening", true,
-                                  "Directions by the prompt's own keys and values (the paper's are by those of a "
-                                  "calibration text); off: by the weights alone."),
+                whitening_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Palu>(values);
@@ -285,12 +332,11 @@ Definition palu_definition() {
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .needed_share = needed_share,
         .remark =
-            "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step. With "
-            "whitening=on the directions are the prompt's own, stored once with it in f32, and counted: in bf16 a "
-            "group "
-            "of D numbers a token needs 2 D / N more than the share asked for, 9 % of it at 4,096 tokens and 192 "
-            "numbers. "
-            "With whitening=off, by the weights alone, models of few KV heads lose the answer.",
+            "On a processor it decodes more slowly than the full cache: keys are computed again at each step. With "
+            "whitening=prompt the directions are stored with the prompt in f32, and counted: at N tokens a group of D "
+            "numbers takes 2 D / N more than the share asked for in bf16, D / N more in f32 (9 % and 5 % of it at "
+            "4,096 "
+            "tokens and 192 numbers). With whitening=off, models of few KV heads lose the answer.",
     };
 }
 

@@ -169,9 +169,13 @@ ParameterValue Parameter::checked(ParameterValue value) const {
             break;
         }
         case ParameterKind::choice:
+            if (std::holds_alternative<bool>(value)) value = to_text(value);
             if (const auto* word = std::get_if<std::string>(&value)) {
                 for (const std::string& allowed : choices) {
                     if (same_name(allowed, *word)) return allowed;
+                }
+                for (const auto& [other, allowed] : aliases) {
+                    if (same_name(other, *word)) return allowed;
                 }
                 refuse(*this, *word, did_you_mean(*word, choices));
             }

@@ -45,6 +45,8 @@ struct Parameter {
     ParameterValue fallback;           ///< the default
     Range range;                       ///< integer and real
     std::vector<std::string> choices;  ///< choice
+    /// Choice: other words, and the choice that each stands for. A boolean in JSON is the word `on` or `off`.
+    std::vector<std::pair<std::string, std::string>> aliases;
     /// Text: throws ParameterError for one that the policy could not read; nullptr: any can be.
     void (*check_text)(const std::string& text) = nullptr;
     std::string help;       ///< one line, with the paper's equation or section

@@ -38,6 +38,10 @@ struct RunContext {
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
     /// A copy in f32 of what a layer's keys or values are made with; empty where no model is loaded.
     std::function<Projection(int layer, Projected)> projection{};
+    /// What a layer's keys (before RoPE) or values are like on a calibration text that the model reads once: the sum
+    /// over its tokens of y y^T, y (G d) the token's numbers without the projection's bias. (G d, G d), the lower
+    /// triangle. Empty where no model is loaded.
+    std::function<std::vector<double>(int layer, Projected)> calibration{};
     /// The model's own, where one is loaded.
     std::shared_ptr<ModelMemo> memo{};
 
@@ -61,6 +65,7 @@ struct Needs {
     /// has them without asking.
     bool entries = false;
     bool keys_before_rope = false;
+    bool calibration = false;        ///< RunContext::calibration, which the engine then finds before a prompt is read
     bool projection_inputs = false;  ///< what each layer's projections are applied to (N, hidden)
     /// What the full cache's own answer attends to: the run decides once that answer is known.
     bool answer_attention = false;

@@ -2,6 +2,7 @@
 
   max_tokens, eos
   full_rank_error  largest key_error or value_error with no direction left out: what rounding alone makes
+  calibration      {tokens, sequence}: of the beginning of assets/training/english.txt
   whitening_error  largest difference between the projectors on the leading left singular vectors of W times a square root
                    of X^T X, and of the keys' (values') own second moment, X the inputs of the projections
   prompts: name -> a list of
@@ -20,24 +21,40 @@
 A decoded token attends to the cache with itself appended whole; right behind its attention in a layer its key (before
 RoPE) and value are projected on the bases that were chosen at the prompt's end, as the prompt's are.
 
-Everything in float64. With whitening the inputs are those of the prompt itself, for decoded tokens, too.
+Everything in float64. With whitening the inputs are those of a text: the calibration text's, which the model reads in
+sequences of its own, or those of the prompt itself; for decoded tokens, too.
 """
 
 import numpy as np
+from transformers import AutoTokenizer
 
+from reference_model import REPOSITORY
 from runs import rounded
 from stored import Ageing, cache_errors, exact_model, projection_inputs, projection_weights, replace, run_cases, write_runs
 
 CASES = {
     "short": [
-        ("palu:rank_share=0.75,whitening=off", (4, 0.75, False)),
-        ("palu:rank_share=0.5,whitening=on", (4, 0.5, True)),
+        ("palu:rank_share=0.75,whitening=off", (4, 0.75, "off")),
+        ("palu:rank_share=0.5,whitening=prompt", (4, 0.5, "prompt")),
+        ("palu:rank_share=0.5", (4, 0.5, "calibration")),
     ],
     "rewrite": [
-        ("palu:rank_share=0.5,whitening=off", (4, 0.5, False)),
-        ("palu:rank_share=0.5,group_heads=2,whitening=on", (2, 0.5, True)),
+        ("palu:rank_share=0.5,whitening=off", (4, 0.5, "off")),
+        ("palu:rank_share=0.5,group_heads=2,whitening=prompt", (2, 0.5, "prompt")),
+        ("palu:rank_share=0.75,group_heads=2", (2, 0.75, "calibration")),
     ],
 }
+CALIBRATION_TOKENS, SEQUENCE = 4096, 1024
+
+
+def calibration_inputs(exact):
+    """Per layer a matrix X (rows, hidden) with the X^T X of the projections' inputs while the model reads the
+    calibration text; it has fewer rows than the text tokens."""
+    tokenizer = AutoTokenizer.from_pretrained(str(exact.path.parent), gguf_file=exact.path.name)
+    text = (REPOSITORY / "assets" / "training" / "english.txt").read_bytes()[:32000].decode("utf-8")
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"][:CALIBRATION_TOKENS]
+    sequences = [projection_inputs(exact, ids[first : first + SEQUENCE])[1] for first in range(0, len(ids), SEQUENCE)]
+    return [square_root(np.concatenate(of_layer)).T for of_layer in zip(*sequences)]
 
 
 def groups_of(n_heads, group_heads):
@@ -59,12 +76,13 @@ def leading(matrix, rank):
 
 
 def bases_of(x, weight, d, group_heads, rank_share, whitening):
-    """Of a layer's keys or values: per group its coordinates and the basis of its rank, and the smallest gap."""
+    """Of a layer's keys or values: per group its coordinates and the basis of its rank, and the smallest gap. x: the
+    inputs that whitening goes by."""
     bases, gaps = [], []
     for first, stop in groups_of(weight.shape[0] // d, group_heads):
         rows = slice(first * d, stop * d)
         rank = int(rank_share * (stop - first) * d)
-        basis, gap = leading(weight[rows] @ square_root(x) if whitening else weight[rows], rank)
+        basis, gap = leading(weight[rows] if whitening == "off" else weight[rows] @ square_root(x), rank)
         bases.append((rows, basis))
         gaps.append(gap)
     return bases, min(gaps)
@@ -83,12 +101,13 @@ def head_size(exact):
 
 
 def store(exact, prepared, parameters):
-    observation, inputs = prepared
+    observation, inputs, calibration = prepared
     group_heads, rank_share, whitening = parameters
     true, bases, gaps = ([], []), ([], []), []
-    for x, weights in zip(inputs, projection_weights(exact)):
+    text = calibration if whitening == "calibration" else inputs
+    for x, of_text, weights in zip(inputs, text, projection_weights(exact)):
         for part, weight in enumerate(weights):
-            found, gap = bases_of(x, weight, head_size(exact), *parameters)
+            found, gap = bases_of(of_text, weight, head_size(exact), *parameters)
             true[part].append(x @ weight.T)
             bases[part].append(found)
             gaps.append(gap)
@@ -98,7 +117,7 @@ def store(exact, prepared, parameters):
 
     run = Ageing(exact, (observation, *true), hold, np.arange, range(len(inputs)))
     ranks = [basis.shape[1] for _, basis in bases[0][0]]
-    of_prompt = sum(basis.size for _, basis in bases[0][0]) if whitening else 0
+    of_prompt = sum(basis.size for _, basis in bases[0][0]) if whitening == "prompt" else 0
     return run, {
         "group_heads": group_heads, "rank_share": rank_share, "whitening": whitening,
         "ranks": ranks,
@@ -109,7 +128,7 @@ def store(exact, prepared, parameters):
 
 
 def full_rank_error(exact, prepared):
-    found = [store(exact, prepared, (4, 1.0, whitening))[1] for whitening in (False, True)]
+    found = [store(exact, prepared, (4, 1.0, whitening))[1] for whitening in ("off", "prompt", "calibration")]
     return max(np.max(one[key]) for one in found for key in ("key_error", "value_error"))
 
 
@@ -128,10 +147,11 @@ def whitening_error(exact, prepared, rank_share=0.5):
 
 def main():
     exact = exact_model()
+    calibration = calibration_inputs(exact)
     checks = {"full_rank_error": 0, "whitening_error": 0}
 
     def prepare(exact, ids):
-        prepared = projection_inputs(exact, ids)
+        prepared = (*projection_inputs(exact, ids), calibration)
         for name, check in (("full_rank_error", full_rank_error), ("whitening_error", whitening_error)):
             checks[name] = max(checks[name], rounded(check(exact, prepared), 3))
         print(checks)
@@ -139,7 +159,8 @@ def main():
         return prepared
 
     prompts = run_cases(exact, CASES, prepare, store)
-    write_runs("palu_runs.json", exact, prompts, "palu.py", **checks)
+    write_runs("palu_runs.json", exact, prompts, "palu.py", calibration={"tokens": CALIBRATION_TOKENS, "sequence": SEQUENCE},
+               **checks)
 
 
 if __name__ == "__main__":

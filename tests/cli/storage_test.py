@@ -280,7 +280,7 @@ class RebuiltLayers(ProgramTest):
         self.assertIn("expected steps that rise", done.stderr)
 
     def test_what_is_said_before_the_run_comes_of_it(self):
-        policies = ["palu", "palu:whitening=off", "palu:rank_share=0.5", "think:ratio=0.5,recent=8",
+        policies = ["palu", "palu:whitening=prompt", "palu:whitening=off", "palu:rank_share=0.5", "think:ratio=0.5,recent=8",
                     "echokv:maps=maps.safetensors,recent=20", "echokv:maps=maps.safetensors,recent=20,form=full",
                     "echokv-hybrid:maps=maps.safetensors,recent=20"]
         done = self.made(*RUN, *[argument for policy in policies for argument in ("--policy", policy)], "--budget", "90%",

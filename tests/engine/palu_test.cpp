@@ -1,7 +1,10 @@
 // Palu against its definition in transformers and NumPy, f64: scripts/golden/palu.py.
 #include <catch2/catch.hpp>
 
+#include "engine/calibration.h"
+#include "engine/common/error.h"
 #include "tests/engine/reference_runs.h"
+#include "tests/own_cache.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -17,7 +20,48 @@ TEST_CASE("what Palu does to the output equals the reference, and its bytes are 
 
 TEST_CASE("Palu answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16", "[palu]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
-        check_company(name, {"palu:whitening=off", "palu:group_heads=1"}, "0.6");
+        check_company(name, {"palu:whitening=off", "palu:whitening=prompt", "palu:group_heads=1"}, "0.6");
+}
+
+TEST_CASE("the calibration text is read once, and gives the same from the cache and with one thread", "[palu]") {
+    class Phases final : public engine::Progress {
+     public:
+        void begin(std::string_view what, int64_t, std::string_view) override { names.emplace_back(what); }
+        void advance(int64_t) override {}
+        void message(std::string_view) override {}
+        bool cancelled() const override { return is_stopped; }
+        std::vector<std::string> names;
+        bool is_stopped = false;
+    };
+    const auto model = small_model("qwen2-biases", kernels::DType::f32);
+    const auto all_of = [&](const engine::Calibration& calibration) {
+        std::vector<double> all;
+        for (int layer = 0; layer < model.transformer().shape().n_layers; ++layer)
+            for (const auto which : {policies::Projected::keys, policies::Projected::values}) {
+                const auto moments = calibration.moments(layer, which);
+                all.insert(all.end(), moments.begin(), moments.end());
+            }
+        return all;
+    };
+    const auto with = [&](Phases& phases) { return all_of(engine::Calibration(model, phases)); };
+    const TemporaryFolder folder;
+    std::vector<double> first;
+    {
+        const kvscope::testing::OwnCache cache(folder.path() / "one");
+        Phases stopped, read, again;
+        stopped.is_stopped = true;
+        CHECK_THROWS_AS(with(stopped), engine::Cancelled);
+        first = with(read);
+        CHECK(read.names == std::vector<std::string>{"calibration"});
+        CHECK(with(again) == first);
+        CHECK(again.names.empty());
+    }
+    const kvscope::testing::OwnCache cache(folder.path() / "two");
+    const Threads one(1);
+    Phases read;
+    CHECK(with(read) == first);
+    CHECK(engine::calibration_of(model, read) == engine::calibration_of(model, read));
+    CHECK(first.front() > 0);
 }
 
 TEST_CASE("Palu gives a bias back, and refuses a model that normalises keys unless it goes by the prompt", "[palu]") {

@@ -152,12 +152,15 @@ TEST_CASE("budgets that drop nothing are warned of") {
 }
 
 TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one that is too small is refused") {
-    const RunForm form = form_of({"think", "palu"}, "1000,0.01");
+    const RunForm form = form_of({"think", "palu:whitening=prompt"}, "1000,0.01");
     const auto facts = texts(form, BudgetNote::Kind::fact);
     REQUIRE(facts.size() == 1);
-    CHECK_THAT(facts[0], Catch::StartsWith("ThinK and Palu keep every token; to them a budget is a share of the full "
-                                           "cache's bytes. 1,000: 50 % ("));
-    CHECK_THAT(facts[0], Catch::Contains(" a token), 53.2 % with what Palu stores besides; 1 %: 1 % ("));
+    CHECK_THAT(
+        facts[0],
+        Catch::StartsWith("ThinK and Palu (whitening=prompt) keep every token; to them a budget is a share of the full "
+                          "cache's bytes. 1,000: 50 % ("));
+    CHECK_THAT(facts[0],
+               Catch::Contains(" a token), 53.2 % with what Palu (whitening=prompt) stores besides; 1 %: 1 % ("));
     const RunCheck check = check_runs(form, counted());
     CHECK(check.rows[0].n_refused >= 1);
     CHECK_FALSE(check.rows[0].refused.back().least);

@@ -118,7 +118,7 @@ TEST_CASE("Palu with whitening leaves out what the prompt's smallest directions 
     for (const bool has_bias : {false, true})
         for (const int heads : {4, 1, 2}) {
             CAPTURE(has_bias, heads);
-            const auto selections = select("palu:whitening=on,group_heads=" + std::to_string(heads), cache,
+            const auto selections = select("palu:whitening=prompt,group_heads=" + std::to_string(heads), cache,
                                            context_of(cache, 0.4, has_bias));
             for (int layer = 0; layer < kShape.n_layers; ++layer)
                 for (const auto which : {Projected::keys, Projected::values})
@@ -142,6 +142,54 @@ TEST_CASE("Palu with whitening leaves out what the prompt's smallest directions 
                         CHECK(squared_error(selection, of, which, first, end) == Approx(left_out).epsilon(1e-4));
                     }
         }
+}
+
+TEST_CASE("Palu takes its directions from the calibration text, and asks for it once", "[palu]") {
+    Cache cache = random_cache(kShape, kTokens, 3);
+    const Cache text = random_cache(kShape, kTokens, 11);
+    const auto memo = std::make_shared<ModelMemo>();
+    int n_asked = 0;
+    const auto with_text = [&](const std::string& policy, const Cache& of, double share) {
+        RunContext context = context_of(cache, share);
+        context.memo = memo;
+        context.calibration = [&](int layer, Projected which) {
+            ++n_asked;
+            return of.moments(layer, which);
+        };
+        return select(policy, cache, context);
+    };
+    const auto maps_of = [](const Selection& selection, int head) {
+        return selection.stored->rows[static_cast<size_t>(head)].stored[0].keys.parts[0].map->numbers;
+    };
+    const auto calibrated = with_text("palu", text, 0.4);
+    CHECK(n_asked == 2 * kShape.n_layers);
+    CHECK(maps_of(with_text("palu", text, 0.3)[1], 2).size() < maps_of(calibrated[1], 2).size());
+    CHECK(n_asked == 2 * kShape.n_layers);
+    CHECK(parse_policy("palu").create()->needs().calibration);
+    CHECK_FALSE(parse_policy("palu:whitening=prompt").create()->needs().calibration);
+    // They are those that a prompt of the text itself would have.
+    Cache as_prompt = random_cache(kShape, kTokens, 11);
+    const auto expected = select("palu:whitening=prompt", as_prompt, context_of(as_prompt, 0.4));
+    for (const int head : {0, 2, 4}) {
+        const auto found = maps_of(calibrated[1], head), wanted = maps_of(expected[1], head);
+        REQUIRE(found.size() == wanted.size());
+        for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(wanted[i]).margin(1e-5));
+    }
+    CHECK(maps_of(calibrated[1], 0) != maps_of(select("palu:whitening=prompt", cache, context_of(cache, 0.4))[1], 0));
+}
+
+TEST_CASE("Palu's whitening of earlier traces and recipes is the prompt's", "[palu]") {
+    CHECK(parse_policy("palu:whitening=on").label() == "palu:whitening=prompt");
+    CHECK(parse_policy("palu:whitening=calibration").label() == "palu");
+    const Definition& palu = find("palu");
+    const auto read = [&](const char* json) {
+        return ParameterValues::from_json(palu.parameters, json).text("whitening");
+    };
+    CHECK(read(R"({"whitening": true})") == "prompt");
+    CHECK(read(R"({"whitening": false})") == "off");
+    CHECK(read(R"({"whitening": "calibration"})") == "calibration");
+    CHECK_THROWS_WITH(parse_policy("palu:whitening=maybe"), Contains("calibration, prompt, off"));
+    CHECK_THROWS_AS(ParameterValues::from_json(palu.parameters, R"({"whitening": 1})"), ParameterError);
 }
 
 TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
@@ -206,13 +254,16 @@ TEST_CASE(
     // a group of D numbers.
     const auto whole = [](size_t numbers) { return 2 * 2 * kTokens * numbers; };
     const auto directions = [](size_t numbers) { return 2 * sizeof(float) * numbers; };
-    CHECK(bytes("palu", 0.5) == whole(32 + 8) + directions(32 * 64 + 8 * 16));
-    CHECK(bytes("palu", 0.3) == whole(19 + 4) + directions(19 * 64 + 4 * 16));
-    CHECK(bytes("palu:group_heads=1", 0.3) == whole(5 * 4) + directions(5 * 4 * 16));
-    CHECK(bytes("palu:group_heads=99", 0.3) == whole(24) + directions(24 * 80));
-    CHECK(bytes("palu:rank_share=0.25", 0.9) == whole(16 + 4) + directions(16 * 64 + 4 * 16));
-    CHECK(bytes("palu:rank_share=0.001", 0.9) == whole(2) + directions(64 + 16));
-    CHECK(bytes("palu:whitening=off", 0.5) == whole(32 + 8));  // of the model
+    CHECK(bytes("palu:whitening=prompt", 0.5) == whole(32 + 8) + directions(32 * 64 + 8 * 16));
+    CHECK(bytes("palu:whitening=on", 0.3) == whole(19 + 4) + directions(19 * 64 + 4 * 16));
+    CHECK(bytes("palu:whitening=on,group_heads=1", 0.3) == whole(5 * 4) + directions(5 * 4 * 16));
+    CHECK(bytes("palu:whitening=on,group_heads=99", 0.3) == whole(24) + directions(24 * 80));
+    CHECK(bytes("palu:whitening=on,rank_share=0.25", 0.9) == whole(16 + 4) + directions(16 * 64 + 4 * 16));
+    CHECK(bytes("palu:whitening=on,rank_share=0.001", 0.9) == whole(2) + directions(64 + 16));
+    // Those of a calibration text and of the weights belong to the model.
+    CHECK(bytes("palu", 0.5) == whole(32 + 8));
+    CHECK(bytes("palu:group_heads=1", 0.3) == whole(5 * 4));
+    CHECK(bytes("palu:whitening=off", 0.5) == whole(32 + 8));
     CHECK(bytes("palu", 1.0) == whole(80));
     CHECK_FALSE(select("palu", cache, context_of(cache, 1.0))[0].stored);
     CHECK(parse_policy("palu").own_share() == std::nullopt);
@@ -239,10 +290,14 @@ TEST_CASE("Palu refuses keys that no projection determines, and numbers that are
     };
     CHECK_THROWS_WITH(parse_policy("palu:whitening=off").create()->begin(context), Contains("whitening=off"));
     CHECK_NOTHROW(select("palu", cache, context));
+    CHECK_NOTHROW(select("palu:whitening=prompt", cache, context));
     CHECK_NOTHROW(select("palu:rank_share=1,whitening=off", cache, context));
     context.projection = {};
     CHECK_NOTHROW(select("palu:whitening=on", cache, context));
     CHECK_THROWS_AS(select("palu:whitening=off", cache, context), std::logic_error);
+    context.calibration = {};
+    CHECK_NOTHROW(select("palu:whitening=on", cache, context));
+    CHECK_THROWS_WITH(select("palu", cache, context), Contains("no model is loaded"));
     cache.layers[1].values[5] = NAN;
     CHECK_THROWS_AS(select("palu:whitening=on", cache, context), ScoreError);
 }

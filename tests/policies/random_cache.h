@@ -116,7 +116,22 @@ struct Cache {
         context.shape = layers[0].shape;
         context.n_tokens = layers[0].n_tokens;
         context.budget = budget;
+        context.calibration = [this](int layer, Projected which) { return moments(layer, which); };
         return context;
+    }
+
+    /// The cache's own keys or values, as RunContext::calibration has those of a text.
+    std::vector<double> moments(int layer, Projected which) const {
+        const Layer& of = layers[static_cast<size_t>(layer)];
+        const auto& all = which == Projected::keys ? of.keys : of.values;
+        const auto n = static_cast<size_t>(of.n_tokens), d = static_cast<size_t>(of.shape.head_dim);
+        const size_t width = d * static_cast<size_t>(of.shape.n_kv_heads);
+        const auto number = [&](size_t token, size_t i) { return double{all[(i / d * n + token) * d + i % d]}; };
+        std::vector<double> sums(width * width, 0.0);
+        for (size_t token = 0; token < n; ++token)
+            for (size_t i = 0; i < width; ++i)
+                for (size_t j = 0; j <= i; ++j) sums[i * width + j] += number(token, i) * number(token, j);
+        return sums;
     }
 
     void observe(int n_window) {

@@ -1,0 +1,132 @@
+#include "engine/calibration.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/calibration_text.h"
+#include "engine/files/cache_entry.h"
+#include "engine/inference/prefill.h"
+#include "engine/model/projection.h"
+#include "kernels/cpu_features.h"
+#include "kernels/linear.h"
+
+namespace kvscope::engine {
+namespace {
+
+using policies::Projected;
+
+constexpr Projected both[] = {Projected::keys, Projected::values};
+
+size_t triangle(size_t width) { return width * (width + 1) / 2; }
+
+/// What the projection adds to each token's numbers, (G d); empty: nothing, or it is normalised away.
+std::vector<float> bias_of(const Transformer& model, int layer, Projected which) {
+    const auto projection = projection_of(model, layer, which);
+    return projection.is_normalised ? std::vector<float>() : projection.bias;
+}
+
+/// (G d, n) keys or values of n tokens, without the bias.
+std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads, size_t d, size_t n,
+                              const std::vector<float>& bias) {
+    std::vector<float> numbers(n_heads * d * n), vector(d);
+    for (size_t head = 0; head < n_heads; ++head)
+        for (size_t token = 0; token < n; ++token) {
+            policies::read_entry(view, static_cast<int>(head), static_cast<int64_t>(token), static_cast<int>(d),
+                                 vector.data());
+            for (size_t c = 0; c < d; ++c)
+                numbers[(head * d + c) * n + token] = vector[c] - (bias.empty() ? 0.0f : bias[head * d + c]);
+        }
+    return numbers;
+}
+
+/// Adds the products of any two rows of x (width, n) to a lower triangle. The same to the last bit whatever the number
+/// of threads.
+void add_products(const std::vector<float>& x, size_t width, size_t n, double* sums) {
+    std::vector<float> products(width * width);
+    kernels::linear({.dtype = kernels::DType::f32,
+                     .n_rows = static_cast<int64_t>(width),
+                     .in = static_cast<int64_t>(n),
+                     .out = static_cast<int64_t>(width),
+                     .x = x.data(),
+                     .weight = x.data(),
+                     .y = products.data()});
+    for (size_t i = 0; i < width; ++i)
+        for (size_t j = 0; j <= i; ++j) *sums++ += double{products[i * width + j]};
+}
+
+/// The sums over the sequences of a text.
+std::vector<double> sums_over(const Model& model, std::span<const int32_t> ids, size_t sequence, Progress& progress) {
+    const Transformer& transformer = model.transformer().on_processor();
+    const auto shape = transformer.shape();
+    const auto n_heads = static_cast<size_t>(shape.n_kv_heads), d = static_cast<size_t>(shape.head_dim);
+    const size_t each = triangle(n_heads * d);
+    std::vector<std::vector<float>> biases;
+    for (int layer = 0; layer < shape.n_layers; ++layer)
+        for (const Projected which : both) biases.push_back(bias_of(model.transformer(), layer, which));
+    std::vector<double> sums(biases.size() * each, 0.0);
+    progress.begin("calibration", static_cast<int64_t>((ids.size() + sequence - 1) / sequence), "sequences");
+    for (size_t first = 0; first < ids.size(); first += sequence) {
+        const size_t n = std::min(sequence, ids.size() - first);
+        PrefillRequest request;
+        request.ids = ids.subspan(first, n);
+        request.keep_cache = false;
+        request.needs.keys_before_rope = true;
+        request.needs.entries = true;
+        WithoutSteps inner(progress);
+        prefill(
+            transformer, request,
+            [&](PrefillLayer& layer) {
+                for (const Projected which : both) {
+                    const size_t at = 2 * static_cast<size_t>(layer.layer) + (which == Projected::keys ? 0 : 1);
+                    const auto& view = which == Projected::keys ? layer.prompt.keys_before_rope : layer.prompt.values;
+                    add_products(numbers_of(view, n_heads, d, n, biases[at]), n_heads * d, n, sums.data() + at * each);
+                }
+            },
+            inner);
+        progress.advance(static_cast<int64_t>(first / sequence) + 1);
+    }
+    return sums;
+}
+
+}  // namespace
+
+Calibration::Calibration(const Model& model, Progress& progress) {
+    const auto shape = model.transformer().shape();
+    width_ = static_cast<size_t>(shape.n_kv_heads) * static_cast<size_t>(shape.head_dim);
+    sums_.resize(2 * static_cast<size_t>(shape.n_layers) * triangle(width_));
+    std::vector<int32_t> ids = model.tokenizer().encode(calibration_text, false, false);
+    ids.resize(std::min(ids.size(), max_tokens));
+    const size_t length = std::min(sequence, static_cast<size_t>(model.config().context_length));
+    // Another type of numbers and other instructions round differently.
+    const auto identity =
+        fmt::format("kvscope calibration 1\n{} {} {}\n{:016x}, sequences of {}\n", model.fingerprint(),
+                    kernels::name_of(model.transformer().dtype()), kernels::name_of(kernels::simd_level()),
+                    XXH3_64bits(ids.data(), ids.size() * sizeof(int32_t)), length);
+    const checkpoint::CacheEntry entry(
+        "calibration", fmt::format("{:016x}.f32", XXH3_64bits(identity.data(), identity.size())), identity);
+    if (const auto kept = entry.find(sums_.size() * sizeof(float))) {
+        std::memcpy(sums_.data(), kept->data(), kept->size());
+        return;
+    }
+    const auto sums = sums_over(model, ids, length, progress);
+    std::transform(sums.begin(), sums.end(), sums_.begin(), [](double sum) { return static_cast<float>(sum); });
+    entry.store({reinterpret_cast<const char*>(sums_.data()), sums_.size() * sizeof(float)});
+}
+
+std::vector<double> Calibration::moments(int layer, Projected which) const {
+    const size_t at = 2 * static_cast<size_t>(layer) + (which == Projected::keys ? 0 : 1);
+    const float* from = sums_.data() + at * triangle(width_);
+    std::vector<double> moments(width_ * width_, 0.0);
+    for (size_t i = 0; i < width_; ++i)
+        for (size_t j = 0; j <= i; ++j) moments[i * width_ + j] = double{*from++};
+    return moments;
+}
+
+std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress) {
+    return model.memo()->get<Calibration>("calibration", [&] { return Calibration(model, progress); });
+}
+
+}  // namespace kvscope::engine
