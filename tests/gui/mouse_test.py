@@ -129,6 +129,52 @@ class Mouse(unittest.TestCase):
         self.assertEqual([pathlib.Path(path).name for path in settings["recent_traces"]], [TRACE.name])
         self.assertEqual([view["kind"] for view in settings["layout"]["views"]], kinds)
 
+    def test_events_of_one_frame_keep_their_order(self):
+        self.start(self.trace, "--view", "prompt")
+        self.program.send_signal(signal.SIGSTOP)  # a frame that lasts while all of this is typed
+        for keys in (["key", "ctrl+f"], ["type", "--delay", "5", "wolf"], ["key", "ctrl+k"],
+                     ["type", "--delay", "5", "show rankings"], ["key", "Return"], ["key", "ctrl+k"],
+                     ["type", "--delay", "5", "show coverage"], ["key", "Return"]):
+            self.xdotool(*keys)
+        self.program.send_signal(signal.SIGCONT)
+        time.sleep(5)
+        state, _ = self.save_workspace("order.kvscope")
+        self.assertEqual([view["kind"] for view in state["layout"]["views"]], ["prompt", "rankings", "coverage"])
+
+    def test_text_typed_beside_a_field_is_no_command(self):
+        self.start(self.trace, "--view", "prompt")
+        self.key("ctrl+f")
+        self.type("w")
+        self.xdotool("mousemove", "700", "800", "click", "1")
+        self.type("omfvd")
+        state, _ = self.save_workspace("beside.kvscope")
+        self.assertEqual([view["kind"] for view in state["layout"]["views"]], ["prompt"])
+
+    def test_a_workspace_leaves_the_prompt_that_is_being_typed(self):
+        self.start(self.trace, "--layout", "explore")
+        self.save_workspace("w.kvscope")
+        self.quit()
+        (self.folder / "config" / "kvscope" / "settings.json").unlink()
+        self.start("--layout", "explore")
+        self.key("ctrl+r")
+        time.sleep(2)
+        self.xdotool("mousemove", "250", "300", "click", "1")
+        time.sleep(1)
+        self.type("once upon a time")
+        time.sleep(1)
+        self.key("ctrl+o")
+        time.sleep(2)
+        self.key("ctrl+a")
+        self.type("w.kvscope")
+        self.key("Return")
+        time.sleep(5)
+        self.key("ctrl+z", "ctrl+z")
+        self.quit()
+        layout = json.loads((self.folder / "config" / "kvscope" / "settings.json").read_text())["layout"]
+        contexts = [view["state"].get("context") for view in layout["views"] if view["kind"] == "run"]
+        self.assertEqual(contexts, ["once upon a time"])
+        self.assertIn("retention", [view["kind"] for view in layout["views"]])
+
     def test_the_signal_to_end_leaves_what_was_done(self):
         self.start(self.trace, "--layout", "explore")
         self.xdotool("mousemove", "650", "130")
