@@ -11,6 +11,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -77,11 +78,11 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
 void draw_switches(RunRequest& request) {
     ImGui::Checkbox("Chat template", &request.options.use_template);
     ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
-    ImGui::SameLine();
+    same_line_if_fits(ImGui::CalcTextSize("Control tokens").x + 2 * ImGui::GetFrameHeight());
     ImGui::Checkbox("Control tokens", &request.options.parse_special);
     ImGui::SetItemTooltip(
-        "without the chat template: control tokens that the text spells, such as <|im_end|>, are read as those tokens; "
-        "off: as letters. A chat template's are always read as tokens.");
+        "Control tokens that the text spells, such as <|im_end|>, are read as tokens. Off: as letters. "
+        "With a chat template they are always read as tokens.");
     const size_t n = request.asked_questions().size();
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
