@@ -178,7 +178,9 @@ class TraceCheck {
             require_seconds(at("seconds"), row.seconds);
             if (row.status != schema::run::status_complete) continue;
             require(row.budget >= 0, at("budget"), "0 or more", static_cast<double>(row.budget));
-            require_share(at("budget_fraction"), row.budget_fraction);
+            // Above 1 where the budget exceeds the prompt.
+            require(std::isfinite(row.budget_fraction) && row.budget_fraction >= 0, at("budget_fraction"),
+                    "a finite number, 0 or more", row.budget_fraction);
             require_share(at("score"), row.score);
             require_share(at("kept_share"), row.kept_share);
         }

@@ -223,11 +223,17 @@ TEST_CASE("llmlingua-2 compresses the context alone, whatever stands around it",
     const std::string without_control = "A lamp, a kettle.\nThe key is 4711.  Wörter…";
     for (const bool query_aware : {true, false}) {
         for (const bool templated : {true, false}) {
-            for (const char* question : {"", "Which key?"}) {
-                CAPTURE(query_aware, templated, question);
-                const auto prompt = engine::prepare_prompt(
-                    model, context, question, {.use_template = templated, .query_aware = query_aware, .n_new = 2});
-                CHECK(free_tokens(prompt, prompt.n_visible() - 5) == (templated ? without_control : context));
+            for (const bool parses_special : {true, false}) {
+                if (templated && !parses_special) continue;  // a template's text is always parsed
+                for (const char* question : {"", "Which key?"}) {
+                    CAPTURE(query_aware, templated, parses_special, question);
+                    const auto prompt = engine::prepare_prompt(model, context, question,
+                                                               {.use_template = templated,
+                                                                .query_aware = query_aware,
+                                                                .n_new = 2,
+                                                                .parse_special = parses_special});
+                    CHECK(free_tokens(prompt, prompt.n_visible() - 5) == (parses_special ? without_control : context));
+                }
             }
         }
     }

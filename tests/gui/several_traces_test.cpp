@@ -101,7 +101,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     CHECK(driven.shown_text().find("12 tokens: some kept somewhere by") != std::string::npos);
 }
 
-TEST_CASE("undo behind a closed trace says what came back, and nothing else") {
+TEST_CASE("undo after a trace is closed says what came back, and nothing else") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     AppOptions options;
@@ -130,7 +130,7 @@ TEST_CASE("undo behind a closed trace says what came back, and nothing else") {
     CHECK(driven.app().notices().back() == "Undone: shown runs");
     CHECK(n_hidden() == before + 1);
     press(ImGuiMod_Ctrl | ImGuiKey_Z);
-    CHECK(driven.app().notices().back() == "Undone: shown runs");
+    CHECK(driven.app().notices().back() == "Undone: closing of a trace, shown runs");
     CHECK(n_hidden() == before);
 }
 

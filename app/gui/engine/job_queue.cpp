@@ -46,19 +46,27 @@ uint64_t JobQueue::enqueue(std::string what, std::function<void()> run, std::fun
     return number;
 }
 
-void JobQueue::cancel() { progress_.cancel(); }
+void JobQueue::cancel() {
+    uint64_t next = 0;  // the job that was added just now has not begun yet
+    {
+        const std::lock_guard lock(mutex_);
+        if (under_way_ == 0 && !jobs_.empty()) next = jobs_.front().number;
+    }
+    if (next == 0 || !drop(next)) progress_.cancel();
+}
 
-void JobQueue::drop(uint64_t number) {
+bool JobQueue::drop(uint64_t number) {
     Job dropped;
     {
         const std::lock_guard lock(mutex_);
         const auto found =
             std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.number == number; });
-        if (found == jobs_.end()) return;
+        if (found == jobs_.end()) return false;
         dropped = std::move(*found);
         jobs_.erase(found);
     }
     if (dropped.on_dropped) attempt(dropped.on_dropped);
+    return true;
 }
 
 bool JobQueue::has(uint64_t number) const {

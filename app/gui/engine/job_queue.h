@@ -32,10 +32,10 @@ class JobQueue {
     /// @param on_dropped called on the window's thread where the job is cancelled before it begins; may be empty
     /// @returns the job's number
     uint64_t enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
-    /// Ends the job under way at the next safe place; those that wait stay.
+    /// Ends the job under way at the next safe place, or drops the next one where none has begun. Others stay.
     void cancel();
-    /// Takes a job out of the queue, with its `on_dropped`. Nothing happens where it has begun, or ended.
-    void drop(uint64_t job);
+    /// Takes a job out of the queue and calls its `on_dropped`. @returns false where the job has begun or ended
+    bool drop(uint64_t job);
     /// Whether a job waits or is under way.
     bool has(uint64_t job) const;
     /// Those that wait, in the order in which they begin.

@@ -107,10 +107,17 @@ std::string UndoHistory::difference(const Step& now, const Step& wanted) {
     add(a.cursor != b.cursor, "selection");
     add(a.a != b.a || a.b != b.b || a.pair_alone != b.pair_alone, "A and B");
     add(a.mark != b.mark, "mark");
-    add(a.prompts != b.prompts, "prompt");
-    add(a.hidden != b.hidden, "shown runs");
-    add(a.pins != b.pins, "pins");
-    add(a.labels != b.labels, "labels");
+    // A trace that is opened again brings back what belongs to it: that is no change of its own.
+    const auto differ = [](const auto& those, const auto& others) {
+        return std::any_of(those.begin(), those.end(), [&](const auto& of_document) {
+            const auto other = others.find(of_document.first);
+            return other != others.end() && other->second != of_document.second;
+        });
+    };
+    add(differ(a.prompts, b.prompts), "prompt");
+    add(differ(a.hidden, b.hidden), "shown runs");
+    add(differ(a.pins, b.pins), "pins");
+    add(differ(a.labels, b.labels), "labels");
     add(a.views != b.views, "views");
     add(a.views == b.views && now.places != wanted.places, "places of views");
     return fmt::format("{}", fmt::join(what, ", "));
