@@ -31,8 +31,8 @@ Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const 
     panel.part = of.part;
     panel.note = of.note;
     panel.x = layer_axis(layers);
-    panel.y = head_axis(of.n_rows, of.n_rows == n_query_heads &&
-                                       attributes.granularity == trace::schema::run::granularity_query_head);
+    panel.y = head_axis(
+        of.n_rows, of.n_rows == n_query_heads && attributes.granularity == trace::schema::run::granularity_query_head);
     panel.y.reversed = true;
     panel.shapes.emplace_back(heat_map(of, layers));
     return panel;

@@ -48,12 +48,10 @@ double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, do
 
 const std::vector<CacheShape>& known_cache_shapes() {
     static const std::vector<CacheShape> shapes = {
-        {"Llama-2-7B", 32, 32, 128, 2, 32}, {"Llama-3.1-8B", 32, 8, 128, 2, 32},
-        {"Llama-3.1-70B", 80, 8, 128, 2, 64}, {"Llama-3.2-1B", 16, 8, 64, 2, 32},
-        {"Llama-3.2-3B", 28, 8, 128, 2, 24}, {"Mistral-7B", 32, 8, 128, 2, 32},
-        {"Phi-3-mini", 32, 32, 96, 2, 32}, {"Qwen2.5-7B", 28, 4, 128, 2, 28},
-        {"Qwen2.5-72B", 80, 8, 128, 2, 64}, {"Qwen3-8B", 36, 8, 128, 2, 32},
-        {"SmolLM2-135M", 30, 3, 64, 2, 9}, {"SmolLM2-1.7B", 24, 32, 64, 2, 32},
+        {"Llama-2-7B", 32, 32, 128, 2, 32}, {"Llama-3.1-8B", 32, 8, 128, 2, 32}, {"Llama-3.1-70B", 80, 8, 128, 2, 64},
+        {"Llama-3.2-1B", 16, 8, 64, 2, 32}, {"Llama-3.2-3B", 28, 8, 128, 2, 24}, {"Mistral-7B", 32, 8, 128, 2, 32},
+        {"Phi-3-mini", 32, 32, 96, 2, 32},  {"Qwen2.5-7B", 28, 4, 128, 2, 28},   {"Qwen2.5-72B", 80, 8, 128, 2, 64},
+        {"Qwen3-8B", 36, 8, 128, 2, 32},    {"SmolLM2-135M", 30, 3, 64, 2, 9},   {"SmolLM2-1.7B", 24, 32, 64, 2, 32},
     };
     return shapes;
 }
@@ -65,8 +63,7 @@ const CacheShape* find_cache_shape(const std::string& name) {
 }
 
 CacheShape cache_shape(const trace::ModelAttributes& model) {
-    return {model.name,  model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2,
-            model.n_heads};
+    return {model.name, model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2, model.n_heads};
 }
 
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known) {
@@ -86,8 +83,7 @@ double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double shar
     // Of entries, too, a budget may have been asked for as a share: the trace holds what it came to with this prompt,
     // and the label how it was asked for.
     const auto asked = policies::share_in_label(recorded_label(run));
-    if (asked)
-        return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
+    if (asked) return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
     // What is held beside the budget, or less than it, goes with the budget: a window's tokens, what other layers give.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));

@@ -15,8 +15,8 @@ namespace kvscope::analysis {
 /// two runs of a prompt would be called alike
 std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames);
 
-/// The settings of the tasks' results that are called otherwise, with their new labels: of renames that name all budgets
-/// of a policy or setting. @throws as renamed()
+/// The settings of the tasks' results that are called otherwise, with their new labels: of renames that name all
+/// budgets of a policy or setting. @throws as renamed()
 std::map<std::string, std::string> renamed_settings(const std::vector<trace::Reader>& readers,
                                                     const std::vector<std::string>& renames);
 

@@ -73,8 +73,7 @@ std::vector<ShownRun> labelled(std::vector<ShownRun> runs, size_t side) {
 }  // namespace
 
 ComparedSides compared_sides(std::span<const TracePart, 2> sides) {
-    return {sides,
-            {labelled(shown_runs(sides.subspan(0, 1)), 0), labelled(shown_runs(sides.subspan(1, 1)), 1)}};
+    return {sides, {labelled(shown_runs(sides.subspan(0, 1)), 0), labelled(shown_runs(sides.subspan(1, 1)), 1)}};
 }
 
 ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a,
@@ -123,9 +122,8 @@ std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPa
     for (size_t side = 0; side < 2; ++side) {
         std::vector<ShownRun> runs = compared.runs[side];
         std::erase_if(runs, [&](const ShownRun& run) {
-            return std::any_of(pairs.begin(), pairs.end(), [&](const ShownPair& pair) {
-                return (side == 0 ? pair.a : pair.b).index == run.index;
-            });
+            return std::any_of(pairs.begin(), pairs.end(),
+                               [&](const ShownPair& pair) { return (side == 0 ? pair.a : pair.b).index == run.index; });
         });
         if (runs.empty()) continue;
         const std::string& name = compared.sides[side].name;

@@ -53,7 +53,8 @@ ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vec
 std::vector<ShownPair> shown_pairs(const ComparedSides& compared);
 std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
 
-/// "of A (mine): h2o @ 64; of B (theirs): laq @ 64": the runs that are in none of the pairs; empty where there are none.
+/// "of A (mine): h2o @ 64; of B (theirs): laq @ 64": the runs that are in none of the pairs; empty where there are
+/// none.
 std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPair> pairs);
 
 /// "snapkv @ 64: mine − theirs", "mine: snapkv @ 64 − theirs: h2o @ 64"; of one trace the pair's label. @param a,b what

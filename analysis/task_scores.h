@@ -38,7 +38,7 @@ struct TaskGroup {
     };
     std::vector<Failure> failures = {};  ///< each reason once
 
-    bool of_bytes = false;                ///< the budget is one of bytes
+    bool of_bytes = false;  ///< the budget is one of bytes
 
     std::vector<double> scores() const;
     /// Of the full cache, 0 to 1: the mean over the answered samples.
@@ -48,7 +48,8 @@ struct TaskGroup {
 /// In the order of the first sample. They point into `rows`. @throws FigureError for no rows
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
-/// The groups' budgets but that of `full`, each once, ascending: entries, bytes, then shares. "all" where there are none.
+/// The groups' budgets but that of `full`, each once, ascending: entries, bytes, then shares. "all" where there are
+/// none.
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
 
 /// A task's results, one row a policy setting and budget: samples, mean score with its interval, and how many failed.

@@ -124,27 +124,26 @@ struct Sides {
 /// that is paired with it.
 std::vector<Panel> panels_like(const Figure& a, const Figure& b, const PairedParts& paired) {
     const auto are_of_like = [&](const Panel& of_a, const Panel& of_b) {
-        const bool are_paired =
-            of_a.subject.run < 0
-                ? of_b.subject.run < 0
-                : std::find(paired.runs.begin(), paired.runs.end(),
-                            std::pair(of_a.subject.run, of_b.subject.run)) != paired.runs.end();
+        const bool are_paired = of_a.subject.run < 0
+                                    ? of_b.subject.run < 0
+                                    : std::find(paired.runs.begin(), paired.runs.end(),
+                                                std::pair(of_a.subject.run, of_b.subject.run)) != paired.runs.end();
         return are_paired && of_a.part == of_b.part && of_a.subject.layer == of_b.subject.layer &&
                of_a.subject.head == of_b.subject.head;
     };
     std::vector<Panel> panels;
     for (size_t p = 0; p < a.panels.size(); ++p) {
         const auto n_before = std::count_if(
-            a.panels.begin(), a.panels.begin() + static_cast<std::ptrdiff_t>(p), [&](const Panel& other) {
-                return other.subject == a.panels[p].subject && other.part == a.panels[p].part;
-            });
+            a.panels.begin(), a.panels.begin() + static_cast<std::ptrdiff_t>(p),
+            [&](const Panel& other) { return other.subject == a.panels[p].subject && other.part == a.panels[p].part; });
         auto found = std::find_if(b.panels.begin(), b.panels.end(),
                                   [&](const Panel& panel) { return are_of_like(a.panels[p], panel); });
         for (std::ptrdiff_t i = 0; i < n_before && found != b.panels.end(); ++i)
             found = std::find_if(found + 1, b.panels.end(),
                                  [&](const Panel& panel) { return are_of_like(a.panels[p], panel); });
         if (found == b.panels.end())
-            disagree(fmt::format("{} of A has no like in B", a.panels[p].title.empty() ? "a panel" : a.panels[p].title));
+            disagree(
+                fmt::format("{} of A has no like in B", a.panels[p].title.empty() ? "a panel" : a.panels[p].title));
         panels.push_back(*found);
     }
     return panels;
@@ -180,8 +179,8 @@ std::string title_of(const Panel& panel, const Panel& of_b, const PairedParts& p
     const auto is_renamed = [](const TracePart& part, const Panel& of) {
         return of.subject.run >= 0 && !part.reader->run(part.options.prompt, of.subject.run).given_label.empty();
     };
-    const bool has_whole = !panel.whole_title.empty() && !is_renamed(paired.sides[0], panel) &&
-                           !is_renamed(paired.sides[1], of_b);
+    const bool has_whole =
+        !panel.whole_title.empty() && !is_renamed(paired.sides[0], panel) && !is_renamed(paired.sides[1], of_b);
     return has_whole ? panel.whole_title : panel.title;
 }
 
@@ -197,9 +196,8 @@ std::string in_words(const std::vector<std::string>& labels) {
 /// What a shape's numbers count: "KV heads that keep the token", "Relative error (%)".
 std::string unit_of(const Figure& figure, const Panel& panel, const Shape& shape) {
     const auto* map = std::get_if<HeatMap>(&shape);
-    const ColorScale* scale = map && map->color_scale < figure.color_scales.size()
-                                  ? &figure.color_scales[map->color_scale]
-                                  : nullptr;
+    const ColorScale* scale =
+        map && map->color_scale < figure.color_scales.size() ? &figure.color_scales[map->color_scale] : nullptr;
     const std::string& title = scale ? scale->title : panel.y.title;
     const std::string& unit = scale ? scale->unit : panel.y.unit;
     return title + (unit.empty() ? "" : " (" + unit + ")");
@@ -433,7 +431,8 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
     }
     for (size_t i = 0; i < std::min(figure.color_scales.size(), sides.b.color_scales.size()); ++i) {
         std::string& of = figure.color_scales[i].of;
-        if (of != sides.b.color_scales[i].of) of = are_two_traces ? "" : fmt::format("{} − {}", of, sides.b.color_scales[i].of);
+        if (of != sides.b.color_scales[i].of)
+            of = are_two_traces ? "" : fmt::format("{} − {}", of, sides.b.color_scales[i].of);
     }
     set_limits(figure);
     set_texts(figure);

@@ -88,11 +88,12 @@ Definition cam_definition() {
                 recent_parameter(),
                 integer_parameter("merge", 32, {.low = 1},
                                   "Kept values m behind an evicted one that each take in 1 / m of it."),
-                choice_parameter("denominator", {"max", "mean"}, "max",
-                                 "What the evicted entry's attention is divided by to give the probability of merging. "
-                                 "`max` follows the authors' code: the largest attention of the first 4 and the recent "
-                                 "entries. `mean` follows the paper's text: the mean of those m entries' attention; where "
-                                 "a whole prompt is evicted at once, the merged values then outweigh the kept ones."),
+                choice_parameter(
+                    "denominator", {"max", "mean"}, "max",
+                    "What the evicted entry's attention is divided by to give the probability of merging. "
+                    "`max` follows the authors' code: the largest attention of the first 4 and the recent "
+                    "entries. `mean` follows the paper's text: the mean of those m entries' attention; where "
+                    "a whole prompt is evicted at once, the merged values then outweigh the kept ones."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -19,8 +19,7 @@ namespace {
 double share_of(double share, int64_t n) { return std::floor(share * static_cast<double>(n) + 1e-9); }
 
 /// @param n_forced first and last tokens of which each layer keeps its own latent
-double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n_forced, double unlike,
-                       bool of_model) {
+double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n_forced, double unlike, bool of_model) {
     const double n = static_cast<double>(n_tokens);
     const double forced = std::min(static_cast<double>(n_forced), n);
     const int step = std::min(layer_step, n_layers);
@@ -41,10 +40,9 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
     const auto rank = values.automatic_integer("rank");
     const ModelShape& shape = size.shape;
     if (!rank || shape.n_layers < 1 || size.n_tokens < 1) return asked;
-    const double latents =
-        most_latents_of(shape.n_layers, size.n_tokens, static_cast<int>(values.integer("layer_step")),
-                        values.integer("sinks") + values.integer("recent"), values.real("unlike"),
-                        values.text("scope") == "model");
+    const double latents = most_latents_of(
+        shape.n_layers, size.n_tokens, static_cast<int>(values.integer("layer_step")),
+        values.integer("sinks") + values.integer("recent"), values.real("unlike"), values.text("scope") == "model");
     return static_cast<double>(*rank) * latents /
            (2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(size.n_tokens));
 }

@@ -63,13 +63,14 @@ namespace kvscope::analysis {
 
 FigureDefinition budgets_figure() {
     using namespace budgets_file;
-    FigureDefinition definition{"budgets",
-            "Budgets",
-            "Heads by layers: how many entries each head keeps, one map per run on one colour scale",
-            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
-            check_runs_and_layers,
-            make,
-            numbers};
+    FigureDefinition definition{
+        "budgets",
+        "Budgets",
+        "Heads by layers: how many entries each head keeps, one map per run on one colour scale",
+        {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+        check_runs_and_layers,
+        make,
+        numbers};
     definition.shown_runs = chosen_runs;
     return definition;
 }

@@ -110,9 +110,9 @@ ColorScale scale_of(const std::vector<Run>& runs, bool is_share) {
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<Run> runs = runs_of_channels(reader, options);
     const std::vector<int> layers = chosen_layers(reader, options);
-    const bool is_share =
-        options.common_unit || std::any_of(runs.begin(), runs.end(),
-                                           [&](const Run& run) { return run.n_rows != runs.front().n_rows; });
+    const bool is_share = options.common_unit || std::any_of(runs.begin(), runs.end(), [&](const Run& run) {
+                              return run.n_rows != runs.front().n_rows;
+                          });
     Figure figure;
     figure.name = "channels";
     figure.title = "Heads that keep each channel of the keys";

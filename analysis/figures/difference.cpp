@@ -229,22 +229,23 @@ namespace kvscope::analysis {
 
 FigureDefinition difference_figure() {
     using namespace difference_file;
-    FigureDefinition definition{"difference",
-            "Difference",
-            "Layers by tokens: where run A keeps more than run B, where less",
-            {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
-             {"source",
-              "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone",
-              {"heads", "classes"}},
-             {"layers", "default: all"}},
-            check,
-            make,
-            numbers,
-            {},
-            nullptr,
-            nullptr,
-            nullptr,
-            own_choice};
+    FigureDefinition definition{
+        "difference",
+        "Difference",
+        "Layers by tokens: where run A keeps more than run B, where less",
+        {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
+         {"source",
+          "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone",
+          {"heads", "classes"}},
+         {"layers", "default: all"}},
+        check,
+        make,
+        numbers,
+        {},
+        nullptr,
+        nullptr,
+        nullptr,
+        own_choice};
     definition.shown_runs = compared_runs;
     return definition;
 }

@@ -136,13 +136,14 @@ namespace kvscope::analysis {
 
 FigureDefinition merging_figure() {
     using namespace merging_file;
-    FigureDefinition definition{"merging",
-            "Merged entries",
-            "Layers by tokens: how many tokens the entry stands for into which each one was merged, one map per run",
-            {{"runs", "labels, policies or numbers of runs; default: all that merge"}, {"layers", "default: all"}},
-            check,
-            make,
-            numbers};
+    FigureDefinition definition{
+        "merging",
+        "Merged entries",
+        "Layers by tokens: how many tokens the entry stands for into which each one was merged, one map per run",
+        {{"runs", "labels, policies or numbers of runs; default: all that merge"}, {"layers", "default: all"}},
+        check,
+        make,
+        numbers};
     definition.shown_runs = shown_runs;
     return definition;
 }

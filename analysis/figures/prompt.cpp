@@ -314,21 +314,22 @@ namespace kvscope::analysis {
 
 FigureDefinition prompt_figure() {
     using namespace prompt_file;
-    FigureDefinition definition{"prompt",
-            "Prompt",
-            "The prompt itself, each token on a ground that says how many layers, or heads, keep it",
-            {{"runs", "labels, policies or numbers of runs, side by side; default: the first"},
-             {"source", "what the colour counts", {"layers", "heads"}}},
-            check,
-            make,
-            numbers,
-            "K-VEC, Figure 3",
-            nullptr,
-            nullptr,
-            nullptr,
-            own_choice,
-            false,
-            true};
+    FigureDefinition definition{
+        "prompt",
+        "Prompt",
+        "The prompt itself, each token on a ground that says how many layers, or heads, keep it",
+        {{"runs", "labels, policies or numbers of runs, side by side; default: the first"},
+         {"source", "what the colour counts", {"layers", "heads"}}},
+        check,
+        make,
+        numbers,
+        "K-VEC, Figure 3",
+        nullptr,
+        nullptr,
+        nullptr,
+        own_choice,
+        false,
+        true};
     definition.shown_runs = shown_runs;
     return definition;
 }

@@ -202,14 +202,15 @@ namespace kvscope::analysis {
 
 FigureDefinition retention_figure() {
     using namespace retention_file;
-    FigureDefinition definition{"retention",
-            "Retention",
-            "Layers by tokens: how many heads keep each token, one map per run over one token axis",
-            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
-            check_runs_and_layers,
-            make,
-            numbers,
-            "K-VEC, Figure 4"};
+    FigureDefinition definition{
+        "retention",
+        "Retention",
+        "Layers by tokens: how many heads keep each token, one map per run over one token axis",
+        {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+        check_runs_and_layers,
+        make,
+        numbers,
+        "K-VEC, Figure 4"};
     definition.shown_runs = chosen_runs;
     return definition;
 }

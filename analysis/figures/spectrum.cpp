@@ -495,7 +495,9 @@ FigureDefinition spectrum_figure() {
         make,
         numbers,
         "KVSlimmer, Figures 2, 3 and 8 to 14"};
-    definition.is_of_prompt = [](const FigureOptions& options) { return !is_of_model(source_from_name(options.source)); };
+    definition.is_of_prompt = [](const FigureOptions& options) {
+        return !is_of_model(source_from_name(options.source));
+    };
     return definition;
 }
 

@@ -34,7 +34,7 @@ struct Scores {
     std::vector<trace::ResultRow> rows;
     std::vector<TaskGroup> groups;  ///< the chosen ones, by setting, then budget; `full` first where it was run
     std::vector<std::string> settings;
-    std::vector<std::string> budgets;  ///< as budgets_of gives them
+    std::vector<std::string> budgets;           ///< as budgets_of gives them
     std::map<std::string, std::string> labels;  ///< FigureOptions::setting_labels
 
     std::string name_of(const std::string& setting) const;
@@ -380,7 +380,8 @@ void make_depths(Figure& figure, const Scores& scores) {
         panel.column = !is_grid                 ? place % figure.columns
                        : group.policy == "full" ? 0
                                                 : index_of(scores.budgets, group.budget);
-        panel.title = group.policy == "full" ? "full" : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
+        panel.title =
+            group.policy == "full" ? "full" : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
         panel.x = axis_of("Prompt", length_names, false);
         panel.x.unit = "tokens";
         panel.y = axis_of("Depth", depth_names, true);
@@ -482,23 +483,24 @@ namespace kvscope::analysis {
 
 FigureDefinition task_scores_figure() {
     using namespace task_scores_file;
-    FigureDefinition definition{"task-scores",
-            "Task scores",
-            "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",
-            {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
-             {"source",
-              "table: policies by budgets, with 95 % intervals; curves: over the budget; depths: length by "
-              "depth, a map a setting and budget (of many the last budget alone)",
-              {"table", "curves", "depths"}}},
-            check,
-            make,
-            numbers,
-            "ApertureKV, Figure 3; DapQ, Figure 5",
-            nullptr,
-            nullptr,
-            nullptr,
-            own_choice,
-            true};
+    FigureDefinition definition{
+        "task-scores",
+        "Task scores",
+        "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",
+        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+         {"source",
+          "table: policies by budgets, with 95 % intervals; curves: over the budget; depths: length by "
+          "depth, a map a setting and budget (of many the last budget alone)",
+          {"table", "curves", "depths"}}},
+        check,
+        make,
+        numbers,
+        "ApertureKV, Figure 3; DapQ, Figure 5",
+        nullptr,
+        nullptr,
+        nullptr,
+        own_choice,
+        true};
     definition.is_of_prompt = [](const FigureOptions&) { return false; };
     return definition;
 }

@@ -62,7 +62,8 @@ std::vector<Counts> layer_entry_counts(const KeptSets& a, const KeptSets& b) {
     std::vector<Counts> counts(a.n_layers);
     for (size_t layer = 0; layer < a.n_layers; ++layer) {
         for (size_t row = 0; row < n_rows; ++row) {
-            const Counts c = compare(row_of(a, layer, row / (n_rows / a.n_rows)), row_of(b, layer, row / (n_rows / b.n_rows)));
+            const Counts c =
+                compare(row_of(a, layer, row / (n_rows / a.n_rows)), row_of(b, layer, row / (n_rows / b.n_rows)));
             counts[layer].both += c.both;
             counts[layer].either += c.either;
         }

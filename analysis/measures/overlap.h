@@ -14,8 +14,8 @@ std::vector<double> head_overlap(const KeptSets& kept);
 
 /// (L): of two runs on the same prompt, the entries (row, token) of a layer that both keep over those that either
 /// keeps. A token that went into an entry of n counts as one n-th of it: of what both hold the smaller part counts, of
-/// what either holds the larger. Where one has more rows than the other (query heads beside KV heads), a row of the smaller stands for its
-/// whole group.
+/// what either holds the larger. Where one has more rows than the other (query heads beside KV heads), a row of the
+/// smaller stands for its whole group.
 /// @throws std::invalid_argument when the two differ in layers or tokens, or one's rows are no multiple of the other's.
 std::vector<double> run_overlap(const KeptSets& a, const KeptSets& b);
 

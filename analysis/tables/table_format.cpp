@@ -149,7 +149,8 @@ std::vector<std::vector<bool>> best_cells(const Table& table) {
                 const std::optional<double> value = value_of(r);
                 if (!value) continue;
                 candidates.push_back(r);
-                if (!winner || (column.best == Best::lowest ? *value < *value_of(*winner) : *value > *value_of(*winner)))
+                if (!winner ||
+                    (column.best == Best::lowest ? *value < *value_of(*winner) : *value > *value_of(*winner)))
                     winner = r;
             }
             if (!winner) continue;

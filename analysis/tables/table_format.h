@@ -18,7 +18,8 @@ std::span<const std::string_view> table_format_names();
 /// csv:   RFC 4180, header of column names, every digit of a real, an empty field for an empty cell, NaN as NaN.
 /// json:  an array of objects; jsonl: one object a line. Empty, NaN and infinite are null; what is JSON itself
 ///        stands as that.
-/// text, markdown, latex: titles with units, `decimals` digits, best of a column and group (Row::group) in bold (not in text); thousands are
+/// text, markdown, latex: titles with units, `decimals` digits, best of a column and group (Row::group) in bold (not in
+/// text); thousands are
 ///        separated in text and latex; columns in which no row has anything are left out. LaTeX needs the package
 ///        booktabs. Their cells are `terminal_text`s of one line; those for programs hold what the table holds.
 /// @param width of text alone: columns of the terminal that it is to fit into (column_layout.h says how); 0: any

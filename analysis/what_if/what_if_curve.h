@@ -57,8 +57,8 @@ std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, c
                                       const std::optional<AnswerAttention>& attention);
 
 /// The smallest budget that the policy takes and at which the measure is at least `share`. It is searched by halves
-/// between the first point of the curve that reaches the share and the point before, or 0: exact where the measure grows
-/// with the budget. nullopt where no point reaches the share, and of bytes.
+/// between the first point of the curve that reaches the share and the point before, or 0: exact where the measure
+/// grows with the budget. nullopt where no point reaches the share, and of bytes.
 std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, const CurveSource& source,
                                        const std::vector<CurvePoint>& curve, CurveMeasure measure, double share,
                                        const SelectAgain& select, const std::optional<AnswerAttention>& attention);

@@ -21,9 +21,8 @@ bool OutputFormat::is_for_people() const { return name_ == "text" || name_ == "m
 void OutputFormat::print(const analysis::Table& table) const {
     if (is_csv_safe_ && name_ != "csv")
         throw std::invalid_argument("--csv-safe is of CSV, and --format is " + name_ + ": use --format csv");
-    const std::string answer =
-        analysis::format_table(is_csv_safe_ ? analysis::safe_for_spreadsheets(table) : table,
-                               analysis::table_format_from_name(name_), terminal_width());
+    const std::string answer = analysis::format_table(is_csv_safe_ ? analysis::safe_for_spreadsheets(table) : table,
+                                                      analysis::table_format_from_name(name_), terminal_width());
     if (is_for_people()) {
         cli::print(answer);
     } else {

@@ -16,8 +16,9 @@ namespace kvscope::checkpoint {
 /// Token ids of a text, and where in it each token ends.
 struct Encoding {
     std::vector<int32_t> ids;
-    /// Of each token the byte after the last character that it stands for, wholly or in part. A space that the tokenizer
-    /// puts in front of a text goes with the first character. 0 for a token that stands for no character, as BOS.
+    /// Of each token the byte after the last character that it stands for, wholly or in part. A space that the
+    /// tokenizer puts in front of a text goes with the first character. 0 for a token that stands for no character, as
+    /// BOS.
     std::vector<uint32_t> ends;
 
     /// The first token that stands for a character at or after `byte`; the number of tokens if none does.

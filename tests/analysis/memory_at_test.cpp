@@ -105,8 +105,7 @@ TEST_CASE("memory in another model: a rank that was given stays, whatever the ot
     auto run = run_of("commonkv", 50);
     run.budget_of = trace::schema::run::budget_of_bytes;
     run.budget_fraction = 0.5;
-    run.parameters_json =
-        R"({"layer_step": 4, "rank": 8, "sinks": 0, "recent": 0, "unlike": 0.0, "scope": "model"})";
+    run.parameters_json = R"({"layer_step": 4, "rank": 8, "sinks": 0, "recent": 0, "unlike": 0.0, "scope": "model"})";
     // Two groups of four layers store a latent of 8 numbers for each token: 16 of 2 x 8 x 16 numbers.
     const double share = 16.0 / 256;
     CHECK(bytes_at({1000, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 16 * 2));

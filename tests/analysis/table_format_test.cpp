@@ -209,7 +209,9 @@ TEST_CASE("the best of a column is that of rows of one group") {
 }
 
 TEST_CASE("texts that a spreadsheet would read as formulas can be made safe, and numbers stay") {
-    const Table table{"t", "T", {{"text", "Text", ""}, {"-x", "X", "", ColumnType::real}, {"n", "N", "", ColumnType::integer}},
+    const Table table{"t",
+                      "T",
+                      {{"text", "Text", ""}, {"-x", "X", "", ColumnType::real}, {"n", "N", "", ColumnType::integer}},
                       {{{std::string("=1+1"), -0.5, int64_t{-3}}},
                        {{std::string("+a"), -0.5, int64_t{-3}}},
                        {{std::string("-a"), -0.5, int64_t{-3}}},
@@ -219,7 +221,8 @@ TEST_CASE("texts that a spreadsheet would read as formulas can be made safe, and
                        {{std::string("a=1"), -0.5, int64_t{-3}}},
                        {{std::string(), -0.5, int64_t{-3}}}}};
     CHECK(format_table(safe_for_spreadsheets(table), TableFormat::csv) ==
-          "text,'-x,n\n'=1+1,-0.5,-3\n'+a,-0.5,-3\n'-a,-0.5,-3\n'@a,-0.5,-3\n'\ta,-0.5,-3\n\"'\ra\",-0.5,-3\na=1,-0.5,-3\n"
+          "text,'-x,n\n'=1+1,-0.5,-3\n'+a,-0.5,-3\n'-a,-0.5,-3\n'@a,-0.5,-3\n'\ta,-0.5,-3\n\"'\ra\",-0.5,-3\na=1,-0.5,-"
+          "3\n"
           "\"\",-0.5,-3\n");
     CHECK(format_table(table, TableFormat::csv).find('\'') == std::string::npos);
 }

@@ -103,8 +103,7 @@ TEST_CASE("A − B of a run by query heads and one by KV heads is in a unit that
     CHECK_THAT(maps.title, Contains("Share of heads that keep the token (%)") && Contains("granularity=query_head"));
     const Table numbers = difference_numbers(figure_definition("retention"), a, b);
     CHECK(cell(numbers, 0, "unit") == Cell("Share of heads that keep the token (%)"));
-    CHECK_THAT(std::get<std::string>(cell(numbers, 0, "panel")),
-               Contains("granularity=query_head") && Contains(" − "));
+    CHECK_THAT(std::get<std::string>(cell(numbers, 0, "panel")), Contains("granularity=query_head") && Contains(" − "));
 
     // Every query head keeps 20 entries; a KV head's cache holds those of its group.
     const Figure budgets = make_difference(figure_definition("budgets"), a, b);
@@ -112,7 +111,8 @@ TEST_CASE("A − B of a run by query heads and one by KV heads is in a unit that
     CHECK(budgets.color_scales.at(0).title == "A − B: Entries kept per KV head");
     CHECK(budgets.panels.at(0).y.title == "KV head");
 
-    const TracePart by_heads_a{&reader, with_runs({0}, "heads"), "a"}, by_heads_b{&reader, with_runs({1}, "heads"), "b"};
+    const TracePart by_heads_a{&reader, with_runs({0}, "heads"), "a"},
+        by_heads_b{&reader, with_runs({1}, "heads"), "b"};
     const Figure prompt = make_difference(figure_definition("prompt"), by_heads_a, by_heads_b);
     CHECK(prompt.color_scales.at(0).title == "A − B: Share of heads of all layers that keep the token");
     CHECK(farthest(prompt) <= 100);

@@ -7,10 +7,10 @@
 #include "analysis/figure_definition.h"
 #include "analysis/measures/coverage.h"
 #include "analysis/measures/recall.h"
+#include "analysis/renamed_runs.h"
 #include "analysis/several_traces.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
-#include "analysis/renamed_runs.h"
 #include "tests/analysis/policy_trace.h"
 #include "trace/interruption.h"
 

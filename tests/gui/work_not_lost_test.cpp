@@ -217,6 +217,7 @@ TEST_CASE("the palette closes the view that has the keyboard, and all others, an
         c.WindowFocus(DrivenApp::window_of("Prompt###prompt").c_str());
         c.Yield(2);
     });
+    CHECK(driven.app().focused_view()->id() == "prompt-1");
     driven.start_by_palette("Close all others");
     draw(driven, 8);
     CHECK(view_ids(driven) == std::vector<std::string>{"prompt-1"});

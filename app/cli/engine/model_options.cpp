@@ -32,7 +32,9 @@ CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
     const std::vector<CLI::Option*> options = {
-        app.add_option("--chat-template", chat_template_, "The model's own chat template around the prompt; of this option and the two below the last one counts")
+        app.add_option(
+               "--chat-template", chat_template_,
+               "The model's own chat template around the prompt; of this option and the two below the last one counts")
             ->transform(OneOf({"on", "off"}))
             ->capture_default_str(),
         app.add_flag_callback(

@@ -18,7 +18,8 @@ using analysis::Best;
 using analysis::Cell;
 
 constexpr std::array<const char*, 9> hidden_at_first = {
-    "run", "policy", "budget", "removed_share", "kl_stderr_over_steps", "kl_steps", "cache_bytes_predicted", "status", "message"};
+    "run",    "policy", "budget", "removed_share", "kl_stderr_over_steps", "kl_steps", "cache_bytes_predicted",
+    "status", "message"};
 
 /// Below zero: a before b. Empty cells are last in either direction.
 int order_of(const Cell& a, const Cell& b, bool descending) {

@@ -302,8 +302,8 @@ class CostView : public View {
                 is_difference ? difference_text(column, row.cells[i]) : text_of(column, row.cells[i]);
             const auto value = number_in(row.cells[i]);
             const auto best_of_group = best[i].find(group);
-            const bool is_best = value && best_of_group != best[i].end() && *value == best_of_group->second && visible &&
-                                 !row.row->control;
+            const bool is_best = value && best_of_group != best[i].end() && *value == best_of_group->second &&
+                                 visible && !row.row->control;
             const ImVec2 at = ImGui::GetCursorScreenPos();
             const float width = ImGui::GetContentRegionAvail().x;
             const bool is_number = column.type != ColumnType::text;

@@ -66,9 +66,8 @@ class ReportView : public View {
     std::vector<std::string> commands() const override { return {"Export…", "Export all…"}; }
 
     void save(nlohmann::json& state) const override {
-        state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_},
-                 {"format", format_}, {"dpi", dpi_},           {"title", title_},
-                 {"csv_safe", csv_safe_}};
+        state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_}, {"format", format_},
+                 {"dpi", dpi_},       {"title", title_},       {"csv_safe", csv_safe_}};
         save_traces(state, traces_);
     }
 
