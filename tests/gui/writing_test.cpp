@@ -127,64 +127,6 @@ nlohmann::json state_of(DrivenApp& driven) {
 
 }  // namespace
 
-TEST_CASE("a script of 200 events ends in the same state at 2 frames a second as at 60") {
-    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const SampleTrace sample;
-    std::vector<nlohmann::json> ends;
-    for (const double frames_per_second : {60.0, 2.0}) {
-        DrivenApp driven(explore(sample));
-        driven.settle();
-        const std::string prompt = DrivenApp::window_of("Prompt###prompt");
-        const ImVec2 mark = place_of(driven, prompt + "/##prompt mark");
-        const ImVec2 search = place_of(driven, prompt + "/##prompt search");
-        Script script(0.04);
-        script.move(mark);
-        script.click();
-        script.type("quick brown fox");
-        script.key(ImGuiKey_Backspace);
-        script.key(ImGuiKey_Tab);
-        script.move(search);
-        script.click();
-        script.type("wolf");
-        script.ctrl(ImGuiKey_A);
-        script.type("lamb");
-        script.key(ImGuiKey_Tab);
-        script.move(mark);
-        script.wait(0.7);
-        script.click();  // twice, so that the word is selected that is typed over
-        script.click();
-        script.type("dog");
-        script.wait(0.5);
-        script.move(center_of("Retention###retention-1"));
-        script.click();
-        script.wait(1.5);
-        script.key(ImGuiKey_Period, '.');
-        script.key(ImGuiKey_Period, '.');
-        script.key(ImGuiKey_RightBracket, ']');
-        script.key(ImGuiKey_2, '2');
-        script.ctrl(ImGuiKey_K);
-        script.type("layout report");
-        script.key(ImGuiKey_Enter);
-        script.ctrl(ImGuiKey_K);
-        script.type("layout explore");
-        script.key(ImGuiKey_Enter);
-        script.wait(1.2);
-        script.key(ImGuiKey_3, '3');
-        script.key(ImGuiKey_Comma, ',');
-        script.ctrl(ImGuiKey_Z);
-        script.ctrl(ImGuiKey_Z);
-        script.key(ImGuiKey_3, '3');
-        for (int i = 0; i < 18; ++i) script.key(ImGuiKey_Period, '.');
-        REQUIRE(script.events().size() >= 200);
-        play(driven, script, frames_per_second);
-        ends.push_back(state_of(driven));
-        CHECK(driven.session().search == "lamb");
-        CHECK(driven.session().mark.size() < std::string("quick brown fodog").size());
-        CHECK(driven.session().mark.find("dog") != std::string::npos);
-    }
-    CHECK(ends[0] == ends[1]);
-}
-
 TEST_CASE("what is typed after a click beside the field is no command") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
