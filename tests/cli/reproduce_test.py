@@ -141,7 +141,8 @@ class Reproduce(ProgramTest):
                 name = f"with{option}.h5"
                 budget = [] if option == "--budget" else ["--budget", 24]
                 dtype = [] if option == "--dtype" else ["--dtype", "f32"]
-                self.made("run", "-m", HF_MODEL, "-p", TEXT, "-n", 8, "-t", 1, "-q", "--policy", "oracle", "--policy",
+                tokens = [] if option == "--n-predict" else ["-n", 8]
+                self.made("run", "-m", HF_MODEL, "-p", TEXT, *tokens, "-t", 1, "-q", "--policy", "oracle", "--policy",
                           "random", *budget, *dtype, option, *values, "-o", name)
                 self.check(name, HF_MODEL, first=1)
 
