@@ -295,7 +295,9 @@ class RebuiltLayers(ProgramTest):
                 self.assertEqual(len(lines), 1, done.stderr)
                 said = re.findall(r"([\d.]+) % with what is stored besides", lines[0]) or re.findall(r"([\d.]+) % of the", lines[0])
                 comes_to = 100 * run["cache_bytes"][:].sum() / full
-                self.assertAlmostEqual(float(said[0]), comes_to, delta=3 if "off" in policy else 0.9, msg=lines[0])
+                # A budget of bytes is met by whole ranks, of which the small model has few.
+                delta = 3 if policy in ("palu", "palu:whitening=off") else 0.9
+                self.assertAlmostEqual(float(said[0]), comes_to, delta=delta, msg=lines[0])
                 change = abs(100 - float(said[0]))
                 self.assertIn(f"({change:.1f} % {'more than the full cache' if comes_to > 100 else 'saved'})", lines[0])
         self.assertIn("% more than the full cache)", done.stderr)
