@@ -126,7 +126,8 @@ class Mouse(unittest.TestCase):
         self.assertNotIn("inspector", kinds)
         self.quit()
         settings = json.loads((self.folder / "config" / "kvscope" / "settings.json").read_text())
-        self.assertEqual([pathlib.Path(path).name for path in settings["recent_traces"]], [TRACE.name])
+        self.assertEqual([pathlib.Path(path).name for path in settings["recent_traces"]],
+                         ["compare.kvscope", "clicked.kvscope", "before.kvscope", TRACE.name])
         self.assertEqual([view["kind"] for view in settings["layout"]["views"]], kinds)
 
     def test_events_of_one_frame_keep_their_order(self):
