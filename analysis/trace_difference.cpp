@@ -203,7 +203,7 @@ std::string unit_of(const Figure& figure, const Panel& panel, const Shape& shape
     return title + (unit.empty() ? "" : " (" + unit + ")");
 }
 
-/// Whose difference it is, behind the title, and what is left out, behind the caption.
+/// Adds the compared runs to the title and the runs without a pair to the caption.
 void name_pairs(Figure& figure, const PairedParts& paired) {
     const TracePart &a = paired.sides[0], &b = paired.sides[1];
     if (!paired.labels.empty()) figure.title += ": " + in_words(paired.labels);

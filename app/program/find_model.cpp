@@ -56,7 +56,7 @@ fs::path snapshot_of(const fs::path& repository) {
     return all.size() == 1 ? all.front() : fs::path();
 }
 
-/// Also a link to a file that is gone, of which the model's reader tells.
+/// True for a dangling link, too: the model's reader reports it.
 bool is_there(const fs::path& path) {
     std::error_code error;
     return fs::exists(fs::symlink_status(path, error));

@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 constexpr const char* state_name = "workspace.json";
 constexpr int version = 1;
 constexpr size_t longest_state = size_t{64} << 20;
-constexpr const char* new_mark = ".new-";  ///< and a process, behind the name of a folder that is being unpacked
+/// A folder that is being unpacked has its final name, this mark and the process id.
+constexpr const char* new_mark = ".new-";
 
 struct LaterWorkspace : WorkspaceError {
     using WorkspaceError::WorkspaceError;
@@ -107,7 +108,7 @@ class Reader {
         check(archive_read_open_filename(zip_.get(), path.c_str(), 1 << 20), zip_.get(), path, "opening");
     }
 
-    /// False behind the last one.
+    /// Reads the next entry. @returns false after the last one
     bool next() {
         const int code = archive_read_next_header(zip_.get(), &entry_);
         if (code == ARCHIVE_EOF) return false;

@@ -21,10 +21,10 @@ class InputQueue {
     static bool is_waiting();
     /// Whether more waits than one pass takes.
     static bool exceeds_one_pass();
-    /// Before NewFrame: keeps back what is behind the next group, or all of it.
+    /// Before NewFrame: keeps back the events after the next group, or all events where `takes_input` is false.
     /// @returns when the last event came that the pass takes; nullopt: it takes none
     std::optional<double> begin_pass(bool takes_input);
-    /// After NewFrame: what was kept back waits again.
+    /// After NewFrame: puts the events that were kept back into the queue again.
     void end_pass();
     /// Whether what the last group did may take further passes: it was no text that a field takes, and no mouse move.
     bool needs_settling() const { return needs_settling_; }
