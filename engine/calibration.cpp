@@ -126,7 +126,8 @@ std::vector<double> Calibration::moments(int layer, Projected which) const {
 }
 
 std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress) {
-    return model.memo()->get<Calibration>("calibration", [&] { return Calibration(model, progress); });
+    WithoutPauses steady(progress);  // another job on this model waits for the memo
+    return model.memo()->get<Calibration>("calibration", [&] { return Calibration(model, steady); });
 }
 
 }  // namespace kvscope::engine

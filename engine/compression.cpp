@@ -200,8 +200,9 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     std::shared_ptr<const std::vector<float>> modes;
     if (record) {
         const Stopwatch watch;
+        WithoutPauses steady(progress_);  // another job on this model waits for the memo
         modes = model_.memo()->get<std::vector<float>>(
-            "projection modes", [&] { return projection_modes(transformer(), model_.fingerprint(), progress_); });
+            "projection modes", [&] { return projection_modes(transformer(), model_.fingerprint(), steady); });
         request.modes = *modes;
         recording += watch.seconds();
     }

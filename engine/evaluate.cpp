@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/common/stopwatch.h"
 #include "engine/files/sha256.h"
 #include "engine/files/stop_check.h"
 
@@ -95,7 +95,7 @@ void evaluate(const Model& model, const std::string& task, std::span<const TaskS
         if (writer.has_results(task, samples[i].number)) rows = writer.results(task, samples[i].number);
         const size_t n_known = rows.size();
         if (n_known >= plans.size()) continue;
-        const auto start = std::chrono::steady_clock::now();
+        const Stopwatch watch;
         // The full run comes along, as the first one of an experiment has to.
         std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());
         if (n_known > 0) left.insert(left.begin(), plans[0]);
@@ -107,7 +107,7 @@ void evaluate(const Model& model, const std::string& task, std::span<const TaskS
             if (at >= n_again) rows[n_known + at - n_again] = row_of(samples[i], record);
         };
         experiment.run(std::span(&samples[i].prompt, 1));
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double seconds = watch.seconds();
         for (size_t row = n_known; row < rows.size(); ++row)
             rows[row].seconds = seconds / static_cast<double>(left.size());
         writer.write_results(task, samples[i].number, rows);

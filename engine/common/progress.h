@@ -15,8 +15,11 @@ class Progress {
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Asked often; true ends the work with `Cancelled` at the next safe place.
+    /// Asked often; true ends the work with `Cancelled` at the next safe place. An implementation may instead pause the
+    /// work here, and return false when it is to continue.
     virtual bool cancelled() const = 0;
+    /// The same without a pause, for work that holds something for which other work would wait.
+    virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 
 /// Shows nothing, never cancels.
@@ -39,6 +42,21 @@ class WithoutSteps final : public Progress {
 
  private:
     const Progress& outer_;
+};
+
+/// Shows the same, and never pauses.
+class WithoutPauses final : public Progress {
+ public:
+    explicit WithoutPauses(Progress& outer) : outer_(outer) {}
+    void begin(std::string_view phase, int64_t steps, std::string_view unit) override {
+        outer_.begin(phase, steps, unit);
+    }
+    void advance(int64_t done) override { outer_.advance(done); }
+    void message(std::string_view text) override { outer_.message(text); }
+    bool cancelled() const override { return outer_.cancelled_without_pause(); }
+
+ private:
+    Progress& outer_;
 };
 
 }  // namespace kvscope::engine

@@ -1,15 +1,16 @@
 #pragma once
 
-#include <chrono>
+#include "engine/common/work_clock.h"
 
 namespace kvscope::engine {
 
+/// Measures work on one thread, without its pauses.
 class Stopwatch {
  public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+    double seconds() const { return WorkClock::seconds_since(start_); }
 
  private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    WorkClock::time_point start_ = WorkClock::now();
 };
 
 }  // namespace kvscope::engine

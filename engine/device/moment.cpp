@@ -11,8 +11,9 @@ Moment::Moment(const ComputeDevice& device) {
 }
 
 double Moment::until(const Moment& later) const {
-    if (event_) return event_->elapsedTime(*later.event_) / 1000;
-    return std::chrono::duration<double>(later.time_ - time_).count();
+    using Seconds = std::chrono::duration<double>;
+    if (!event_) return Seconds(later.time_ - time_).count();
+    return event_->elapsedTime(*later.event_) / 1000 - Seconds(later.paused_ - paused_).count();
 }
 
 }  // namespace kvscope::engine

@@ -2,9 +2,9 @@
 
 #include <c10/core/Event.h>
 
-#include <chrono>
 #include <optional>
 
+#include "engine/common/work_clock.h"
 #include "engine/device/compute_device.h"
 
 namespace kvscope::engine {
@@ -13,11 +13,13 @@ namespace kvscope::engine {
 class Moment {
  public:
     explicit Moment(const ComputeDevice& device);
-    /// Seconds from here to a later one of the same device, which has to be past (kernels::Backend::wait).
+    /// Seconds from here to a later one of the same device, which has to be past (kernels::Backend::wait). Pauses of
+    /// this thread's work in between do not count.
     double until(const Moment& later) const;
 
  private:
-    std::chrono::steady_clock::time_point time_ = std::chrono::steady_clock::now();
+    WorkClock::time_point time_ = WorkClock::now();
+    WorkClock::duration paused_ = WorkClock::paused();
     std::optional<c10::Event> event_;  ///< of a card
 };
 

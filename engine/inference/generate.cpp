@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "engine/common/error.h"
+#include "engine/common/stopwatch.h"
 #include "engine/device/guarded.h"
 #include "engine/device/tensor_memory.h"
 
@@ -59,7 +59,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
     progress.begin("decode", n_new, "tokens");
     for (int64_t done = 1; !active.empty(); ++done) {
         if (progress.cancelled()) throw Cancelled();
-        const auto start = std::chrono::steady_clock::now();
+        const Stopwatch watch;
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> tokens;
         for (const size_t s : active) {
@@ -68,7 +68,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
             tokens.emplace_back(&generations[s].ids.back(), 1);
         }
         const at::Tensor logits = model.logits(feed(model, batch, tokens), room);
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double seconds = watch.seconds();
         std::vector<size_t> remaining;
         for (size_t i = 0; i < active.size(); ++i) {
             const size_t s = active[i];

@@ -3,13 +3,13 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
 
 #include "engine/common/error.h"
+#include "engine/common/work_clock.h"
 #include "engine/device/moment.h"
 #include "engine/device/tensor_memory.h"
 #include "engine/inference/projection_measures.h"
@@ -23,10 +23,6 @@ namespace {
 /// Rows of one product: on the processor enough to fill the cores, few enough that a chunk's activations stay in the
 /// caches; elsewhere enough that the weights are seldom written out.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Copies the query columns of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
 void copy_queries(const Transformer& model, const at::Tensor& qkv, std::vector<float>& target, int64_t n_total,
@@ -87,7 +83,7 @@ class Pass {
 
     /// Asks the device for a layer of the prompt.
     void begin_layer(int layer, Progress& progress, int64_t& steps) {
-        const Clock::time_point start = Clock::now();
+        const WorkClock::time_point start = WorkClock::now();
         auto& under_way = under_way_.emplace(model_.device());
         under_way.dense =
             DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type(), model_.device());
@@ -104,7 +100,7 @@ class Pass {
             progress.advance(++steps);
         }
         under_way.end.emplace(model_.device());
-        under_way.seconds_seen = seconds_since(start);
+        under_way.seconds_seen = WorkClock::seconds_since(start);
     }
 
     bool has_begun() const { return under_way_.has_value(); }
@@ -112,9 +108,9 @@ class Pass {
     /// Waits for it, and brings what is looked at to the processor's memory.
     DenseLayer end_layer(int layer) {
         UnderWay& under_way = *under_way_;
-        const Clock::time_point start = Clock::now();
+        const WorkClock::time_point start = WorkClock::now();
         model_.backend().wait();
-        under_way.seconds_seen += seconds_since(start);
+        under_way.seconds_seen += WorkClock::seconds_since(start);
         unseen_seconds_ += std::max(0.0, under_way.begin.until(*under_way.end) - under_way.seconds_seen);
         DenseLayer dense = std::move(under_way.dense);
         recorded([&] {
@@ -129,7 +125,7 @@ class Pass {
     }
 
     std::unique_ptr<policies::LayerObservations> observe(int layer, const DenseLayer& dense) {
-        const auto start = Clock::now();
+        const auto start = WorkClock::now();
         auto observations = std::make_unique<policies::LayerObservations>();
         observations->layer = layer;
         observations->shape = shape_;
@@ -143,7 +139,7 @@ class Pass {
         observations->attention_sums = sums_f32_;
         observations->hidden_states = hidden_;
         observations->projection_inputs = inputs_;
-        recording_seconds_ += seconds_since(start);
+        recording_seconds_ += WorkClock::seconds_since(start);
         return observations;
     }
 
@@ -194,9 +190,9 @@ class Pass {
     template <class Work>
     void recorded(Work work) {
         model_.backend().wait();  // for what is the prefill's
-        const auto start = Clock::now();
+        const auto start = WorkClock::now();
         work();
-        recording_seconds_ += seconds_since(start);
+        recording_seconds_ += WorkClock::seconds_since(start);
     }
 
     bool brings_entries(int layer) const {
@@ -264,7 +260,7 @@ class Pass {
 
     /// What `Transformer::project` multiplies by the weights, not rounded to the model's type.
     void normalise_inputs(int layer) {
-        const auto start = Clock::now();
+        const auto start = WorkClock::now();
         inputs_.resize(static_cast<size_t>(residual_.numel()));
         const at::Tensor residual = residual_room_.copy(residual_);
         const auto& weights = model_.on_processor().weights().layers[static_cast<size_t>(layer)];
@@ -275,7 +271,7 @@ class Pass {
                            .weight = weights.input_norm.const_data_ptr<float>(),
                            .out = inputs_.data(),
                            .out_dtype = kernels::DType::f32});
-        recording_seconds_ += seconds_since(start);
+        recording_seconds_ += WorkClock::seconds_since(start);
     }
 
     /// A layer that the device was asked for.
@@ -325,7 +321,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
     if (n > model.config().context_length)
         throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
                          std::to_string(model.config().context_length) + ": shorten the prompt");
-    const auto start = Clock::now();
+    const auto start = WorkClock::now();
     double outside = 0;
     Pass pass(model, request);
     pass.prepare_tails();
@@ -340,9 +336,9 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
         PrefillLayer view{layer, *prompt, tails, dense};
         const auto show = [&](const OnLayer& call) {
             if (!call) return;
-            const auto called = Clock::now();
+            const auto called = WorkClock::now();
             call(view);
-            outside += seconds_since(called);
+            outside += WorkClock::seconds_since(called);
         };
         if (on_layer) model.backend().wait();  // for what is the prefill's
         show(on_layer);
@@ -355,7 +351,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
         result.last_logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
     }
     result.recording_seconds = pass.recording_seconds();
-    result.seconds = seconds_since(start) - outside - result.recording_seconds + pass.unseen_seconds();
+    result.seconds = WorkClock::seconds_since(start) - outside - result.recording_seconds + pass.unseen_seconds();
     return result;
 }
 

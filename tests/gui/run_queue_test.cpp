@@ -77,7 +77,8 @@ TEST_CASE("Continue goes on with the run that was cancelled, and then there is n
     held.cancel();
     REQUIRE(gui.engine->stopped_run());
     CHECK(gui.engine->stopped_run()->what == "first.h5: 2 runs");
-    CHECK_THAT(gui.engine->stopped_run()->rest, Catch::Contains("prompt is read again"));
+    CHECK_THAT(gui.engine->stopped_run()->rest, Catch::Contains("Nothing is repeated"));
+    CHECK_THAT(gui.engine->stopped_run()->rest, Catch::Contains("decode: 2 of 12 tokens"));
     REQUIRE_FALSE(fs::exists(request.output));
     CHECK(gui.engine->continue_stopped_run() != 0);
     CHECK(!gui.engine->stopped_run());
@@ -85,6 +86,70 @@ TEST_CASE("Continue goes on with the run that was cancelled, and then there is n
     CHECK(gui.errors.empty());
     REQUIRE(fs::exists(request.output));
     CHECK(trace::Reader(request.output).complete());
+}
+
+TEST_CASE("the same request continues the paused run; another one for its file begins from what is on the disk") {
+    HeldSession held("continue-by-run");
+    SessionWithEngine& gui = held.gui;
+    RunRequest request = held_request(held);
+    const bool is_same = GENERATE(false, true);
+    CAPTURE(is_same);
+    held.steps.allow(2);
+    const uint64_t job = gui.engine->run(request);
+    held.wait_behind(2, [&] { return !gui.engine->partial_answers().empty(); });
+    held.cancel();
+    REQUIRE(gui.engine->stopped_run());
+    CHECK(!gui.engine->is_taken(request.output));
+    if (!is_same) request.policies.push_back("h2o");
+    CHECK((gui.engine->run(request) == job) == is_same);
+    CHECK(!gui.engine->stopped_run());
+    gui.until_idle();
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    CHECK(trace::Reader(request.output).n_runs(0) == (is_same ? 2 : 3));
+}
+
+TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is the one made at one go") {
+    SessionWithEngine gui("continue-prefill");
+    auto request = gui.request({"snapkv", "h2o", "kvslimmer", "gemfilter"}, "64");
+    request.model.clear();  // the default model: layers take long enough to be counted
+    for (int i = 0; i < 6; ++i) request.context += " " + text;
+    int n_pauses = 0;
+    double share_at_pause = 0;
+    gui.engine->run(request);
+    for (int i = 0; i < patience && gui.engine->status().busy(); ++i) {
+        gui.frame();
+        const EngineStatus status = gui.engine->status();
+        if (status.phase == "prefill" && status.state == EngineStatus::State::running) {
+            CHECK(status.share >= share_at_pause);
+            if (n_pauses < 3 && status.share > share_at_pause) {
+                gui.engine->cancel();
+                gui.until_idle();
+                REQUIRE(gui.engine->stopped_run());
+                CHECK_THAT(gui.engine->stopped_run()->rest, Catch::Contains("prefill: "));
+                share_at_pause = status.share;
+                ++n_pauses;
+                REQUIRE(gui.engine->continue_stopped_run() != 0);
+            }
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    CHECK(n_pauses == 3);
+    auto whole = request;
+    whole.output = gui.folder / "whole.h5";
+    gui.engine->run(whole);
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    const trace::Reader paused(request.output), expected(whole.output);
+    REQUIRE(paused.n_runs(0) == expected.n_runs(0));
+    for (int run = 0; run < paused.n_runs(0); ++run) {
+        const auto one = paused.run_record(0, run), other = expected.run_record(0, run);
+        CHECK(one.output_ids == other.output_ids);
+        CHECK(one.kept_indices == other.kept_indices);
+        CHECK(one.step_kl == other.step_kl);
+    }
 }
 
 TEST_CASE("by mouse: Run queues a second run, × takes it out, Cancel ends the first, Continue goes on with it") {

@@ -19,6 +19,7 @@
 #include "app/gui/engine/kept_prefills.h"
 #include "app/gui/engine/live_prefill.h"
 #include "app/gui/engine/loaded_model.h"
+#include "app/gui/engine/pausable_progress.h"
 #include "app/gui/engine/question_job.h"
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
@@ -30,6 +31,7 @@
 #include "app/program/engine/run_job.h"
 #include "app/program/paths.h"
 #include "engine/common/error.h"
+#include "engine/common/memory.h"
 #include "engine/inference/conversation.h"
 #include "engine/model/device.h"
 #include "engine/repeat.h"
@@ -73,6 +75,12 @@ std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
     return std::nullopt;
 }
 
+/// Whether so little memory is left that a run which is paused is better begun again.
+bool is_memory_short() {
+    constexpr uint64_t plenty = uint64_t{4} << 30;
+    return engine::available_memory().bytes.value_or(plenty) < plenty;
+}
+
 /// What policies see of a prompt.
 std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
     return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
@@ -95,6 +103,7 @@ class ThreadedSession final : public EngineSession {
                   jobs_.post([this, model] {
                       model_for_counts_ = model;
                       caches_.clear();  // each holds the model before
+                      end_paused_run();
                   });
               },
               [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); }),
@@ -103,7 +112,9 @@ class ThreadedSession final : public EngineSession {
     uint64_t run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
         if (job.output.empty()) job.output = outputs_.place_for(request);
-        return start_run(job, request.spectra);
+        if (stopped_ && stopped_->paused_job != 0 && stopped_->request == request && stopped_->output == job.output)
+            return continue_stopped_run();
+        return start_run(job, request.spectra, request);
     }
 
     fs::path goes_on_at(const RunRequest& request) const override { return outputs_.goes_on_at(request); }
@@ -114,10 +125,11 @@ class ThreadedSession final : public EngineSession {
             notice_(fmt::format("{} is being written already", output.filename().string()), false);
             return 0;
         }
+        if (stopped_ && stopped_->paused_job != 0 && stopped_->output == output) return continue_stopped_run();
         try {
             const UnfinishedRun unfinished = unfinished_run(output);
             auto find_model = [model = unfinished.model, places = known_models_()] { return place_of(model, places); };
-            return start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model));
+            return start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model), std::nullopt);
         } catch (const std::exception& error) {
             notice_(error.what(), true);
             return 0;
@@ -143,7 +155,7 @@ class ThreadedSession final : public EngineSession {
         try {
             auto job = program::demo_job(output);
             job.model = program::default_model();
-            start_run(job, job.experiment.analyze);
+            start_run(job, job.experiment.analyze, std::nullopt);
         } catch (const std::exception& failure) {
             notice_(failure.what(), true);
         }
@@ -214,7 +226,15 @@ class ThreadedSession final : public EngineSession {
 
     uint64_t continue_stopped_run() override {
         const auto stopped = std::exchange(stopped_, std::nullopt);
-        return stopped ? stopped->start() : 0;
+        if (!stopped) return 0;
+        const auto pause_again = [this, stopped] {
+            stopped->taken->is_paused = true;
+            set_stopped(*stopped);
+        };
+        if (stopped->taken) stopped->taken->is_paused = false;
+        if (jobs_.go_on(stopped->paused_job, pause_again)) return stopped->paused_job;
+        if (stopped->taken) stopped->taken->is_paused = true;
+        return stopped->start();
     }
 
     EngineStatus status() const override { return jobs_.status(); }
@@ -326,10 +346,21 @@ class ThreadedSession final : public EngineSession {
     }
 
  private:
+    /// A run that was cancelled.
+    struct Stopped {
+        StoppedRun run;
+        fs::path output;
+        std::optional<RunRequest> request{};  ///< that it was made of
+        std::shared_ptr<RunOutput> taken;     ///< of a paused job
+        std::function<uint64_t()> start{};    ///< begins it again; what is finished on the disk is not repeated
+        uint64_t paused_job = 0;              ///< holds what it has computed; 0: nothing does
+    };
+
     // ---- the window's thread ---------------------------------------------------------------------------------------
 
-    /// @param spectra unset: where they cost little @returns the job's number; 0: it was refused
-    uint64_t start_run(program::RunJob job, std::optional<bool> spectra) {
+    /// @param spectra unset: where they cost little @param request that the job was made of
+    /// @returns the job's number; 0: it was refused
+    uint64_t start_run(program::RunJob job, std::optional<bool> spectra, std::optional<RunRequest> request) {
         std::vector<engine::RunPlan> plans;
         try {
             plans = program::plans_of(job);
@@ -337,36 +368,78 @@ class ThreadedSession final : public EngineSession {
             notice_(error.what(), true);
             return 0;
         }
-        return start_run(std::move(job), spectra, plans, nullptr);
+        return start_run(std::move(job), spectra, plans, nullptr, std::move(request));
     }
 
     /// @param find_model called on the jobs' thread for the job's model; empty: it has it
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
-                       std::function<fs::path()> find_model) {
-        const auto start_again = [this, job, spectra, plans, find_model] {
-            return start_run(job, spectra, plans, find_model);
-        };
-        if (stopped_ && stopped_->output == job.output) stopped_.reset();
+                       std::function<fs::path()> find_model, std::optional<RunRequest> request) {
+        if (stopped_ && stopped_->output == job.output) forget_stopped();
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
-        const auto output = outputs_.take(job.output);
-        return jobs_.enqueue(what, [this, job, spectra, plans, run, what, output, find_model, start_again]() mutable {
+        const auto taken = outputs_.take(job.output);
+        Stopped stopped{.run = {what, {}}, .output = job.output, .request = request, .taken = taken};
+        stopped.start = [this, job, spectra, plans, find_model, request] {
+            return start_run(job, spectra, plans, find_model, request);
+        };
+        return jobs_.enqueue(what, [this, job, spectra, plans, run, stopped, find_model]() mutable {
             if (find_model) job.model = find_model();
+            PausableProgress* shown = nullptr;
+            PausableProgress progress(progress_, stopped.run.what, [&] { return pause(run, stopped, shown->place()); });
+            shown = &progress;
             try {
-                execute(job, spectra, plans, run, what);
+                execute(job, spectra, plans, run, progress);
             } catch (const engine::Cancelled&) {
-                StoppedRun stopped{what, rest_of(job.output)};
-                jobs_.post([this, stopped, path = job.output, start_again] {
-                    stopped_ = Stopped{stopped, path, start_again};
-                });
+                if (!progress.has_ended()) {
+                    stopped.run.rest = rest_of(job.output);
+                    stopped.taken.reset();
+                    jobs_.post([this, stopped] { set_stopped(stopped); });
+                }
                 throw;
             }
         });
     }
 
-    /// What is left of a run that was cancelled, as a sentence.
+    /// The engine's thread: waits until the run continues. @param place where it is paused @returns as JobQueue::pause
+    bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
+        stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it is ({}).", place);
+        stopped.taken->is_paused = true;
+        const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
+            run->stop(session_);
+            running_.reset();
+            partial_.clear();
+            stopped.paused_job = job;
+            set_stopped(stopped);
+        });
+        if (!goes_on) return false;
+        jobs_.post([this, run] {
+            run->go_on(session_);
+            running_ = run;
+        });
+        return true;
+    }
+
+    /// The run that was stopped before leaves the memory.
+    void set_stopped(const Stopped& stopped) {
+        forget_stopped();
+        stopped_ = stopped;
+    }
+
+    void forget_stopped() {
+        const auto before = std::exchange(stopped_, std::nullopt);
+        if (before) jobs_.end_paused(before->paused_job);
+    }
+
+    /// Frees what a paused run holds; it can still be started again.
+    void end_paused_run() {
+        if (!stopped_ || stopped_->paused_job == 0) return;
+        jobs_.end_paused(std::exchange(stopped_->paused_job, 0));
+        stopped_->run.rest = rest_of(stopped_->output);
+    }
+
+    /// What is left of a run that was cancelled and is not in memory, as a sentence.
     static std::string rest_of(const fs::path& output) {
         size_t n_runs = 0;
         bool has_prompt = false;
@@ -500,10 +573,14 @@ class ThreadedSession final : public EngineSession {
     }
 
     void execute(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
-                 const std::shared_ptr<RunInWindow>& run, const std::string& what) {
+                 const std::shared_ptr<RunInWindow>& run, PausableProgress& progress) {
         model_.choose(job.model, &job.experiment);
         const auto model = model_.get();
-        progress_.go_on(EngineStatus::State::running, what);
+        progress_.go_on(EngineStatus::State::running, progress.what());
+        if (job.experiment.isolated || is_memory_short()) {  // isolated runs measure memory
+            jobs_.end_paused();
+            jobs_.post([this] { end_paused_run(); });
+        }
         if (!spectra) spectra = has_spectra(job.output, job.force);
         job.experiment.analyze = spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         std::vector<std::vector<int32_t>> contexts;
@@ -516,11 +593,13 @@ class ThreadedSession final : public EngineSession {
             });
         };
         events.on_begin = [&](engine::Experiment& experiment) {
+            if (!job.experiment.isolated) progress.allow();  // alone in memory, a run is measured without pauses
             run->attach(
                 experiment, model, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };
         events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
+            progress.forbid();
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
             for (auto& cache : experiment.take_caches()) caches.push_back(with_model(std::move(cache), model));
@@ -538,12 +617,13 @@ class ThreadedSession final : public EngineSession {
         };
         bool was_complete = false;
         try {
-            was_complete = program::run(job, plans, *model, progress_, events).was_complete;
+            was_complete = program::run(job, plans, *model, progress, events).was_complete;
         } catch (...) {
             run->store_answers();
-            if (progress_.cancelled()) program::remove_empty_trace(job.output);
+            if (progress.cancelled()) program::remove_empty_trace(job.output);
             jobs_.post([this, run] {
-                run->stop(session_);
+                run->end_early(session_);
+                if (running_ != run) return;  // it was paused, and another one is shown
                 running_.reset();
                 partial_.clear();
             });
@@ -575,11 +655,6 @@ class ThreadedSession final : public EngineSession {
     // The window's thread alone.
     LoadedModel::Pointer model_for_counts_;
     RunOutputs outputs_;
-    struct Stopped {
-        StoppedRun run;
-        fs::path output;
-        std::function<uint64_t()> start;
-    };
     std::optional<Stopped> stopped_;
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;

@@ -34,6 +34,17 @@ void JobProgress::go_on(EngineStatus::State state, const std::string& what) {
     on_change_();
 }
 
+void JobProgress::resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done) {
+    {
+        const std::lock_guard lock(mutex_);
+        enter(cancelled_ ? EngineStatus::State::cancelling : EngineStatus::State::running, what);
+    }
+    begin(phase, steps, "");
+    const std::lock_guard lock(mutex_);
+    first_step_ = done;
+    if (steps > 0) status_.share = static_cast<double>(done) / static_cast<double>(steps);
+}
+
 void JobProgress::enter(EngineStatus::State state, const std::string& what) {
     status_.state = state;
     status_.what = what;
@@ -88,6 +99,7 @@ void JobProgress::begin(std::string_view phase, int64_t steps, std::string_view 
         status_.share = 0;
         status_.seconds_left = -1;
         steps_ = steps;
+        first_step_ = 0;
         phase_start_ = Clock::now();
     }
     on_change_();
@@ -99,7 +111,9 @@ void JobProgress::advance(int64_t done) {
         if (steps_ > 0) status_.share = std::clamp(static_cast<double>(done) / static_cast<double>(steps_), 0.0, 1.0);
         const double elapsed = seconds_since(phase_start_);
         // An estimate from the first moments would jump about.
-        if (status_.share > 0 && elapsed > 0.5) status_.seconds_left = elapsed / status_.share * (1 - status_.share);
+        if (done > first_step_ && elapsed > 0.5)
+            status_.seconds_left = elapsed / static_cast<double>(done - first_step_) *
+                                   static_cast<double>(std::max<int64_t>(0, steps_ - done));
     }
     changed();
 }

@@ -22,6 +22,8 @@ class JobProgress final : public engine::Progress {
     void start(const std::string& what);
     /// The job's next part. @throws engine::Cancelled
     void go_on(EngineStatus::State state, const std::string& what);
+    /// A job that was paused continues within a phase, of which some steps are done.
+    void resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done);
     /// @param error empty where it went well
     void end(const std::string& error);
     void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,
@@ -47,6 +49,7 @@ class JobProgress final : public engine::Progress {
     mutable std::mutex mutex_;
     EngineStatus status_;
     int64_t steps_ = 0;
+    int64_t first_step_ = 0;  ///< steps that were done when the job was resumed
     std::chrono::steady_clock::time_point phase_start_;
     std::chrono::steady_clock::time_point told_;
     std::atomic<bool> cancelled_{false};

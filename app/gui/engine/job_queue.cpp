@@ -25,14 +25,17 @@ JobQueue::JobQueue(JobProgress& progress, std::function<void(const std::string&,
       }) {}
 
 JobQueue::~JobQueue() {
+    std::deque<Job> dropped;
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
-        jobs_.clear();
+        dropped.swap(jobs_);
     }
     progress_.cancel();
     changed_.notify_all();
     thread_.join();
+    dropped.clear();  // without the lock: a job that was paused posts while it ends
+    end_paused();
 }
 
 uint64_t JobQueue::enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped) {
@@ -56,17 +59,49 @@ void JobQueue::cancel() {
 }
 
 bool JobQueue::drop(uint64_t number) {
+    std::function<void()> on_dropped;
     Job dropped;
     {
         const std::lock_guard lock(mutex_);
-        const auto found =
-            std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.number == number; });
-        if (found == jobs_.end()) return false;
-        dropped = std::move(*found);
-        jobs_.erase(found);
+        dropped = take(jobs_, number);
+        if (dropped.number == 0) return false;
+        on_dropped = std::move(dropped.on_dropped);
+        if (dropped.work) paused_.push_back(std::move(dropped));
     }
-    if (dropped.on_dropped) attempt(dropped.on_dropped);
+    if (on_dropped) attempt(on_dropped);
     return true;
+}
+
+bool JobQueue::go_on(uint64_t number, std::function<void()> on_dropped) {
+    {
+        const std::lock_guard lock(mutex_);
+        Job job = take(paused_, number);
+        if (job.number == 0) return false;
+        job.on_dropped = std::move(on_dropped);
+        jobs_.push_back(std::move(job));
+    }
+    changed_.notify_all();
+    return true;
+}
+
+void JobQueue::end_paused(uint64_t number) {
+    Job ended;  // goes after the lock: the job posts while it ends
+    const std::lock_guard lock(mutex_);
+    ended = take(paused_, number);
+}
+
+void JobQueue::end_paused() {
+    std::deque<Job> ended;  // goes after the lock
+    const std::lock_guard lock(mutex_);
+    ended.swap(paused_);
+}
+
+JobQueue::Job JobQueue::take(std::deque<Job>& jobs, uint64_t number) {
+    const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) { return job.number == number; });
+    if (found == jobs.end()) return {};
+    Job job = std::move(*found);
+    jobs.erase(found);
+    return job;
 }
 
 bool JobQueue::has(uint64_t number) const {
@@ -127,9 +162,28 @@ void JobQueue::post(std::function<void()> act) {
     wake_();
 }
 
+bool JobQueue::pause(std::function<void(uint64_t)> on_paused) {
+    PausableWork* work = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        on_paused_ = std::move(on_paused);
+        work = work_under_way_;
+    }
+    return work->pause();
+}
+
+std::unique_ptr<PausableWork> JobQueue::work_of(Job& job) {
+    return std::make_unique<PausableWork>([this, run = std::exchange(job.run, nullptr)] {
+        setpriority(PRIO_PROCESS, 0, niceness);                // on Linux, of this thread alone
+        if (n_threads_ > 0) kernels::set_threads(n_threads_);  // of this thread alone
+        const checkpoint::StopCheck stop_check([this] {
+            if (progress_.cancelled()) throw engine::Cancelled();
+        });
+        run();
+    });
+}
+
 void JobQueue::work() {
-    setpriority(PRIO_PROCESS, 0, niceness);
-    if (n_threads_ > 0) kernels::set_threads(n_threads_);  // of this thread alone
     for (;;) {
         Job job;
         {
@@ -138,15 +192,16 @@ void JobQueue::work() {
             if (stopping_) return;
             job = std::move(jobs_.front());
             jobs_.pop_front();
+            job.on_dropped = nullptr;
+            if (!job.work) job.work = work_of(job);
             under_way_ = job.number;
+            work_under_way_ = job.work.get();
             progress_.start(job.what);
         }
         std::string failure;
+        bool has_ended = true;
         try {
-            const checkpoint::StopCheck stop_check([this] {
-                if (progress_.cancelled()) throw engine::Cancelled();
-            });
-            job.run();
+            has_ended = job.work->advance();
         } catch (const engine::Cancelled&) {
             post([this, what = job.what] { notice_("stopped: " + what, false); });
         } catch (const std::bad_alloc&) {
@@ -154,13 +209,19 @@ void JobQueue::work() {
         } catch (const std::exception& error) {
             failure = error.what();
         }
-        job.run = nullptr;  // what it holds is free before it is seen to have ended
+        std::function<void()> then;
         {
             const std::lock_guard lock(mutex_);
             if (!failure.empty()) errors_[job.number] = failure;
             under_way_ = 0;
+            work_under_way_ = nullptr;
+            if (!has_ended) {
+                then = [on_paused = std::move(on_paused_), number = job.number] { on_paused(number); };
+                paused_.push_back(std::move(job));
+            }
         }
-        if (!failure.empty()) post([this, failure] { notice_(failure, true); });
+        if (!failure.empty()) then = [this, failure] { notice_(failure, true); };
+        if (then) post(then);
         progress_.end(failure);
     }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/tables/table_format.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/unfinished_answers.h"
 
@@ -193,10 +194,22 @@ void RunInWindow::stop(Session& session) {
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     }
-    notice_(fmt::format("what was finished is in {}.part, and the same run goes on from there; kept sets that were not "
-                        "written stay in memory until the trace is closed",
-                        output_.string()),
-            false);
+}
+
+void RunInWindow::end_early(Session& session) {
+    stop(session);
+    if (!session.document(document_)) return;
+    notice_(
+        fmt::format("{}.part contains what was finished, and the same run continues from there; kept sets that were "
+                    "not written stay in memory until the trace is closed",
+                    output_.string()),
+        false);
+}
+
+void RunInWindow::go_on(Session& session) {
+    Document* document = session.document(document_);
+    auto records = std::exchange(partly_answered_, {});
+    if (document && !records.empty()) document->set_pending_runs(answered_, std::move(records));
 }
 
 RunKey RunInWindow::key_of_answered(const Session& session, size_t run) const {
@@ -215,6 +228,7 @@ void RunInWindow::keep_partial_answers(Session& session) {
         const RunAt at = session.at(key);
         trace::RunRecord record = at.reader->run_record(at.prompt, at.run);
         if (!record.output_ids.empty()) continue;  // it is whole
+        partly_answered_[static_cast<int>(run)] = record;
         record.output_ids = answers_[run];
         record.output_text = model_->answer_text(answers_[run]);
         if (!ended_.contains(static_cast<int>(run)))

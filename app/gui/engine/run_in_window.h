@@ -37,8 +37,12 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void finish(Session& session);
     /// The engine's thread: writes what is decoded so far beside the unfinished trace.
     void store_answers();
-    /// What is in memory stays to be looked at, with as much of each answer as was decoded.
+    /// The run is paused: what is in memory stays to be looked at, with as much of each answer as was decoded.
     void stop(Session& session);
+    /// The same for a run that has ended before it was finished, with a notice.
+    void end_early(Session& session);
+    /// The paused run continues: answers that `stop` kept are unfinished again.
+    void go_on(Session& session);
     /// −1 where its trace is not open.
     int document() const { return document_; }
     /// Of the prompt that is answered.
@@ -74,6 +78,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     int document_ = -1;
     Cursor selected_;                 ///< what it has selected by itself
     std::map<int, Records> waiting_;  ///< by prompt: what arrived and is not shown yet
+    Records partly_answered_;         ///< of the prompt that is answered: as they were before `stop` kept their answers
     std::vector<std::string> labels_;
     TaskSlot<std::string> texts_;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,11 +10,17 @@
 
 namespace kvscope::gui {
 
+/// A file that a job writes to.
+struct RunOutput {
+    std::filesystem::path path;
+    std::atomic<bool> is_paused{false};  ///< its job is paused: another one may take the file
+};
+
 /// The files that runs write to. The window's thread.
 class RunOutputs {
  public:
     /// A job has it as long as it holds what is returned.
-    std::shared_ptr<const std::filesystem::path> take(const std::filesystem::path& path);
+    std::shared_ptr<RunOutput> take(const std::filesystem::path& path);
     /// Whether a job that waits, or is under way, writes there.
     bool is_taken(const std::filesystem::path& path) const;
 
@@ -30,7 +37,7 @@ class RunOutputs {
         std::filesystem::path output;
     };
 
-    std::vector<std::weak_ptr<const std::filesystem::path>> taken_;
+    std::vector<std::weak_ptr<RunOutput>> taken_;
     std::optional<Begun> begun_;  ///< the last run into a file that was not named
 };
 

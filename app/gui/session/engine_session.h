@@ -180,7 +180,8 @@ class EngineSession {
     virtual const TrainingStatus& training() const = 0;
     /// Fills `EngineStatus::devices`, once, beside whatever else is under way: a card is taken into use for it.
     virtual void look_for_devices() = 0;
-    /// Ends the job under way at the next safe place. Those that wait begin after it.
+    /// Ends the job under way at the next safe place, or pauses it there where it is a run. Those that wait begin after
+    /// it.
     virtual void cancel() = 0;
     /// Whether a job waits or is under way.
     virtual bool has_job(uint64_t job) const = 0;
@@ -192,7 +193,8 @@ class EngineSession {
     virtual bool is_taken(const std::filesystem::path& output) const = 0;
     /// The run that was cancelled last; nullopt where there is none, or it was started again.
     virtual std::optional<StoppedRun> stopped_run() const = 0;
-    /// Starts that run again: it continues from what is finished. @returns as `run`; 0 where there is none
+    /// Continues that run: where memory still holds it, nothing is repeated; else from what is finished on the disk.
+    /// @returns as `run`; 0 where there is none
     virtual uint64_t continue_stopped_run() = 0;
     virtual EngineStatus status() const = 0;
     /// Why a job failed, whatever has been done since; empty where it has not ended, or went well.

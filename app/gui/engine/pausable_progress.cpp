@@ -1,0 +1,35 @@
+#include "app/gui/engine/pausable_progress.h"
+
+#include <fmt/format.h>
+
+namespace kvscope::gui {
+
+std::string PausableProgress::place() const {
+    return phase_.empty() ? "" : fmt::format("{}: {} of {} {}", phase_, done_, steps_, unit_);
+}
+
+void PausableProgress::begin(std::string_view phase, int64_t steps, std::string_view unit) {
+    phase_ = phase;
+    unit_ = unit;
+    steps_ = steps;
+    done_ = 0;
+    shown_.begin(phase, steps, unit);
+}
+
+void PausableProgress::advance(int64_t done) {
+    done_ = done;
+    shown_.advance(done);
+}
+
+bool PausableProgress::cancelled() const {
+    while (!has_ended_ && shown_.cancelled()) {
+        if (!is_allowed_) return true;
+        if (pause_())
+            shown_.resume(what_, phase_, steps_, done_);
+        else
+            has_ended_ = true;
+    }
+    return has_ended_;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "app/gui/engine/job_progress.h"
+#include "engine/common/progress.h"
+
+namespace kvscope::gui {
+
+/// The progress of a run. Once `allow` was called, a run that is cancelled pauses instead of ending.
+class PausableProgress final : public engine::Progress {
+ public:
+    /// @param what  as EngineStatus::what
+    /// @param pause called on the run's thread; waits until the run continues, or returns false: the run is to end
+    PausableProgress(JobProgress& shown, std::string what, std::function<bool()> pause)
+        : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
+
+    const std::string& what() const { return what_; }
+    void allow() { is_allowed_ = true; }
+    void forbid() { is_allowed_ = false; }
+    /// Whether the run ends because it was cancelled for good while it was paused.
+    bool has_ended() const { return has_ended_; }
+    /// "prefill: 12 of 30 layers"; empty before the first phase.
+    std::string place() const;
+
+    void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
+    void advance(int64_t done) override;
+    void message(std::string_view text) override { shown_.message(text); }
+    bool cancelled() const override;
+    bool cancelled_without_pause() const override { return has_ended_ || shown_.cancelled(); }
+
+ private:
+    JobProgress& shown_;
+    std::string what_;
+    std::function<bool()> pause_;
+    bool is_allowed_ = false;
+    mutable bool has_ended_ = false;
+    std::string phase_, unit_;
+    int64_t steps_ = 0, done_ = 0;
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,150 @@
+// Jobs that pause: they leave the queue, keep what they have computed, and continue or end when they are asked to.
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include "app/gui/engine/pausable_work.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/gui/engine/job_queue.h"
+#include "app/gui/engine/pausable_progress.h"
+#include "engine/common/error.h"
+#include "engine/common/work_clock.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// Jobs that write into a list; each pauses once.
+class PausingJobs {
+ public:
+    /// @param held goes when the job's work has ended
+    uint64_t enqueue(const std::string& name, std::shared_ptr<int> held = nullptr) {
+        return jobs.enqueue(name, [this, name, held = std::move(held)] {
+            list.push_back(name + " begins");
+            const bool goes_on = jobs.pause([this, name](uint64_t job) { paused.push_back({name, job}); });
+            list.push_back(name + (goes_on ? " continues" : " ends"));
+            if (!goes_on) throw engine::Cancelled();
+        });
+    }
+    void until_idle() {
+        while (jobs.status().busy()) std::this_thread::yield();
+        jobs.deliver();
+    }
+
+    JobProgress progress{[] {}};
+    std::vector<std::string> list;  ///< one job writes at a time
+    std::vector<std::pair<std::string, uint64_t>> paused;
+    JobQueue jobs{progress, [](const std::string&, bool) {}, [] {}};
+};
+
+}  // namespace
+
+TEST_CASE("a paused job lets the others run, and continues after them under its number") {
+    PausingJobs all;
+    const uint64_t first = all.enqueue("first"), second = all.enqueue("second");
+    all.until_idle();
+    REQUIRE(all.paused == std::vector<std::pair<std::string, uint64_t>>{{"first", first}, {"second", second}});
+    CHECK(!all.jobs.has(first));
+    CHECK(!all.jobs.go_on(first + second, nullptr));
+    REQUIRE(all.jobs.go_on(second, nullptr));
+    REQUIRE(all.jobs.go_on(first, nullptr));
+    CHECK(!all.jobs.go_on(first, nullptr));  // it waits already
+    all.until_idle();
+    CHECK(all.list == std::vector<std::string>{"first begins", "second begins", "second continues", "first continues"});
+}
+
+TEST_CASE("a paused job that waits again and is taken out of the queue is paused as before") {
+    PausingJobs all;
+    const uint64_t job = all.enqueue("job");
+    all.until_idle();
+    std::atomic<bool> may_end{false};
+    all.jobs.enqueue("another", [&] {
+        while (!may_end) std::this_thread::yield();
+    });
+    bool is_dropped = false;
+    REQUIRE(all.jobs.go_on(job, [&] { is_dropped = true; }));
+    CHECK(all.jobs.has(job));
+    CHECK(all.jobs.drop(job));
+    CHECK(is_dropped);
+    CHECK(all.list.size() == 1);
+    may_end = true;
+    REQUIRE(all.jobs.go_on(job, nullptr));
+    all.until_idle();
+    CHECK(all.list == std::vector<std::string>{"job begins", "job continues"});
+}
+
+TEST_CASE("a paused job that is ended frees what it holds, and so does one that is paused when the queue goes") {
+    auto held = std::make_shared<int>(), other = std::make_shared<int>();
+    {
+        PausingJobs all;
+        const uint64_t job = all.enqueue("job", held);
+        all.enqueue("other", other);
+        all.until_idle();
+        CHECK(held.use_count() == 2);
+        all.jobs.end_paused(job);
+        CHECK(held.use_count() == 1);
+        CHECK(all.list.back() == "job ends");
+        CHECK(!all.jobs.go_on(job, nullptr));
+        CHECK(other.use_count() == 2);
+    }
+    CHECK(other.use_count() == 1);
+}
+
+TEST_CASE("the time of a pause is no work, and the progress continues where it was") {
+    JobProgress shown([] {});
+    std::atomic<bool> is_paused{false};
+    engine::WorkClock::duration worked{}, passed{};
+    PausableWork* self = nullptr;
+    std::string place;
+    PausableWork work([&] {
+        PausableProgress progress(shown, "run", [&] {
+            place = progress.place();
+            is_paused = true;
+            const bool goes_on = self->pause();
+            shown.start("run");  // as the queue does before a job continues
+            return goes_on;
+        });
+        const auto begin = std::chrono::steady_clock::now();
+        const auto work_begin = engine::WorkClock::now();
+        progress.begin("prefill", 30, "layers");
+        progress.advance(12);
+        progress.allow();
+        CHECK(!progress.cancelled());
+        worked = engine::WorkClock::now() - work_begin;
+        passed = std::chrono::steady_clock::now() - begin;
+    });
+    self = &work;
+    shown.start("run");
+    shown.go_on(EngineStatus::State::running, "run");
+    shown.cancel();
+    CHECK(!work.advance());
+    CHECK(place == "prefill: 12 of 30 layers");
+    const auto pause = std::chrono::milliseconds(50);
+    std::this_thread::sleep_for(pause);
+    CHECK(work.advance());
+    CHECK(passed - worked >= pause);
+    CHECK(shown.status().state == EngineStatus::State::running);
+    CHECK(shown.status().phase == "prefill");
+    CHECK(shown.status().share == Approx(12 / 30.0));
+}
+
+TEST_CASE("a run that may not pause is cancelled at once") {
+    JobProgress shown([] {});
+    int n_pauses = 0;
+    PausableProgress progress(shown, "run", [&] { return ++n_pauses > 0; });
+    shown.start("run");
+    shown.cancel();
+    CHECK(progress.cancelled());
+    progress.allow();
+    CHECK(progress.cancelled_without_pause());
+    CHECK(n_pauses == 0);
+}
+
+}  // namespace kvscope::gui
+
+#endif
