@@ -111,7 +111,7 @@ TEST_CASE("the same request continues the paused run; another one for its file b
 
 TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is the one made at one go") {
     SessionWithEngine gui("continue-prefill");
-    auto request = gui.request({"snapkv", "h2o", "kvslimmer", "gemfilter"}, "64");
+    auto request = gui.request({"snapkv", "h2o", "kvslimmer", "dapq"}, "64");
     request.model.clear();  // the default model: layers take long enough to be counted
     for (int i = 0; i < 6; ++i) request.context += " " + text;
     int n_pauses = 0;

@@ -405,6 +405,7 @@ class ThreadedSession final : public EngineSession {
     /// The engine's thread: waits until the run continues. @param place where it is paused @returns as JobQueue::pause
     bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it is ({}).", place);
+        run->store_answers();  // for a process that is killed while it waits
         stopped.taken->is_paused = true;
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
             run->stop(session_);
