@@ -176,31 +176,41 @@ void show_markers(Figure& figure) {
     }
 }
 
+/// Joins a policy's budgets from the smallest to the largest, in whichever order they were run.
+Line line_through(std::vector<const Point*> points) {
+    std::stable_sort(points.begin(), points.end(), [](const Point* a, const Point* b) {
+        return a->run.attributes().budget < b->run.attributes().budget;
+    });
+    Line line;
+    line.style.color = points.front()->run.style.color;
+    line.style.width_pt = 0.5;
+    for (const Point* point : points) {
+        line.x.push_back(point->x);
+        line.y.push_back(point->y);
+    }
+    return line;
+}
+
 Figure make(std::span<const TracePart> parts) {
     const Points points = read_points(parts);
     std::vector<double> xs, ys;
     std::vector<ShownRun> shown;
-    std::map<std::string, Line> lines;  // the budgets of one policy
+    std::map<std::string, std::vector<const Point*>> budgets;  // of each policy
     std::vector<Shape> scatters;
     for (const Point& point : points.points) {
         const LineStyle& style = point.run.style;
         xs.push_back(point.x);
         ys.push_back(point.y);
         shown.push_back(point.run);
-        Line& line = lines[point.run.method()];
-        line.style.color = style.color;
-        line.style.width_pt = 0.5;
-        line.x.push_back(point.x);
-        line.y.push_back(point.y);
+        budgets[point.run.method()].push_back(&point);
         scatters.emplace_back(scatter_of(point));
     }
     Figure figure = empty_figure(points.x, points.y);
     Panel panel;
     panel.x = axis_of(points.x, xs);
     panel.y = axis_of(points.y, ys);
-    for (auto& [method, line] : lines) {
-        if (line.x.size() > 1) panel.shapes.emplace_back(std::move(line));
-    }
+    for (auto& [method, of_policy] : budgets)
+        if (of_policy.size() > 1) panel.shapes.emplace_back(line_through(std::move(of_policy)));
     std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.shapes));
     figure.panels.push_back(std::move(panel));
     figure.legend = legend_of(shown);

@@ -238,6 +238,18 @@ TEST_CASE("cost: any two columns of the table of runs") {
     CHECK_THAT(made(sample.reader(), "cost", options).caption, Contains("left out: snapkv 16"));
 }
 
+TEST_CASE("cost: a policy's line joins its budgets by size, in whichever order its runs are") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write_runs(folder / "t.h5", {{"snapkv", 24}, {"h2o", 8}, {"snapkv", 16}, {"snapkv", 32}});
+    const trace::Reader reader(folder / "t.h5");
+    FigureOptions options;
+    options.columns = {"budget", "agreement"};
+    std::vector<std::vector<double>> lines;
+    for (const Shape& shape : made(reader, "cost", options).panels.at(0).shapes)
+        if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line->x);
+    CHECK(lines == std::vector<std::vector<double>>{{16, 24, 32}});
+}
+
 TEST_CASE("cost: axes begin at zero only where that leaves no more than half of them empty") {
     const SampleTrace sample;
     FigureOptions options;
