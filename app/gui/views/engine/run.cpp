@@ -216,14 +216,13 @@ class RunView : public View {
         ImGui::BeginDisabled(!problem.empty());
         if (ImGui::Button("Run")) run(context);
         ImGui::EndDisabled();
-        ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them%s",
-                              status.busy() ? "; waits in the queue until what is under way has ended" : "");
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
+            ImGui::SetTooltip("%s", tooltip_of_run(status.busy()));
+        ImGui::SameLine();
+        draw_cancel(*context.engine, status);
         ImGui::SameLine();
         if (status.busy()) {
             const bool is_cancelling = status.state == EngineStatus::State::cancelling;
-            ImGui::BeginDisabled(is_cancelling);
-            if (ImGui::Button("Cancel##run")) context.engine->cancel();
-            ImGui::EndDisabled();
             const std::string left =
                 status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
             const std::string progress = is_cancelling ? "cancelling" : status.phase + left;
@@ -242,6 +241,25 @@ class RunView : public View {
         draw_more_below(context.theme);
         ImGui::EndChild();
         ImGui::Separator();
+    }
+
+    const char* tooltip_of_run(bool is_busy) const {
+        if (is_in_queue()) return "This run is under way or waits in the queue. Change the form for another run.";
+        return is_busy ? "Ctrl+R: puts the run into the queue; it begins when the jobs before it have ended"
+                       : "Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them";
+    }
+
+    /// Stands there always, so that no other button comes under the mouse when a job ends. A job that has just begun
+    /// cannot be cancelled yet: the second click of a double click is meant for the one before.
+    void draw_cancel(EngineSession& engine, const EngineStatus& status) {
+        constexpr double not_before_s = 0.5;
+        const std::string now = status.busy() ? status.what : "";
+        if (std::exchange(cancellable_, now) != now) cancellable_since_ = ImGui::GetTime();
+        const bool can_cancel = status.busy() && status.state != EngineStatus::State::cancelling &&
+                                ImGui::GetTime() - cancellable_since_ >= not_before_s;
+        ImGui::BeginDisabled(!can_cancel);
+        if (ImGui::Button("Cancel##run")) engine.cancel();
+        ImGui::EndDisabled();
     }
 
     void draw_messages(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
@@ -583,8 +601,10 @@ class RunView : public View {
     bool start_wanted_ = false;
     uint64_t job_ = 0;         ///< the last that this form has started; 0: none
     nlohmann::json run_form_;  ///< the form as it was then
-    float height_below_ = 0;   ///< of queue and answers below the form, in the frame before
-    float form_height_ = 0;    ///< of the form's contents while the mouse is over it
+    std::string cancellable_;  ///< the job under way; empty: none
+    double cancellable_since_ = 0;
+    float height_below_ = 0;  ///< of queue and answers below the form, in the frame before
+    float form_height_ = 0;   ///< of the form's contents while the mouse is over it
     bool is_model_refused_ = false;
 };
 
