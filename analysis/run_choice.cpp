@@ -56,7 +56,9 @@ std::string setting_called(const std::string& name) {
 
 /// The recorded label before a given one before a policy's name, without or with parameters, before a number, as a
 /// label may well be a number.
-std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
+/// @param trace its file, for the message
+std::vector<size_t> runs_called(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
+                                const std::string& name) {
     std::vector<size_t> found;
     for (size_t j = 0; j < runs.size(); ++j) {
         if (policies::same_run_label(recorded_label(runs[j]), name)) found.push_back(j);
@@ -77,15 +79,17 @@ std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, c
     if (!found.empty()) return found;
     if (const auto number = as_number(name); number && *number < runs.size()) return {*number};
     const std::string meant = run_meant(runs, name);
-    throw FigureError(fmt::format("there is no run '{}' in this prompt{} {}", name,
+    throw FigureError(fmt::format("{}: there is no run '{}' in this prompt{} {}", trace, name,
                                   meant.empty() ? "; there are" : "." + meant + " There are", known_runs(runs)));
 }
 
-std::vector<size_t> runs_of(const std::vector<trace::RunAttributes>& runs, const RunChoice& choice) {
-    if (const auto* name = std::get_if<std::string>(&choice)) return runs_called(runs, *name);
+std::vector<size_t> runs_of(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
+                            const RunChoice& choice) {
+    if (const auto* name = std::get_if<std::string>(&choice)) return runs_called(trace, runs, *name);
     const int place = std::get<int>(choice);
     if (place >= 0 && static_cast<size_t>(place) < runs.size()) return {static_cast<size_t>(place)};
-    throw FigureError(fmt::format("there is no run {} in this prompt; there are {}", place, known_runs(runs)));
+    throw FigureError(
+        fmt::format("{}: there is no run {} in this prompt; there are {}", trace, place, known_runs(runs)));
 }
 
 std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbers, int n, const char* what) {
@@ -126,7 +130,7 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
     const std::vector<trace::RunAttributes>& runs = reader.runs(options.prompt);
     std::set<int> chosen;
     for (const RunChoice& choice : options.runs) {
-        const std::vector<size_t> called = runs_of(runs, choice);
+        const std::vector<size_t> called = runs_of(reader.path().string(), runs, choice);
         size_t n_finished = 0;
         for (const size_t j : called) {
             if (!finished(runs[j])) continue;

@@ -32,9 +32,11 @@ std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOption
         if (kept->merges()) runs.push_back({run, run_label(reader.run(options.prompt, run)), std::move(kept)});
     }
     if (runs.empty())
-        throw NothingToShow(fmt::format(
-            "{}: no chosen run of prompt {} merges tokens: run a policy that does, such as kvslimmer or asymkv",
-            reader.path().string(), options.prompt));
+        throw NothingToShow(
+            fmt::format("{}: no chosen run of prompt {} records which tokens share an entry. kvslimmer and asymkv "
+                        "record it; cam adds "
+                        "values to other entries and does not",
+                        reader.path().string(), options.prompt));
     return runs;
 }
 

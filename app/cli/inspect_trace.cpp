@@ -19,6 +19,7 @@
 #include "engine/options/run_options.h"
 #include "json/bounded_json.h"
 #include "trace/check.h"
+#include "trace/part_folder.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
 
@@ -189,6 +190,10 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryA
     std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", one_line(reader.path().string()),
                                    one_line(reader.version()), reader.complete() ? "complete" : "incomplete",
                                    one_line(reader.generator()), one_line(reader.created_utc()));
+    std::error_code error;
+    if (const auto part = trace::part_folder_of(reader.path()); reader.complete() && fs::exists(part, error))
+        text += fmt::format("an extension of it is unfinished in {}: the command that began it continues it\n",
+                            one_line(part.string()));
     if (!reader.has_model()) return text + "no model yet\n";
     const auto& model = reader.model();
     text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", one_line(model.name),

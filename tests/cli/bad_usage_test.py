@@ -115,6 +115,8 @@ class Refusals(ProgramTest):
     def test_what_is_asked_for_and_not_heeded_is_said(self):
         for said, arguments in (("--budget 4 is not heeded: none of the policies keeps to a budget", ["--policy", "full"]),
                                 ("h2o @ 4 is asked for 2 times, and run once", ["--policy", "h2o", "--policy", "h2o"]),
+                                ("--query-aware off has no effect: no prompt has a question",
+                                 ["--policy", "h2o", "--query-aware", "off"]),
                                 ("", ["--policy", "full", "--policy", "h2o"])):
             with self.subTest(said):
                 done = self.made("run", "-m", HF_MODEL, "-p", TEXT, *arguments, "--budget", 4, "-n", 1, "--force", "-q", "-o",

@@ -472,6 +472,7 @@ class Extended(ProgramTest):
         finished = sorted(path.name for path in part.glob("run-*.h5"))
         self.assertGreaterEqual(len(finished), 2)
         self.assertIn("incomplete", self.made("inspect", part).stdout)
+        self.assertIn("an extension of it is unfinished in", self.made("inspect", "killed.h5").stdout)
         self.assertIn("nothing to do", self.made(*arguments).stderr, "the old command still has its trace")
         self.assertTrue((part / "run-0-4.h5").exists())
         with h5py.File(part / "run-0-3.h5", "r") as kept:

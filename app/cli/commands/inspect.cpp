@@ -107,7 +107,14 @@ std::function<int()> declare(CLI::App& app) {
                 throw std::invalid_argument(
                     fmt::format("{} is of traces, and {} is none", option->get_name(), path->string()));
         if (of_maps) return inspect_maps(found, *format);
-        return of_model ? inspect_model(found, *format) : inspect_trace(found, *format, *whole_text, *memory);
+        if (of_model) return inspect_model(found, *format);
+        try {
+            return inspect_trace(found, *format, *whole_text, *memory);
+        } catch (const trace::NotATrace& error) {
+            throw trace::NotATrace(
+                fmt::format("{}. `kvscope inspect` also takes a model (a folder, a .gguf, a hub id) and EchoKV's maps",
+                            error.what()));
+        }
     };
 }
 

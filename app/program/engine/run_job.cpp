@@ -197,6 +197,10 @@ std::vector<std::string> unheeded(const RunJob& job) {
     if (!job.budgets.empty() && !has_use_for_budgets)
         lines.push_back(fmt::format("--budget {} is not heeded: none of the policies keeps to a budget",
                                     fmt::join(job.budgets, " ")));
+    const bool has_questions = std::any_of(job.prompts.begin(), job.prompts.end(),
+                                           [](const PromptText& prompt) { return !prompt.questions.empty(); });
+    if (!job.experiment.query_aware && !job.prompts.empty() && !has_questions)
+        lines.emplace_back("--query-aware off has no effect: no prompt has a question");
     std::map<std::string, int> times;
     for (const engine::RunPlan& plan : plans) ++times[plan.label()];
     for (const auto& [label, n] : times)
