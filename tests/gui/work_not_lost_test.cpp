@@ -55,6 +55,27 @@ std::vector<std::string> floating(DrivenApp& driven) {
 
 }  // namespace
 
+TEST_CASE("a workspace that is opened takes the place of the open traces, and names them") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const std::filesystem::path workspace = sample.folder / "w.kvscope";
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    DrivenApp driven(explore(sample));
+    driven.app().save_workspace(workspace);
+    driven.app().tasks().wait();
+    driven.settle();
+    driven.app().open_files({workspace});
+    driven.app().tasks().wait();
+    driven.settle();
+    unsetenv("XDG_STATE_HOME");
+    REQUIRE(driven.session().documents().size() == 1);
+    CHECK(driven.session().documents()[0]->path() != sample.path);
+    const auto& told = driven.app().notices();
+    const std::string closed = "closed " + sample.path.filename().string();
+    CHECK(std::any_of(told.begin(), told.end(), [&](const auto& text) { return text.find(closed) == 0; }));
+    CHECK(floating(driven).empty());
+}
+
 #ifdef KVSCOPE_WITH_ENGINE
 
 TEST_CASE("a workspace that is opened leaves the prompt that is being typed, and undo leaves the workspace") {

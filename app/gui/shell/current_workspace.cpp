@@ -1,6 +1,7 @@
 #include "app/gui/shell/current_workspace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <set>
@@ -81,6 +82,7 @@ void CurrentWorkspace::open(const std::filesystem::path& path) {
     };
     session_.tasks.once(read, [this, path, unpacked](const std::string& said, bool is_error) {
         if (is_error) return notices_.add(said, true);
+        close_finished_traces();
         show(path, *unpacked);
     });
 }
@@ -91,6 +93,20 @@ void CurrentWorkspace::open_now(const std::filesystem::path& path) {
     } catch (const std::exception& error) {
         notices_.add(error.what(), true);
     }
+}
+
+void CurrentWorkspace::close_finished_traces() {
+    std::vector<int> finished;
+    std::vector<std::string> names;
+    for (const auto& document : session_.documents()) {
+        if (!document->file()->complete()) continue;
+        finished.push_back(document->id());
+        names.push_back(document->name());
+    }
+    sidecars_.save_annotations();
+    for (const int document : finished) session_.close(document);
+    if (!names.empty())
+        notices_.add(fmt::format("closed {}: File > Open recent opens them again", fmt::join(names, ", ")));
 }
 
 void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& unpacked) {

@@ -24,10 +24,10 @@ class CurrentWorkspace {
     /// As everything is now; the traces are copied beside the frames. A notice says when it is written, or why not.
     /// @throws WorkspaceError where it cannot be begun
     void save(const std::filesystem::path& path);
-    /// Its traces are opened beside those that are open, when they are unpacked, which is done beside the frames. What
-    /// goes wrong becomes a notice.
+    /// Its traces take the place of the open ones when they are unpacked, which a worker does. A trace that a run
+    /// writes stays open. What goes wrong becomes a notice.
     void open(const std::filesystem::path& path);
-    /// The same at once: before there is a frame that could wait.
+    /// Its traces are opened at once beside those that the command line names, before there is a frame that could wait.
     void open_now(const std::filesystem::path& path);
 
  private:
@@ -38,6 +38,7 @@ class CurrentWorkspace {
     };
     /// On any thread. @throws WorkspaceError
     static Unpacked unpack(const std::filesystem::path& path);
+    void close_finished_traces();
     void show(const std::filesystem::path& path, const Unpacked& unpacked);
 
     Session& session_;
