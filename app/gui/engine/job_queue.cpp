@@ -53,9 +53,11 @@ void JobQueue::cancel() {
     uint64_t next = 0;  // the job that was added just now has not begun yet
     {
         const std::lock_guard lock(mutex_);
-        if (under_way_ == 0 && !jobs_.empty()) next = jobs_.front().number;
+        // With the lock: no other job begins meanwhile.
+        if (under_way_ != 0) return progress_.cancel();
+        if (!jobs_.empty()) next = jobs_.front().number;
     }
-    if (next == 0 || !drop(next)) progress_.cancel();
+    drop(next);
 }
 
 bool JobQueue::drop(uint64_t number) {
@@ -124,14 +126,14 @@ std::string JobQueue::error_of(uint64_t job) const {
 }
 
 EngineStatus JobQueue::status() const {
-    bool has_waiting = false;
+    bool has_jobs = false;
     {
         // Before the progress: a job that has left the queue by now has started there.
         const std::lock_guard lock(mutex_);
-        has_waiting = !jobs_.empty();
+        has_jobs = under_way_ != 0 || !jobs_.empty();
     }
     EngineStatus now = progress_.status();
-    if (!now.busy() && has_waiting) now.state = EngineStatus::State::loading;
+    if (!now.busy() && has_jobs) now.state = EngineStatus::State::loading;
     return now;
 }
 
@@ -213,7 +215,6 @@ void JobQueue::work() {
         {
             const std::lock_guard lock(mutex_);
             if (!failure.empty()) errors_[job.number] = failure;
-            under_way_ = 0;
             work_under_way_ = nullptr;
             if (!has_ended) {
                 then = [on_paused = std::move(on_paused_), number = job.number] { on_paused(number); };
@@ -223,6 +224,11 @@ void JobQueue::work() {
         if (!failure.empty()) then = [this, failure] { notice_(failure, true); };
         if (then) post(then);
         progress_.end(failure);
+        {
+            const std::lock_guard lock(mutex_);
+            under_way_ = 0;  // last: a late cancel must not drop the next job
+        }
+        wake_();
     }
 }
 
