@@ -198,7 +198,6 @@ Figure make(std::span<const TracePart> parts) {
     std::map<std::string, std::vector<const Point*>> budgets;  // of each policy
     std::vector<Shape> scatters;
     for (const Point& point : points.points) {
-        const LineStyle& style = point.run.style;
         xs.push_back(point.x);
         ys.push_back(point.y);
         shown.push_back(point.run);
