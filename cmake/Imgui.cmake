@@ -36,6 +36,9 @@ set(common_sources
     ${implot}/implot.cpp ${implot}/implot_items.cpp ${palette}/imcmd_command_palette.cpp ${palette}/imcmd_fuzzy_search.cpp)
 # ImPlot compiles every plot for ten types of numbers, a minute and a half; what is plotted here is double.
 set_source_files_properties(${implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(double)")
+# app/gui/drawing/shaped_text.cpp defines the functions that these names hide: it shapes text in all scripts.
+set_source_files_properties(${imgui}/imgui_draw.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+    COMPILE_DEFINITIONS "AddText=AddUnshapedText;CalcTextSizeA=CalcUnshapedTextSizeA")
 file(GLOB test_engine_sources ${test_engine}/imgui_test_engine/*.cpp)
 add_library(kvscope_imgui_common OBJECT EXCLUDE_FROM_ALL ${common_sources})  # what the hooks leave as it is
 target_link_libraries(kvscope_imgui_common PRIVATE kvscope_imgui_headers)

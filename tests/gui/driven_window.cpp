@@ -40,7 +40,9 @@ DrivenApp::DrivenApp(AppOptions options, bool remember)
           options.remember = remember;
           return options;
       }()) {
-    // What earlier tests scrolled and unfolded is none of this one's business.
+    // What earlier tests edited, scrolled and unfolded does not concern this one.
+    ImGui::ClearActiveID();
+    ImGui::GetCurrentContext()->InputTextDeactivatedState.ID = 0;
     for (ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
         window->Scroll = {};
         window->StateStorage.Clear();

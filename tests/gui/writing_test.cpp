@@ -1,8 +1,11 @@
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 
+#include "app/gui/drawing/shaped_text.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -30,28 +33,131 @@ TEST_CASE("a key that types is a command where a view has the keyboard, and nowh
     CHECK(!is_shown());
 }
 
-TEST_CASE("a field sets Arabic from right to left, and a click puts the caret where the text is") {
+namespace {
+
+constexpr const char* mark_field = "//prompt-1/##prompt mark";
+
+/// Clicks into the field for marked texts at its left end (0) or right end (1), and goes on.
+void in_mark_field(DrivenApp& driven, float share,
+                   const std::function<void(ImGuiTestContext&, ImGuiInputTextState&)>& steps) {
+    driven.drive([&](ImGuiTestContext& c) {
+        const auto item = c.ItemInfo(mark_field);
+        const float inset = ImGui::GetStyle().FramePadding.x + 1;
+        c.MouseMoveToPos(
+            {ImLerp(item.RectFull.Min.x + inset, item.RectFull.Max.x - inset, share), item.RectFull.GetCenter().y});
+        c.MouseClick();
+        c.Yield(2);
+        ImGuiInputTextState* state = ImGui::GetInputTextState(item.ID);
+        IM_CHECK(state != nullptr);
+        steps(c, *state);
+        c.Yield(2);
+    });
+}
+
+/// How many pixels between two corners have a colour.
+int n_colored(const Screenshot& shot, ImVec2 from, ImVec2 to) {
+    const Screenshot part = cut_out(shot, static_cast<int>(from.x), static_cast<int>(from.y),
+                                    static_cast<int>(to.x - from.x), static_cast<int>(to.y - from.y));
+    int n = 0;
+    for (size_t i = 0; i + 2 < part.rgb.size(); i += 3) {
+        const auto [low, high] = std::minmax({part.rgb[i], part.rgb[i + 1], part.rgb[i + 2]});
+        if (high - low > 80) ++n;
+    }
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("a field sets Arabic from right to left; a click and the arrow keys go where the text is") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "prompt"));
     driven.settle();
     const std::string arabic = "مرحبا بالعالم";
     driven.session().mark = arabic;
-    ImRect field;
-    driven.drive([&](ImGuiTestContext& c) {
-        const auto item = c.ItemInfo("//prompt-1/##prompt mark");
-        field = item.RectFull;
-        // At the left end of a text that begins at the right: the caret goes behind its last letter.
-        c.MouseMoveToPos({field.Min.x + ImGui::GetStyle().FramePadding.x + 1, field.GetCenter().y});
-        c.MouseClick();
-        c.Yield(2);
-        ImGuiInputTextState* text = ImGui::GetInputTextState(item.ID);
-        IM_CHECK(text != nullptr);
-        IM_CHECK_EQ(text->GetCursorPos(), static_cast<int>(arabic.size()));
+    // At the left end of a text that begins at the right: the caret goes after its last letter.
+    in_mark_field(driven, 0, [&](ImGuiTestContext& c, ImGuiInputTextState& state) {
+        const auto end = static_cast<int>(arabic.size());
+        IM_CHECK_EQ(state.GetCursorPos(), end);
+        c.KeyPress(ImGuiKey_LeftArrow);
+        IM_CHECK_EQ(state.GetCursorPos(), end);
+        c.KeyPress(ImGuiKey_RightArrow);
+        c.KeyPress(ImGuiKey_RightArrow);
+        IM_CHECK_EQ(state.GetCursorPos(), end - 4);  // of two bytes each
+        c.KeyPress(ImGuiMod_Shift | ImGuiKey_LeftArrow);
+        IM_CHECK_EQ(state.GetSelectionStart(), end - 4);
+        IM_CHECK_EQ(state.GetSelectionEnd(), end - 2);
+        c.KeyPress(ImGuiKey_RightArrow);
+        IM_CHECK_EQ(state.GetCursorPos(), end - 4);
+        c.KeyPress(ImGuiKey_End);
         c.KeyChars("!");
-        c.Yield(2);
     });
     CHECK(driven.session().mark == arabic + "!");
+}
+
+TEST_CASE("a field takes emoji, draws them in their colours and erases each with its parts") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "prompt"));
+    driven.settle();
+    const std::string wolf = "a 🐺";
+    const std::string joined = "👩‍🔬";  // three code points
+    const std::string brown = "👍🏽";      // with a tone of skin
+    ImRect field;
+    in_mark_field(driven, 0, [&](ImGuiTestContext& c, ImGuiInputTextState&) {
+        field = c.ItemInfo(mark_field).RectFull;
+        c.KeyChars((wolf + joined + brown).c_str());
+    });
+    CHECK(driven.session().mark == wolf + joined + brown);
+    const Screenshot shot = driven.picture();
+    CHECK(n_colored(shot, field.Min, field.Max) > 40);
+    if (const char* path = std::getenv("KVSCOPE_TEST_PICTURE")) write_png(shot, path);
+
+    in_mark_field(driven, 1, [&](ImGuiTestContext& c, ImGuiInputTextState& state) {
+        IM_CHECK_EQ(state.GetCursorPos(), static_cast<int>(driven.session().mark.size()));
+        c.KeyPress(ImGuiKey_LeftArrow);
+        c.KeyPress(ImGuiKey_LeftArrow);
+        IM_CHECK_EQ(state.GetCursorPos(), static_cast<int>(wolf.size()));
+        c.KeyPress(ImGuiKey_Delete);
+    });
+    CHECK(driven.session().mark == wolf + brown);
+    in_mark_field(driven, 1, [&](ImGuiTestContext& c, ImGuiInputTextState&) {
+        c.KeyPress(ImGuiKey_Backspace);
+        c.Yield(2);
+        IM_CHECK_STR_EQ(driven.session().mark.c_str(), wolf.c_str());
+        c.KeyPress(ImGuiKey_Backspace);
+    });
+    CHECK(driven.session().mark == "a ");
+}
+
+TEST_CASE("every text of the window is shaped: lines that Dear ImGui draws, measures and wraps") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "prompt"));
+    driven.session().mark = "🍎🍎🍎🍎";
+    driven.settle();
+    const ImVec2 size = ImGui::GetMainViewport()->Size;
+    const ImVec2 bar{0, size.y - ImGui::GetFrameHeight()};
+    const int with_emoji = n_colored(driven.picture(), bar, size);  // “…” is not in this prompt
+    driven.session().mark = "wwwwwwww";
+    driven.settle();
+    CHECK(with_emoji > n_colored(driven.picture(), bar, size) + 100);
+
+    const std::string arabic = "مرحبا بالعالم مرحبا بالعالم";
+    test_window()->draw_frame([&] {
+        const float height = ImGui::GetTextLineHeight();
+        const ImVec2 whole = ImGui::CalcTextSize(arabic.c_str());
+        CHECK(whole.x == std::ceil(text_width(arabic)));  // letters that join are narrower than letters alone
+        const float half = whole.x * 0.6f;
+        const ImVec2 wrapped = ImGui::CalcTextSize((arabic + "\nplain").c_str(), nullptr, false, half);
+        CHECK(wrapped.y == 3 * height);
+        CHECK(wrapped.x <= std::ceil(half));
+        const char* rest = nullptr;
+        ImGui::GetFont()->CalcTextSizeA(ImGui::GetFontSize(), half, 0, arabic.c_str(), nullptr, &rest);
+        CHECK(rest > arabic.c_str());
+        CHECK(rest < arabic.c_str() + arabic.size());
+        return driven.app().frame();
+    });
 }
 
 }  // namespace kvscope::gui::testing

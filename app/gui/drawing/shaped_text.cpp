@@ -50,6 +50,7 @@ struct Shaped {
 struct Store {
     std::unordered_map<std::string, Shaped> texts;
     std::unordered_map<uint64_t, bool> glyphs;  ///< by font and character: whether the font has it
+    std::unordered_map<std::string, std::vector<size_t>> line_starts;  ///< by text, face and width
     size_t bytes = 0;
 
     ~Store() {
@@ -181,31 +182,40 @@ Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
     return shaped;
 }
 
-bool is_mono() { return std::string_view(ImGui::GetFont()->GetDebugName()).find("Mono") != std::string_view::npos; }
+/// A font in a size of Dear ImGui, in pixels of the display.
+struct Face {
+    ImFont* font = ImGui::GetFont();
+    float size = ImGui::GetFontSize();
+
+    bool is_mono() const { return std::string_view(font->GetDebugName()).find("Mono") != std::string_view::npos; }
+    float ascent() const {
+        const ImFontBaked* baked = font->GetFontBaked(size);
+        return baked->Ascent * size / baked->Size;
+    }
+};
 
 float framebuffer_scale() { return std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f); }
 
-/// Size of the current font as Pango has it: Dear ImGui's is that of ascent and descent together, Pango's of the em.
-float pango_pixels() {
-    return std::round(ImGui::GetFontSize() * framebuffer_scale() / (is_mono() ? mono_height : text_height));
+/// Size of a font as Pango has it: Dear ImGui's is that of ascent and descent together, Pango's of the em.
+float pango_pixels(const Face& face) {
+    return std::round(face.size * framebuffer_scale() / (face.is_mono() ? mono_height : text_height));
+}
+
+std::string key_of(std::string_view text, const Face& face) {
+    return std::string(text) + '\n' + std::to_string(static_cast<int>(pango_pixels(face))) +
+           (face.is_mono() ? 'm' : 't');
 }
 
 /// From the store, or made now. @param color of texts that have colours of their own; white for all others
-Shaped& shaped_of(std::string_view text, ImU32 color) {
-    const float pixels = pango_pixels();
-    const bool mono = is_mono();
+Shaped& shaped_of(std::string_view text, ImU32 color, const Face& face = {}) {
     Store& store = *store_of_window();
-    const auto key_of = [&](ImU32 of) {
-        return std::string(text) + '\n' + std::to_string(static_cast<int>(pixels)) + (mono ? 'm' : 't') +
-               std::to_string(of & 0xffffffu);
-    };
     const auto find = [&](ImU32 of) -> Shaped& {
-        std::string key = key_of(of);
+        std::string key = key_of(text, face) + std::to_string(of & 0xffffffu);
         const auto found = store.texts.find(key);
         if (found != store.texts.end()) return found->second;
         store.shrink();
         Shaped& made = store.texts[std::move(key)] =
-            set(std::string(text), pixels, mono, ImGui::ColorConvertU32ToFloat4(of));
+            set(std::string(text), pango_pixels(face), face.is_mono(), ImGui::ColorConvertU32ToFloat4(of));
         store.bytes += made.bytes();
         return made;
     };
@@ -277,6 +287,93 @@ std::vector<float> measure_edges(const std::string& text, float pixels, bool mon
     return edges.of_bytes;
 }
 
+void draw_shaped(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
+                 float squeeze, const Face& face) {
+    const Shaped& shaped = shaped_of(text, color, face);
+    const float scale = framebuffer_scale();
+    const auto width = static_cast<float>(shaped.width);
+    // Ink that stands out at either end belongs to the piece there.
+    const float from = left <= 0 ? 0 : left * scale - shaped.left;
+    const float to = right * scale >= shaped.advance ? width : right * scale - shaped.left;
+    if (to <= from) return;
+    const float baseline = at.y + face.ascent();
+    const ImVec2 origin{std::round(at.x + shaped.left / scale * squeeze), std::round(baseline + shaped.top / scale)};
+    const ImVec2 low{origin.x + from / scale * squeeze, origin.y};
+    const ImVec2 high{origin.x + to / scale * squeeze, origin.y + static_cast<float>(shaped.height) / scale};
+    const ImU32 tint = shaped.is_colored ? (color | 0xffffffu) : color;
+    list->AddImage(static_cast<ImTextureID>(shaped.texture), low, high, {from / width, 0}, {to / width, 1}, tint);
+}
+
+float width_of(std::string_view text, const Face& face) {
+    if (needs_shaping(text, face.font)) return shaped_of(text, IM_COL32_WHITE, face).advance / framebuffer_scale();
+    return ImFontCalcTextSizeEx(face.font, face.size, FLT_MAX, 0, text.data(), nullptr, text.data() + text.size(),
+                                nullptr, nullptr, ImDrawTextFlags_None)
+        .x;
+}
+
+/// Where Pango begins the lines of a paragraph that is wider than `width`.
+const std::vector<size_t>& line_starts(std::string_view paragraph, float width, const Face& face) {
+    constexpr size_t most_paragraphs = 1000;
+    auto& known = store_of_window()->line_starts;
+    std::string key = key_of(paragraph, face) + ' ' + std::to_string(width);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+    if (known.size() >= most_paragraphs) known.clear();
+    std::vector<size_t>& starts = known[std::move(key)] = {0};
+    // Pango replaces invalid bytes by longer ones, after which its places are no longer those of the text.
+    if (!g_utf8_validate(paragraph.data(), static_cast<gssize>(paragraph.size()), nullptr)) return starts;
+    const Layout layout = make_layout(std::string(paragraph), pango_pixels(face), face.is_mono());
+    pango_layout_set_width(layout.get(), static_cast<int>(width * framebuffer_scale() * PANGO_SCALE));
+    pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
+    starts.clear();
+    for (const GSList* at = pango_layout_get_lines_readonly(layout.get()); at; at = at->next)
+        starts.push_back(static_cast<size_t>(static_cast<const PangoLayoutLine*>(at->data)->start_index));
+    return starts;
+}
+
+/// The lines of a text in which something needs shaping. @param wrap_width 0: lines end at "\n" alone
+std::vector<std::string_view> lines_of(std::string_view text, float wrap_width, const Face& face) {
+    std::vector<std::string_view> lines;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        const std::string_view paragraph = text.substr(at, end - at);
+        at = end + 1;
+        if (wrap_width <= 0 || width_of(paragraph, face) <= wrap_width) {
+            lines.push_back(paragraph);
+        } else if (needs_shaping(paragraph, face.font)) {
+            const std::vector<size_t>& starts = line_starts(paragraph, wrap_width, face);
+            for (size_t i = 0; i < starts.size(); ++i) {
+                const size_t next = i + 1 < starts.size() ? starts[i + 1] : paragraph.size();
+                lines.push_back(paragraph.substr(starts[i], next - starts[i]));
+            }
+        } else {
+            const char* last = paragraph.data() + paragraph.size();
+            for (const char* from = paragraph.data(); from < last;) {
+                const char* to = ImFontCalcWordWrapPositionEx(face.font, face.size, from, last, wrap_width);
+                lines.emplace_back(from, to);
+                from = ImTextCalcWordWrapNextLineStart(to, last);
+            }
+        }
+    }
+    return lines;
+}
+
+/// Code points of a text with what Pango knows of the places between them.
+struct Places {
+    Layout layout;
+    std::string_view text;
+    const PangoLogAttr* attributes = nullptr;
+    int count = 0;  ///< of places
+
+    explicit Places(std::string_view of) : layout(make_layout(std::string(of), 16, false)), text(of) {
+        attributes = pango_layout_get_log_attrs_readonly(layout.get(), &count);
+    }
+    int place_of(size_t byte) const { return static_cast<int>(g_utf8_strlen(text.data(), static_cast<gssize>(byte))); }
+    size_t byte_of(int place) const {
+        return static_cast<size_t>(g_utf8_offset_to_pointer(text.data(), place) - text.data());
+    }
+};
+
 }  // namespace
 
 std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end) {
@@ -299,70 +396,71 @@ bool needs_shaping(std::string_view text, ImFont* font) {
 }
 
 void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float most) {
-    if (text.empty()) return;
-    if (!needs_shaping(text)) {
+    const float width = most > 0 && needs_shaping(text) ? text_width(text) : 0;
+    if (width > most)
+        draw_text_between(list, at, color, text, 0, width, most / width);
+    else
         list->AddText(at, color, text.data(), text.data() + text.size());
-        return;
-    }
-    const float advance = shaped_of(text, color).advance / framebuffer_scale();
-    draw_text_between(list, at, color, text, 0, advance, most > 0 && advance > most ? most / advance : 1.0f);
 }
 
 void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
                        float squeeze) {
-    const Shaped& shaped = shaped_of(text, color);
-    const float scale = framebuffer_scale();
-    const auto width = static_cast<float>(shaped.width);
-    // Ink that stands out at either end belongs to the piece there.
-    const float from = left <= 0 ? 0 : left * scale - shaped.left;
-    const float to = right * scale >= shaped.advance ? width : right * scale - shaped.left;
-    if (to <= from) return;
-    const float baseline = at.y + ImGui::GetFontBaked()->Ascent;
-    const ImVec2 origin{std::round(at.x + shaped.left / scale * squeeze), std::round(baseline + shaped.top / scale)};
-    const ImVec2 low{origin.x + from / scale * squeeze, origin.y};
-    const ImVec2 high{origin.x + to / scale * squeeze, origin.y + static_cast<float>(shaped.height) / scale};
-    const ImU32 tint = shaped.is_colored ? (color | 0xffffffu) : color;
-    list->AddImage(static_cast<ImTextureID>(shaped.texture), low, high, {from / width, 0}, {to / width, 1}, tint);
+    draw_shaped(list, at, color, text, left, right, squeeze, Face{});
 }
 
-float text_width(std::string_view text) {
-    if (!needs_shaping(text)) return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
-    return shaped_of(text, IM_COL32_WHITE).advance / framebuffer_scale();
-}
+float text_width(std::string_view text) { return width_of(text, Face{}); }
 
 std::span<const float> byte_edges(std::string_view text) {
     Shaped& shaped = shaped_of(text, IM_COL32_WHITE);
     if (shaped.edges.empty()) {
-        shaped.edges = measure_edges(std::string(text), pango_pixels(), is_mono());
+        shaped.edges = measure_edges(std::string(text), pango_pixels(Face{}), Face{}.is_mono());
         for (float& edge : shaped.edges) edge /= framebuffer_scale();
     }
     return shaped.edges;
 }
 
-void text_item(std::string_view text) {
-    if (!needs_shaping(text)) {
-        ImGui::TextUnformatted(text.data(), text.data() + text.size());
-        return;
+void text_item(std::string_view text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
+
+size_t end_of_character(std::string_view text, size_t begin) {
+    utf8proc_int32_t state = 0;
+    for (size_t at = begin; at < text.size();) {
+        const auto [code, bytes] = analysis::utf8_character(text, at);
+        at += std::max<size_t>(bytes, 1);
+        if (at >= text.size()) break;
+        const auto next = analysis::utf8_character(text, at);
+        if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(code),
+                                             static_cast<utf8proc_int32_t>(next.code), &state))
+            return at;
     }
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    ImGui::Dummy({text_width(text), ImGui::GetTextLineHeight()});
-    draw_text(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), text);
+    return text.size();
+}
+
+size_t beginning_of_erased(std::string_view text, size_t end) {
+    const Places places(text);
+    int place = places.place_of(end);
+    if (place == 0) return 0;
+    const bool erases_one = places.attributes[place].backspace_deletes_character;
+    do {
+        --place;
+    } while (place > 0 && !erases_one && !places.attributes[place].is_cursor_position);
+    return places.byte_of(place);
+}
+
+size_t byte_beside(std::string_view text, size_t byte, int direction) {
+    const Places places(text);
+    int index = static_cast<int>(byte);
+    int trailing = 0;
+    pango_layout_move_cursor_visually(places.layout.get(), TRUE, index, 0, direction, &index, &trailing);
+    if (index >= 0 && index < G_MAXINT) return places.byte_of(places.place_of(static_cast<size_t>(index)) + trailing);
+    PangoLayoutLine* line = pango_layout_get_line_readonly(places.layout.get(), 0);
+    const bool is_leftwards = pango_layout_line_get_resolved_direction(line) == PANGO_DIRECTION_RTL;
+    const bool is_forwards = is_leftwards == (direction < 0);
+    return is_forwards ? text.size() + 1 : std::string_view::npos;
 }
 
 size_t bytes_that_fit(std::string_view text, float width) {
-    std::vector<size_t> ends;  // of characters, without marks that belong to the one before
-    utf8proc_int32_t state = 0;
-    for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = analysis::utf8_character(text, at);
-        const size_t next = at + std::max<size_t>(bytes, 1);
-        size_t after = next;
-        const auto following = after < text.size() ? analysis::utf8_character(text, after) : analysis::Utf8Character{};
-        const bool ends_here = after >= text.size() ||
-                               utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(code),
-                                                                static_cast<utf8proc_int32_t>(following.code), &state);
-        if (ends_here) ends.push_back(after);
-        at = next;
-    }
+    std::vector<size_t> ends;
+    for (size_t at = 0; at < text.size();) ends.push_back(at = end_of_character(text, at));
     const auto too_wide = std::partition_point(ends.begin(), ends.end(),
                                                [&](size_t end) { return text_width(text.substr(0, end)) <= width; });
     return too_wide == ends.begin() ? ends.front() : *std::prev(too_wide);
@@ -382,3 +480,56 @@ std::string beginning_that_fits(const std::string& text, float width) {
 }
 
 }  // namespace kvscope::gui
+
+// Dear ImGui's own functions of these names are renamed in cmake/Imgui.cmake: all text of the window comes by here.
+
+void ImDrawList::AddText(ImFont* font, float size, const ImVec2& at, ImU32 color, const char* begin, const char* end,
+                         float wrap_width, const ImVec4* clip) {
+    using namespace kvscope::gui;
+    if ((color & IM_COL32_A_MASK) == 0 || begin == end) return;
+    const std::string_view text = end ? std::string_view(begin, end) : std::string_view(begin);
+    const Face face{font ? font : _Data->Font, size == 0 ? _Data->FontSize : size};
+    ImVec4 seen = _CmdHeader.ClipRect;
+    if (clip)
+        seen = {std::max(seen.x, clip->x), std::max(seen.y, clip->y), std::min(seen.z, clip->z),
+                std::min(seen.w, clip->w)};
+    const auto draw_plain = [&](ImVec2 from, std::string_view plain, float width) {
+        face.font->RenderText(this, face.size, from, color, seen, plain.data(), plain.data() + plain.size(), width,
+                              clip ? ImDrawTextFlags_CpuFineClip : ImDrawTextFlags_None);
+    };
+    if (!needs_shaping(text, face.font)) {
+        if (!text.empty()) draw_plain(at, text, wrap_width);
+        return;
+    }
+    if (clip) PushClipRect({seen.x, seen.y}, {seen.z, seen.w});
+    float y = at.y;
+    for (const std::string_view line : lines_of(text, wrap_width, face)) {
+        const bool is_seen = y + 2 * face.size >= seen.y && y - face.size <= seen.w && !line.empty();
+        if (is_seen && needs_shaping(line, face.font))
+            draw_shaped(this, {at.x, y}, color, line, 0, FLT_MAX, 1, face);
+        else if (is_seen)
+            draw_plain({at.x, y}, line, 0);
+        y += face.size;
+    }
+    if (clip) PopClipRect();
+}
+
+void ImDrawList::AddText(const ImVec2& at, ImU32 color, const char* begin, const char* end) {
+    AddText(nullptr, 0, at, color, begin, end);
+}
+
+ImVec2 ImFont::CalcTextSizeA(float size, float most, float wrap_width, const char* begin, const char* end,
+                             const char** rest) {
+    using namespace kvscope::gui;
+    const std::string_view text = end ? std::string_view(begin, end) : std::string_view(begin);
+    if (!needs_shaping(text, this))
+        return ImFontCalcTextSizeEx(this, size, most, wrap_width, begin, end, end, rest, nullptr, ImDrawTextFlags_None);
+    const Face face{this, size};
+    ImVec2 extent{0, 0};
+    for (std::string_view line : lines_of(text, wrap_width, face)) {
+        if (width_of(line, face) > most) line = line.substr(0, bytes_that_fit(line, most));
+        extent = {std::max(extent.x, width_of(line, face)), extent.y + size};
+        if (rest) *rest = line.data() + line.size();
+    }
+    return extent;
+}

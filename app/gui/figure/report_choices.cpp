@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
-#include <imgui_stdlib.h>
 
 #include <charconv>
 #include <utility>
 #include <vector>
 
 #include "app/gui/figure/figure_choice.h"
+#include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -80,7 +80,7 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
         const bool is_list = parse_numbers(text, parsed);
         if (!is_list) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint(label, "0, 3, 8-11", &text);
+        text_field(label, "0, 3, 8-11", &text);
         if (!is_list) ImGui::PopStyleColor();
         ImGui::SetItemTooltip("%s", option.help.c_str());
     };
@@ -89,7 +89,7 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
     if (option.name == "heads") numbers("heads##report", choices.heads);
     const auto word = [&](const std::string& name, const std::string& hint, std::string& text) {
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint(fmt::format("{}##report", name).c_str(), hint.c_str(), &text);
+        text_field(fmt::format("{}##report", name).c_str(), hint.c_str(), &text);
         ImGui::SetItemTooltip("%s", option.help.c_str());
     };
     if (option.name == "columns") word("columns", "coverage, kl_mean", choices.columns);

@@ -15,6 +15,13 @@
 namespace kvscope::gui {
 namespace {
 
+/// The sentence is written from left to right, whatever names and texts it holds.
+std::string from_left(std::string sentence) {
+    constexpr std::string_view mark = "\u200e";
+    if (needs_shaping(sentence)) sentence.insert(0, mark);
+    return sentence;
+}
+
 /// Was the marked text kept, and where? One line for the run that is told of; a click goes to the next place of the
 /// text.
 void draw_mark_answer(Session& session, const Theme& theme) {
@@ -22,7 +29,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
     const auto places = marked_spans(session, *document);
     if (places.empty()) {
-        ImGui::TextDisabled("“%s” is not in this prompt", session.mark.c_str());
+        ImGui::TextDisabled("%s", from_left(fmt::format("“{}” is not in this prompt", session.mark)).c_str());
         return;
     }
     const Cursor selected = session.cursor();
@@ -39,8 +46,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
             if (run == told) line += " · " + report.sentence;
         }
     }
-    constexpr std::string_view from_left = "\u200e";  // the sentence is, whatever the marked text is
-    if (needs_shaping(line)) line.insert(0, from_left);
+    line = from_left(line);
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     const bool goes_on = ImGui::InvisibleButton("###marked text", {text_width(line), ImGui::GetFrameHeight()});
     if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
@@ -66,7 +72,7 @@ std::string trace_line(const Session& session, const Document& focus, float room
     const std::string with_model =
         fmt::format("{} · {} · {}", model_name(session.model_names, model), model.dtype, shape);
     const std::string file = session.name_of(focus) + ": ";
-    for (const std::string& line : {file + with_model, with_model, shape, tokens}) {
+    for (const std::string& line : {from_left(file + with_model), with_model, shape, tokens}) {
         if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
     }
     return {};
@@ -87,7 +93,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                     status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
                 ImGui::ProgressBar(static_cast<float>(status.share), {12 * ImGui::GetFontSize(), 0},
                                    fmt::format("{}{}", status.phase, left).c_str());
-                ImGui::TextUnformatted(status.what.c_str());
+                ImGui::TextUnformatted(from_left(status.what).c_str());
                 if (ImGui::SmallButton("Cancel")) engine->cancel();
                 if (const size_t n = engine->waiting().size(); n > 0) {
                     ImGui::TextDisabled("+ %zu in the queue", n);

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
-#include <misc/cpp/imgui_stdlib.h>
 
 #include "app/gui/drawing/more_below.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/text_field.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/feasibility.h"
 
@@ -146,7 +146,7 @@ void draw_policies(const Context& context, const Lifetime& asker, RunForm& form,
 void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height) {
     ImGui::SeparatorText("Budgets");
     ImGui::SetNextItemWidth(-FLT_MIN);
-    ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
+    text_field("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
     if (!ImGui::IsItemActive())  // it would lie over what is said of what is typed
         ImGui::SetItemTooltip(
             "entries kept per KV head and layer: counts, or the share that is kept\n"

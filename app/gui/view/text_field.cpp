@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,13 +40,14 @@ struct Character {
 std::vector<Character> characters_of(const Row& row) {
     std::vector<Character> all;
     for (size_t begin = 0; begin < row.text.size();) {
-        size_t end = begin + 1;
-        while (end < row.text.size() && (static_cast<unsigned char>(row.text[end]) & 0xc0) == 0x80) ++end;
+        const size_t end = end_of_character(row.text, begin);
+        size_t last = end - 1;  // first byte of its last code point
+        while (last > begin && (static_cast<unsigned char>(row.text[last]) & 0xc0) == 0x80) --last;
         const float from = row.x_of(begin);
         float to = row.x_of(end);
         // The next character may begin elsewhere, where the direction of writing changes.
-        if (row.is_shaped && end - begin > 1)
-            to = from + (row.x_of(begin + 1) - from) * static_cast<float>(end - begin);
+        if (row.is_shaped && end - last > 1)
+            to = row.x_of(last) + (row.x_of(last + 1) - row.x_of(last)) * static_cast<float>(end - last);
         else if (row.is_shaped)
             to = std::clamp(to, from - ImGui::GetFontSize(), from + ImGui::GetFontSize());
         all.push_back({begin, end, from, to});
@@ -71,18 +73,62 @@ size_t byte_at(const Row& row, float x) {
     return byte;
 }
 
+/// The state of a field that is edited; nullptr: it is not.
+ImGuiInputTextState* edited_state(ImGuiID id) {
+    return ImGui::GetActiveID() == id ? ImGui::GetInputTextState(id) : nullptr;
+}
+
+/// Caret and selection before Dear ImGui takes the keys of a pass. It steps and erases by code points, and to the left
+/// by stepping back in the text.
+class BeforeKeys {
+ public:
+    /// Backspace and Delete erase what is selected: a whole character.
+    BeforeKeys(ImGuiID id, const std::string& text, ImGuiInputTextFlags flags) {
+        ImGuiInputTextState* state = edited_state(id);
+        const ImGuiIO& io = ImGui::GetIO();
+        if (!state || io.KeyCtrl || io.KeyAlt || io.KeySuper) return;
+        caret_ = static_cast<size_t>(state->GetCursorPos());
+        anchor_ = static_cast<size_t>(state->HasSelection() ? state->GetSelectionStart() : state->GetCursorPos());
+        if (state->HasSelection()) selected_to_ = static_cast<size_t>(state->GetSelectionEnd());
+        const bool is_left = ImGui::IsKeyPressed(ImGuiKey_LeftArrow);
+        if (is_left || ImGui::IsKeyPressed(ImGuiKey_RightArrow)) direction_ = is_left ? -1 : 1;
+        if (state->HasSelection() || (flags & ImGuiInputTextFlags_ReadOnly) || caret_ > text.size()) return;
+        const std::string_view all = text;
+        if (ImGui::IsKeyPressed(ImGuiKey_Backspace) && caret_ > 0) {
+            const size_t line = all.rfind('\n', caret_ - 1) + 1;  // 0 for npos
+            const size_t from = line == caret_
+                                    ? caret_ - 1
+                                    : line + beginning_of_erased(all.substr(line, caret_ - line), caret_ - line);
+            state->SetSelection(static_cast<int>(from), static_cast<int>(caret_));
+        } else if (ImGui::IsKeyPressed(ImGuiKey_Delete) && !io.KeyShift && caret_ < all.size()) {
+            state->SetSelection(static_cast<int>(end_of_character(all, caret_)), static_cast<int>(caret_));
+        }
+    }
+
+    int direction() const { return direction_; }  ///< of an arrow key that was pressed: -1 left, 1 right; 0: none was
+    size_t caret() const { return caret_; }
+    size_t anchor() const { return anchor_; }
+    std::optional<size_t> selected_to() const { return selected_to_; }
+
+ private:
+    int direction_ = 0;
+    size_t caret_ = 0;
+    size_t anchor_ = 0;  ///< where the selection begins that Shift extends
+    std::optional<size_t> selected_to_;
+};
+
 /// What is drawn over a field whose own text is not.
 class ShapedField {
  public:
-    ShapedField(ImGuiID id, const std::string& text) : text_(text), state_(ImGui::GetInputTextState(id)) {
-        if (ImGui::GetActiveID() != id) state_ = nullptr;
-    }
+    ShapedField(ImGuiID id, const std::string& text, const BeforeKeys& before)
+        : text_(text), state_(edited_state(id)), before_(before) {}
 
     void draw_line(const ImRect& field) {
         const ImVec2 padding = ImGui::GetStyle().FramePadding;
         Row row{text_, 0, {field.Min.x + padding.x, field.Min.y + padding.y}, 1, needs_shaping(text_)};
-        row.at.x -= scroll_to_caret(row, field.GetWidth() - 2 * padding.x);
         rows_ = {row};
+        if (state_) step_to_side();
+        rows_.front().at.x -= scroll_to_caret(row, field.GetWidth() - 2 * padding.x);
         draw(ImGui::GetWindowDrawList(), field);
     }
 
@@ -104,10 +150,40 @@ class ShapedField {
             if (row.is_shaped) row.squeeze = std::min(width / std::max(text_width(row.text), 1.0f), 1.0f);
             rows_.push_back(row);
         }
+        if (state_) step_to_side();
         draw(inside.DrawList, inside.InnerRect);
     }
 
  private:
+    /// The caret goes to the left or right of where it was on the screen.
+    void step_to_side() {
+        if (before_.direction() == 0) return;
+        const size_t caret = before_.caret();
+        const auto has = [&](const Row& row, size_t byte) {
+            return byte >= row.begin && byte <= row.begin + row.text.size();
+        };
+        const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& one) { return has(one, caret); });
+        if (row == rows_.end()) return;
+        const bool extends = ImGui::GetIO().KeyShift;
+        size_t to = caret;
+        if (before_.selected_to() && !extends) {  // the end of the selection on that side
+            const size_t other = *before_.selected_to() == caret ? before_.anchor() : *before_.selected_to();
+            if (!has(*row, other)) return;
+            const float way = row->x_of(other - row->begin) - row->x_of(caret - row->begin);
+            if (way * static_cast<float>(before_.direction()) > 0) to = other;
+        } else {
+            const size_t in_row = byte_beside(row->text, caret - row->begin, before_.direction());
+            if (in_row <= row->text.size())
+                to = row->begin + in_row;
+            else if (in_row != std::string_view::npos)
+                to = end_of_character(text_, caret);
+            else if (caret > 0)
+                do --to;
+                while (to > 0 && (static_cast<unsigned char>(text_[to]) & 0xc0) == 0x80);
+        }
+        state_->SetSelection(static_cast<int>(extends ? before_.anchor() : to), static_cast<int>(to));
+    }
+
     /// @returns how far a text that is wider than the field is moved to the left
     float scroll_to_caret(const Row& row, float width) const {
         float& scroll = *ImGui::GetStateStorage()->GetFloatRef(ImGui::GetItemID());
@@ -176,6 +252,7 @@ class ShapedField {
 
     const std::string& text_;
     ImGuiInputTextState* state_;  ///< nullptr: it is not edited
+    const BeforeKeys& before_;
     std::vector<Row> rows_;
 };
 
@@ -203,11 +280,16 @@ void drop_outdated_copy(ImGuiID id, const std::string& text) {
 bool text_field(const char* label, const char* hint, std::string* text, ImGuiInputTextFlags flags,
                 ImGuiInputTextCallback callback, void* data) {
     if (!needs_shaping(*text)) return ImGui::InputTextWithHint(label, hint, text, flags, callback, data);
+    const BeforeKeys before(ImGui::GetID(label), *text, flags);
+    const float width = ImGui::CalcItemWidth();
     const bool is_changed = [&] {
         const WithoutText hidden;
         return ImGui::InputTextWithHint(label, hint, text, flags, callback, data);
     }();
-    ShapedField(ImGui::GetItemID(), *text).draw_line({ImGui::GetItemRectMin(), ImGui::GetItemRectMax()});
+    const ImVec2 corner = ImGui::GetItemRectMin();
+    ShapedField(ImGui::GetItemID(), *text, before).draw_line({corner, {corner.x + width, ImGui::GetItemRectMax().y}});
+    const ImGuiStyle& style = ImGui::GetStyle();
+    ImGui::RenderText({corner.x + width + style.ItemInnerSpacing.x, corner.y + style.FramePadding.y}, label);
     return is_changed;
 }
 
@@ -216,12 +298,13 @@ bool wrapped_field(const char* label, std::string* text, ImVec2 size, ImGuiInput
     drop_outdated_copy(id, *text);
     flags |= ImGuiInputTextFlags_WordWrap;
     if (!needs_shaping(*text)) return ImGui::InputTextMultiline(label, text, size, flags);
+    const BeforeKeys before(id, *text, flags);
     const bool is_changed = [&] {
         const WithoutText hidden;
         return ImGui::InputTextMultiline(label, text, size, flags);
     }();
     for (ImGuiWindow* inside : ImGui::GetCurrentWindow()->DC.ChildWindows)
-        if (inside->ChildId == id) ShapedField(id, *text).draw_lines(*inside);
+        if (inside->ChildId == id) ShapedField(id, *text, before).draw_lines(*inside);
     return is_changed;
 }
 

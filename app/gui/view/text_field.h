@@ -6,9 +6,9 @@
 
 namespace kvscope::gui {
 
-/// As ImGui::InputTextWithHint, for any script: Dear ImGui sets one glyph per character from left to right. Text that
-/// needs more is set by Pango, with caret, selection and mouse to match.
-/// @param label without a text that a person sees
+/// As ImGui::InputTextWithHint, for any script: Dear ImGui sets one glyph per code point from left to right. Text that
+/// needs more is set by Pango, with caret, selection and mouse to match: Left goes left in Arabic, and Backspace erases
+/// an emoji with all its parts.
 bool text_field(const char* label, const char* hint, std::string* text, ImGuiInputTextFlags flags = 0,
                 ImGuiInputTextCallback callback = nullptr, void* data = nullptr);
 
