@@ -142,6 +142,22 @@ class Mouse(unittest.TestCase):
         state, _ = self.save_workspace("order.kvscope")
         self.assertEqual([view["kind"] for view in state["layout"]["views"]], ["prompt", "rankings", "coverage"])
 
+    def test_a_double_click_is_one_by_the_times_of_its_clicks(self):
+        self.start(self.trace, "--view", "retention")
+        self.xdotool("mousemove", "650", "400")
+        time.sleep(1)
+
+        def layer_after_clicks(milliseconds_between):
+            self.program.send_signal(signal.SIGSTOP)  # both come in one frame
+            self.xdotool("click", "--repeat", "2", "--delay", str(milliseconds_between), "1")
+            self.program.send_signal(signal.SIGCONT)
+            time.sleep(3)
+            state, _ = self.save_workspace(f"{milliseconds_between}.kvscope")
+            return state["layout"]["views"][0]["state"]["layer"]
+
+        self.assertEqual(layer_after_clicks(800), -1)
+        self.assertGreaterEqual(layer_after_clicks(100), 0)
+
     def test_text_typed_beside_a_field_is_no_command(self):
         self.start(self.trace, "--view", "prompt")
         self.key("ctrl+f")

@@ -9,6 +9,7 @@
 #include <implot.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
 
@@ -113,7 +114,8 @@ Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures
     set_plot_mouse();
     glfwSetWindowUserPointer(window_, this);
     glfwSetDropCallback(window_, dropped);
-    ImGui_ImplGlfw_InitForOpenGL(window_, true);
+    note_events();
+    ImGui_ImplGlfw_InitForOpenGL(window_, true);  // its callbacks call those that are there
     ImGui_ImplOpenGL3_Init("#version 330 core");
     fonts = load_fonts();
 }
@@ -126,6 +128,33 @@ Window::~Window() {
     ImGui::DestroyContext();
     glfwDestroyWindow(window_);
     glfwTerminate();
+}
+
+void Window::note_event(SystemEvent kind, int code) {
+    const auto at = take_event_time(kind, code);
+    if (!event_at_) event_at_ = at;  // of the mouse moves before it
+    note_input_time();
+    if (at) event_at_ = at;
+}
+
+void Window::note_events() {
+    static const auto of = [](GLFWwindow* window) { return static_cast<Window*>(glfwGetWindowUserPointer(window)); };
+    note_event_times(clock);
+    glfwSetKeyCallback(window_, [](GLFWwindow* window, int, int scancode, int action, int) {
+        of(window)->note_event(action == GLFW_RELEASE ? SystemEvent::key_release : SystemEvent::key_press, scancode);
+    });
+    glfwSetMouseButtonCallback(window_, [](GLFWwindow* window, int button, int action, int) {
+        constexpr int n_wheel_buttons = 4;  // X counts the wheel's directions among the buttons
+        constexpr std::array numbers = {1, 3, 2};
+        const int number = button < static_cast<int>(numbers.size()) ? numbers[static_cast<size_t>(button)]
+                                                                     : button + 1 + n_wheel_buttons;
+        of(window)->note_event(action == GLFW_RELEASE ? SystemEvent::button_release : SystemEvent::button_press,
+                               number);
+    });
+    glfwSetScrollCallback(window_, [](GLFWwindow* window, double x, double y) {
+        const int number = y > 0 ? 4 : y < 0 ? 5 : x > 0 ? 6 : 7;
+        of(window)->note_event(SystemEvent::button_press, number);
+    });
 }
 
 double Window::seconds_to_sleep() const {
@@ -176,6 +205,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     note_input_time();
+    event_at_.reset();
     if (!take_input(frame)) return false;
     const bool goes_on = pass(frame, passes_to_settle_ == 0 || !InputQueue::is_waiting());
     show_frame();

@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/gui/drawing/theme.h"
+#include "app/gui/shell/event_times.h"
 #include "app/gui/shell/input_queue.h"
 
 struct GLFWwindow;
@@ -63,9 +65,9 @@ class Window {
     /// How long the window may sleep before its next frame, where nothing happens; 0: not at all; below 0: for ever.
     double seconds_to_sleep() const;
 
-    /// The input that has come since the last call came now: in between clicks the time decides whether they are one
-    /// double click.
-    void note_input_time() { input_.note_time(clock()); }
+    /// The input that has come since the last call happened when the system says that its last key or button did, else
+    /// now: whether two clicks are a double click depends on these times, not on when a frame takes them.
+    void note_input_time() { input_.note_time(event_at_.value_or(clock())); }
     /// Seconds since some time. A test sets another one.
     std::function<double()> clock;
 
@@ -102,6 +104,9 @@ class Window {
     /// Passes that are not shown, for all input but its last part. @returns what `frame` returned last
     bool take_input(const std::function<bool()>& frame);
     void show_frame();
+    /// The system's next event, before Dear ImGui takes it.
+    void note_event(SystemEvent kind, int code);
+    void note_events();
     /// Where the mouse rests on something that has a tooltip, a frame is due when that is to appear.
     void await_tooltip();
 
@@ -112,7 +117,8 @@ class Window {
     double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
     uint64_t n_frames_ = 0;
     InputQueue input_;
-    double passed_at_ = -1;  ///< time of the last pass; negative: there was none
+    std::optional<double> event_at_;  ///< time of the last event that the next frame takes; nullopt: none is known
+    double passed_at_ = -1;           ///< time of the last pass; negative: there was none
     bool is_asked_again_ = false;
     int passes_to_settle_ = 0;  ///< until the next input
     int n_settled_ = 0;
