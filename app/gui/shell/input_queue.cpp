@@ -29,13 +29,15 @@ class Group {
         const bool has_changed = is_key && std::find(changed_.begin(), changed_.end(), event.Key.Key) != changed_.end();
         const bool fits = kind_ == Kind::none || (kind_ == Kind::modifier && kind == Kind::key) ||
                           (kind_ == Kind::key && kind == Kind::text) ||
-                          (kind_ == kind && kind != Kind::button && kind != Kind::key);
+                          (kind_ == kind && kind != Kind::button && kind != Kind::key && kind != Kind::wheel);
         if (!fits || (kind == Kind::modifier && has_changed)) return false;
         kind_ = kind;
         if (is_key) changed_.push_back(event.Key.Key);
         return true;
     }
-    bool needs_settling() const { return kind_ != Kind::none && kind_ != Kind::move && kind_ != Kind::typed; }
+    bool needs_settling() const {
+        return kind_ == Kind::button || kind_ == Kind::modifier || kind_ == Kind::key || kind_ == Kind::text;
+    }
 
  private:
     enum class Kind { none, move, button, wheel, modifier, key, text, typed };
@@ -62,7 +64,8 @@ class Group {
         const ImGuiIO& io = ImGui::GetIO();
         if (!is_typing_ || kind_ == Kind::modifier || io.KeyCtrl || io.KeyAlt || io.KeySuper) return false;
         if (is_modifier(key)) return is_shift(key);
-        return ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
+        // Dear ImGui counts Tab among the keys that type; in the fields here Tab leads to the next item.
+        return key != ImGuiKey_Tab && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
     }
 
     const bool is_typing_ = is_text_field_active();

@@ -26,7 +26,7 @@ class InputQueue {
     std::optional<double> begin_pass(bool takes_input);
     /// After NewFrame: puts the events that were kept back into the queue again.
     void end_pass();
-    /// Whether what the last group did may take further passes: it was no text that a field takes, and no mouse move.
+    /// Whether what the last group did may take further passes: it was a button, or a key beside text fields.
     bool needs_settling() const { return needs_settling_; }
 
  private:

@@ -22,7 +22,11 @@ void PromptSearch::draw(Context& context, const Document& document) {
     const TokenSpans& found = matches(context, document);
     const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, route);
     const bool back = ImGui::Shortcut(ImGuiMod_Shift | ImGuiKey_F3, route);
-    if (!found.empty() && (forward || back)) go_to(context, document, found, back);
+    if (forward || back) wanted_ = back ? Wanted::last : Wanted::next;
+    if (found_ || context.session.search.empty()) {  // Enter may come before the matches do
+        if (!found.empty() && wanted_ != Wanted::none) go_to(context, document, found, wanted_ == Wanted::last);
+        wanted_ = Wanted::none;
+    }
     if (context.session.search.empty()) return;
     ImGui::SameLine(0, 4);
     if (found.empty())

@@ -25,6 +25,8 @@ class PromptSearch {
     std::shared_ptr<const TokenSpans> found_;    ///< of this frame
     std::shared_ptr<const TokenSpans> counted_;  ///< those that match_ counts in
     size_t match_ = static_cast<size_t>(-1);
+    enum class Wanted { none, last, next };
+    Wanted wanted_ = Wanted::none;  ///< match to go to as soon as they are found
 };
 
 }  // namespace kvscope::gui
