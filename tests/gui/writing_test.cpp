@@ -90,6 +90,10 @@ TEST_CASE("a field sets Arabic from right to left; a click and the arrow keys go
         c.KeyPress(ImGuiKey_RightArrow);
         IM_CHECK_EQ(state.GetCursorPos(), end - 4);
         c.KeyPress(ImGuiKey_End);
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_RightArrow);
+        IM_CHECK_EQ(state.GetCursorPos(), static_cast<int>(arabic.find(' ')) + 1);
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_LeftArrow);
+        IM_CHECK_EQ(state.GetCursorPos(), end);
         c.KeyChars("!");
     });
     CHECK(driven.session().mark == arabic + "!");
@@ -104,9 +108,11 @@ TEST_CASE("a field takes emoji, draws them in their colours and erases each with
     const std::string joined = "👩‍🔬";  // three code points
     const std::string brown = "👍🏽";      // with a tone of skin
     ImRect field;
+    ImGui::SetClipboardText(brown.c_str());
     in_mark_field(driven, 0, [&](ImGuiTestContext& c, ImGuiInputTextState&) {
         field = c.ItemInfo(mark_field).RectFull;
-        c.KeyChars((wolf + joined + brown).c_str());
+        c.KeyChars((wolf + joined).c_str());
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_V);
     });
     CHECK(driven.session().mark == wolf + joined + brown);
     const Screenshot shot = driven.picture();

@@ -368,9 +368,20 @@ struct Places {
     explicit Places(std::string_view of) : layout(make_layout(std::string(of), 16, false)), text(of) {
         attributes = pango_layout_get_log_attrs_readonly(layout.get(), &count);
     }
-    int place_of(size_t byte) const { return static_cast<int>(g_utf8_strlen(text.data(), static_cast<gssize>(byte))); }
+    bool is_leftwards() const {
+        PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
+        return pango_layout_line_get_resolved_direction(line) == PANGO_DIRECTION_RTL;
+    }
+    size_t end_of(size_t at) const { return at + std::max<size_t>(analysis::utf8_character(text, at).bytes, 1); }
+    int place_of(size_t byte) const {
+        int place = 0;
+        for (size_t at = 0; at < std::min(byte, text.size()) && place + 1 < count; at = end_of(at)) ++place;
+        return place;
+    }
     size_t byte_of(int place) const {
-        return static_cast<size_t>(g_utf8_offset_to_pointer(text.data(), place) - text.data());
+        size_t at = 0;
+        while (place-- > 0 && at < text.size()) at = end_of(at);
+        return at;
     }
 };
 
@@ -452,10 +463,20 @@ size_t byte_beside(std::string_view text, size_t byte, int direction) {
     int trailing = 0;
     pango_layout_move_cursor_visually(places.layout.get(), TRUE, index, 0, direction, &index, &trailing);
     if (index >= 0 && index < G_MAXINT) return places.byte_of(places.place_of(static_cast<size_t>(index)) + trailing);
-    PangoLayoutLine* line = pango_layout_get_line_readonly(places.layout.get(), 0);
-    const bool is_leftwards = pango_layout_line_get_resolved_direction(line) == PANGO_DIRECTION_RTL;
-    const bool is_forwards = is_leftwards == (direction < 0);
+    const bool is_forwards = places.is_leftwards() == (direction < 0);
     return is_forwards ? text.size() + 1 : std::string_view::npos;
+}
+
+size_t word_beside(std::string_view text, size_t byte, int direction) {
+    const Places places(text);
+    const bool is_forwards = places.is_leftwards() == (direction < 0);
+    const int last = places.count - 1;
+    int place = places.place_of(byte);
+    if (place == (is_forwards ? last : 0)) return is_forwards ? text.size() + 1 : std::string_view::npos;
+    do {
+        place += is_forwards ? 1 : -1;
+    } while (place > 0 && place < last && !places.attributes[place].is_word_start);
+    return places.byte_of(place);
 }
 
 size_t bytes_that_fit(std::string_view text, float width) {

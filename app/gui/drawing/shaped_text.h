@@ -52,6 +52,8 @@ size_t beginning_of_erased(std::string_view text, size_t end);
 /// Where the caret stands after a step to the left (-1) or right (1) on the screen from a byte of one line.
 /// @returns text.size() + 1 beyond the line's logical end, npos before its beginning
 size_t byte_beside(std::string_view text, size_t byte, int direction);
+/// As byte_beside(), to the next beginning of a word on that side.
+size_t word_beside(std::string_view text, size_t byte, int direction);
 
 /// How many bytes of a text fit into a width, in whole characters; one character at least. @param text not empty
 size_t bytes_that_fit(std::string_view text, float width);

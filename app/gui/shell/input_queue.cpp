@@ -3,6 +3,7 @@
 #include <imgui_internal.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kvscope::gui {
 namespace {
@@ -29,8 +30,12 @@ class Group {
         const bool has_changed = is_key && std::find(changed_.begin(), changed_.end(), event.Key.Key) != changed_.end();
         const bool fits = kind_ == Kind::none || (kind_ == Kind::modifier && kind == Kind::key) ||
                           (kind_ == Kind::key && kind == Kind::text) ||
-                          (kind_ == kind && kind != Kind::button && kind != Kind::key && kind != Kind::wheel);
+                          (kind_ == kind && kind != Kind::button && kind != Kind::key);
         if (!fits || (kind == Kind::modifier && has_changed)) return false;
+        if (kind == Kind::wheel) {
+            turned_ += std::max(std::abs(event.MouseWheel.WheelX), std::abs(event.MouseWheel.WheelY));
+            if (kind_ == Kind::wheel && turned_ > one_notch) return false;
+        }
         kind_ = kind;
         if (is_key) changed_.push_back(event.Key.Key);
         return true;
@@ -68,7 +73,11 @@ class Group {
         return key != ImGuiKey_Tab && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
     }
 
+    /// A plot zooms by one step, however far the wheel was turned in a pass.
+    static constexpr float one_notch = 1;
+
     const bool is_typing_ = is_text_field_active();
+    float turned_ = 0;  ///< by the wheel, in notches
     Kind kind_ = Kind::none;
     std::vector<ImGuiKey> changed_;
 };

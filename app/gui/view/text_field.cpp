@@ -86,13 +86,15 @@ class BeforeKeys {
     BeforeKeys(ImGuiID id, const std::string& text, ImGuiInputTextFlags flags) {
         ImGuiInputTextState* state = edited_state(id);
         const ImGuiIO& io = ImGui::GetIO();
-        if (!state || io.KeyCtrl || io.KeyAlt || io.KeySuper) return;
+        if (!state || io.KeyAlt || io.KeySuper) return;
+        is_by_word_ = io.KeyCtrl;
         caret_ = static_cast<size_t>(state->GetCursorPos());
         anchor_ = static_cast<size_t>(state->HasSelection() ? state->GetSelectionStart() : state->GetCursorPos());
         if (state->HasSelection()) selected_to_ = static_cast<size_t>(state->GetSelectionEnd());
         const bool is_left = ImGui::IsKeyPressed(ImGuiKey_LeftArrow);
         if (is_left || ImGui::IsKeyPressed(ImGuiKey_RightArrow)) direction_ = is_left ? -1 : 1;
-        if (state->HasSelection() || (flags & ImGuiInputTextFlags_ReadOnly) || caret_ > text.size()) return;
+        if (state->HasSelection() || is_by_word_ || (flags & ImGuiInputTextFlags_ReadOnly) || caret_ > text.size())
+            return;
         const std::string_view all = text;
         if (ImGui::IsKeyPressed(ImGuiKey_Backspace) && caret_ > 0) {
             const size_t line = all.rfind('\n', caret_ - 1) + 1;  // 0 for npos
@@ -106,12 +108,14 @@ class BeforeKeys {
     }
 
     int direction() const { return direction_; }  ///< of an arrow key that was pressed: -1 left, 1 right; 0: none was
+    bool is_by_word() const { return is_by_word_; }
     size_t caret() const { return caret_; }
     size_t anchor() const { return anchor_; }
     std::optional<size_t> selected_to() const { return selected_to_; }
 
  private:
     int direction_ = 0;
+    bool is_by_word_ = false;
     size_t caret_ = 0;
     size_t anchor_ = 0;  ///< where the selection begins that Shift extends
     std::optional<size_t> selected_to_;
@@ -166,13 +170,14 @@ class ShapedField {
         if (row == rows_.end()) return;
         const bool extends = ImGui::GetIO().KeyShift;
         size_t to = caret;
-        if (before_.selected_to() && !extends) {  // the end of the selection on that side
+        if (before_.selected_to() && !extends && !before_.is_by_word()) {  // the end of the selection on that side
             const size_t other = *before_.selected_to() == caret ? before_.anchor() : *before_.selected_to();
             if (!has(*row, other)) return;
             const float way = row->x_of(other - row->begin) - row->x_of(caret - row->begin);
             if (way * static_cast<float>(before_.direction()) > 0) to = other;
         } else {
-            const size_t in_row = byte_beside(row->text, caret - row->begin, before_.direction());
+            const auto beside = before_.is_by_word() ? word_beside : byte_beside;
+            const size_t in_row = beside(row->text, caret - row->begin, before_.direction());
             if (in_row <= row->text.size())
                 to = row->begin + in_row;
             else if (in_row != std::string_view::npos)
