@@ -170,6 +170,7 @@ Left play(double frames_per_second) {
         driven.app().tasks().wait();
     }
     window.clock = real_clock;
+    ImGui_ImplGlfw_CursorEnterCallback(glfwGetCurrentContext(), 0);
     driven.settle();
     const Session& session = driven.session();
     return {session_state(session, {"sample.h5"}), driven.app().layout_state(), session.search, session.mark,

@@ -108,10 +108,10 @@ TEST_CASE("a field takes emoji, draws them in their colours and erases each with
     const std::string joined = "👩‍🔬";  // three code points
     const std::string brown = "👍🏽";      // with a tone of skin
     ImRect field;
-    ImGui::SetClipboardText(brown.c_str());
     in_mark_field(driven, 0, [&](ImGuiTestContext& c, ImGuiInputTextState&) {
         field = c.ItemInfo(mark_field).RectFull;
         c.KeyChars((wolf + joined).c_str());
+        ImGui::SetClipboardText(brown.c_str());  // the test engine has a clipboard of its own
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_V);
     });
     CHECK(driven.session().mark == wolf + joined + brown);
