@@ -51,7 +51,7 @@ TEST_CASE(
     CHECK(resolve(session, comparison, AutomaticComparison::traces, false).kind == Comparison::Kind::none);
     const int second = session.open(files.second).id();
     const Compared compared = resolve(session, comparison, AutomaticComparison::traces, false);
-    CHECK(compared.title == "two.h5 − one.h5");
+    CHECK(compared.title == "[2] two.h5 − [1] one.h5");
     CHECK(compared.pairs.size() == 6);  // full and five others; one failed
     for (const ComparedRuns& pair : compared.pairs) {
         CHECK(pair.a.document == second);
@@ -62,7 +62,8 @@ TEST_CASE(
     for (const RunKey& key : session.all_runs())
         if (key.document == second) session.set_visible(key, false);
     for (const bool shown_only : {true, false})
-        CHECK(resolve(session, Comparison{}, AutomaticComparison::traces, shown_only).title == "two.h5 − one.h5");
+        CHECK(resolve(session, Comparison{}, AutomaticComparison::traces, shown_only).title ==
+              "[2] two.h5 − [1] one.h5");
     for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
 
     comparison = {Comparison::Kind::traces, "one.h5", "two.h5"};
@@ -71,7 +72,7 @@ TEST_CASE(
     Comparison read;
     load_comparison(state, read);
     CHECK(read == comparison);
-    CHECK(resolve(session, read, AutomaticComparison::none, true).title == "one.h5 − two.h5");
+    CHECK(resolve(session, read, AutomaticComparison::none, true).title == "[1] one.h5 − [2] two.h5");
     session.close(second);
     CHECK(resolve(session, read, AutomaticComparison::none, true).kind == Comparison::Kind::none);
 

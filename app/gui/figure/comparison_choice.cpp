@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "app/gui/view/trace_badge.h"
+
 namespace kvscope::gui {
 
-bool choose_comparison(const char* view, const Session& session, AutomaticComparison automatic,
+bool choose_comparison(const char* view, const Context& context, AutomaticComparison automatic,
                        Comparison& comparison) {
     using Kind = Comparison::Kind;
+    const Session& session = context.session;
     const auto& documents = session.documents();
     if (documents.size() < 2 && !has_pair(session)) return false;
     const Compared now = resolve(session, comparison, automatic, true);
     ImGui::SetNextItemWidth((documents.size() > 1 ? 17 : 10) * ImGui::GetFontSize());
     const std::string shown = now.kind == Kind::none ? "no differences" : now.title;
+    ImGui::SetNextItemAllowOverlap();  // by the badges
+    const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::BeginCombo(fmt::format("##compare {}", view).c_str(), shown.c_str())) {
         if (ImGui::Selectable("no differences", now.kind == Kind::none)) comparison = {Kind::none, {}, {}};
         if (has_pair(session)) {
@@ -25,7 +30,8 @@ bool choose_comparison(const char* view, const Session& session, AutomaticCompar
             for (const auto& trace : documents) {
                 if (trace == less) continue;
                 const bool is_chosen = now.trace == trace.get() && now.less == less.get();
-                if (ImGui::Selectable(title_of_both(session, *trace, *less).c_str(), is_chosen))
+                const std::string both = fmt::format("{} − {}", session.name_of(*trace), session.name_of(*less));
+                if (ImGui::Selectable(both.c_str(), is_chosen))
                     comparison = {Kind::traces, session.name_of(*trace), session.name_of(*less)};
                 ImGui::SetItemTooltip("each run less the run of the same policy, parameters and budget");
             }
@@ -33,6 +39,8 @@ bool choose_comparison(const char* view, const Session& session, AutomaticCompar
         ImGui::EndCombo();
     }
     ImGui::SetItemTooltip("%s", shown.c_str());
+    const ImVec2 text{at.x + ImGui::GetStyle().FramePadding.x, at.y + ImGui::GetStyle().FramePadding.y};
+    draw_badges_in(context, shown, text);
     return true;
 }
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "app/gui/view/trace_badge.h"
+
 namespace kvscope::gui {
 
 using analysis::Axis;
@@ -51,9 +53,9 @@ float lower_end_of_title(float from, float to, float length, float top, float bo
     return std::max(std::min((from + to + length) / 2, bottom), top + length);
 }
 
-void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x) {
+void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x) {
     ImDrawList* list = ImGui::GetWindowDrawList();
-    const ImU32 ink = packed(theme.ink_quiet);
+    const ImU32 ink = packed(context.theme.ink_quiet);
     const float line = small_text * ImGui::GetFontSize();
     const float gap = 3;
     if (x_labels) {
@@ -88,6 +90,7 @@ void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool 
             const ImVec2 at{frame.min.x - gap - 2 - small_text_size(tick.label).x, std::round(y - line / 2)};
             add_small_text(list, at, ink, tick.label);
             tell_whole_text(at, tick.label, tick.whole);
+            draw_badges_in(context, tick.label, at, line);
         }
         const std::string title = analysis::axis_title(frame.y_axis.title, frame.y_axis.unit, ticks.exponent);
         if (title.empty()) return;

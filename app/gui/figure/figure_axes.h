@@ -6,6 +6,7 @@
 
 #include "analysis/ticks.h"
 #include "app/gui/figure/figure_shapes.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 
@@ -28,7 +29,7 @@ float widest_label(const analysis::Ticks& ticks);
 float lower_end_of_title(float from, float to, float length, float top, float bottom);
 
 /// Ticks with their labels and the axes' titles below and left of a panel's data.
-void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);
+void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);
 /// Across the panel, at its ticks.
 void draw_grid_lines(const Theme& theme, const PlotFrame& frame, ImDrawList* list);
 

@@ -11,6 +11,7 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_shapes.h"
+#include "app/gui/view/trace_badge.h"
 
 namespace kvscope::gui {
 namespace {
@@ -107,12 +108,13 @@ namespace {
 
 /// Draws legends and colour bars from an origin on the screen.
 struct LegendPen {
-    const Theme& theme;
+    const Context& context;
     ImVec2 origin;
     float width;
     ImDrawList* list = ImGui::GetWindowDrawList();
     float em = ImGui::GetFontSize();
     float size = small_text * em;
+    const Theme& theme = context.theme;
 
     void text(float x, float y, const ImVec4& color, const std::string& words) const {
         list->AddText(ImGui::GetFont(), size, {std::round(x), std::round(y)}, packed(color), words.c_str());
@@ -174,13 +176,14 @@ struct LegendPen {
         }
         text(x + 2 * em, y, theme.ink, each.label);
         tell_whole_text({x + 2 * em, y}, each.label, each.whole);
+        draw_badges_in(context, each.label, {std::round(x + 2 * em), std::round(y)}, size);
     }
 };
 
 }  // namespace
 
-void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend, bool color_bars, float width) {
-    const LegendPen pen{theme, ImGui::GetCursorScreenPos(), width};
+void draw_legend(const Context& context, const analysis::Figure& figure, bool legend, bool color_bars, float width) {
+    const LegendPen pen{context, ImGui::GetCursorScreenPos(), width};
     const float height = flow(
         figure, legend, color_bars, width,
         [&](const ColorScale& scale, ImVec2 title, ImVec2 at) { pen.bar(scale, title, at); },

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "analysis/figure.h"
-#include "app/gui/drawing/theme.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 
@@ -9,6 +9,6 @@ namespace kvscope::gui {
 float legend_height(const analysis::Figure& figure, bool legend, bool color_bars, float width);
 
 /// Colour bars and legend entries beside each other, in as many lines as they need.
-void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend, bool color_bars, float width);
+void draw_legend(const Context& context, const analysis::Figure& figure, bool legend, bool color_bars, float width);
 
 }  // namespace kvscope::gui

@@ -21,7 +21,8 @@ constexpr std::array<Form, 5> forms = {
 bool right_clicked() {
     return ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows) &&
            ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
-           ImGui::GetIO().MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < 9;
+           ImGui::GetIO().MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < 9 &&
+           !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);  // that of a badge in the figure
 }
 
 void try_it(const Context& context, const std::function<void()>& act) {

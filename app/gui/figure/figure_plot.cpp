@@ -99,7 +99,7 @@ FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
     const bool wheel_scrolls = ImGui::GetCurrentContext()->WheelingWindow == ImGui::GetCurrentWindow();
     const FigureHit hit = draw_panels({context, *figure, look, wheel_scrolls});
     ImGui::EndChild();
-    if (below > 0) draw_legend(context.theme, figure->figure, look.legend, look.color_bars, size.x);
+    if (below > 0) draw_legend(context, figure->figure, look.legend, look.color_bars, size.x);
     ImGui::EndChild();
     ImGui::PopID();
     maps_.drop_unused();
@@ -147,7 +147,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
         if (here.panel >= 0) hit = here;
         if (drawing.look.small) continue;
         PlotFrame frame{min, max, shown_axis(panel.x, x_key(figure, i)), shown_axis(panel.y, y_key(figure, i))};
-        draw_ticks(drawing.context.theme, frame, place.carries_x, place.carries_y, min.x - place.left);
+        draw_ticks(drawing.context, frame, place.carries_x, place.carries_y, min.x - place.left);
     }
     ImGui::SetCursorScreenPos(origin);
     ImGui::Dummy({1, std::max(layout.height, 1.0f)});
@@ -165,6 +165,9 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, const std::str
     const float note = small_text_size(panel.note).x;
     if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
         add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
+    ImGui::PushID(static_cast<int>(index));
+    draw_badges_in(drawing.context, title, min, small_text * ImGui::GetFontSize());
+    ImGui::PopID();
     list->PopClipRect();
     tell_whole_text(min, panel.title, panel.whole_title);
 }

@@ -17,7 +17,7 @@ void FigureView::draw(Context& context) {
         draw_nothing(context, words_.empty);
         return;
     }
-    const bool may_choose = kind_ == Kind::curves ? choose_comparison(words_.kind, session, automatic_, comparison_)
+    const bool may_choose = kind_ == Kind::curves ? choose_comparison(words_.kind, context, automatic_, comparison_)
                                                   : choose_traces(words_.kind, session, traces_);
     if (may_choose && has_choices()) ImGui::SameLine();
     const std::string no_difference = why_no_difference(session, kind_ == Kind::maps_of_runs);

@@ -10,6 +10,7 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
@@ -42,6 +43,8 @@ void choose_run(const Context& context, const char* letter, const char* view, co
     const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
     const std::string preview =
         shown.valid() ? beginning_that_fits(label_that_fits(session.look(shown), room), room) : "choose a run";
+    ImGui::SetNextItemAllowOverlap();  // by the badge
+    const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::BeginCombo(fmt::format("##{} {}", view, letter).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge)) {
         for (const RunKey& key : session.all_runs()) {
             if (session.attributes(key).status != "complete") continue;
@@ -55,6 +58,8 @@ void choose_run(const Context& context, const char* letter, const char* view, co
         ImGui::EndCombo();
     }
     if (shown.valid()) ImGui::SetItemTooltip("%s", session.look(shown).label.c_str());
+    const ImVec2 text{at.x + ImGui::GetStyle().FramePadding.x, at.y + ImGui::GetStyle().FramePadding.y};
+    draw_badges_in(context, preview, text);
 }
 
 }  // namespace

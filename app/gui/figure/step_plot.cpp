@@ -15,6 +15,7 @@
 #include "app/gui/session/measures.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/trace_badge.h"
 
 namespace kvscope::gui {
 namespace {
@@ -196,19 +197,33 @@ void StepPlot::draw_map(const Frame& frame) {
     ImPlot::PopPlotClipRect();
     draw_chips(frame, from, to);
     scrub(frame);
+    const float right = from.x - ImPlot::GetStyle().LabelPadding.x;
     ImPlot::EndPlot();
-    draw_legend(theme, bar, false, true, width);
+    for (size_t i = 0; i < frame.series.size(); ++i) {
+        const std::string label = label_of_row(frame, i, width, plot_height);
+        const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+        const float middle = (row_top(frame, i, from, to) + row_top(frame, i + 1, from, to)) / 2;
+        ImGui::PushID(static_cast<int>(i));
+        draw_badges_in(frame.context, label, {std::round(right - size.x), std::round(middle - size.y / 2)});
+        ImGui::PopID();
+    }
+    draw_legend(frame.context, bar, false, true, width);
+}
+
+/// What stands beside a row, with room for the run's chip; the chip alone where rows are low.
+std::string StepPlot::label_of_row(const Frame& frame, size_t row, float width, float plot_height) {
+    const float em = ImGui::GetFontSize();
+    const bool has_labels = (plot_height - 3 * em) / static_cast<float>(frame.series.size()) >= 0.95f * em;
+    return (has_labels ? label_that_fits(frame.series[row].look, 0.25f * width) : "") + "    ";
 }
 
 void StepPlot::set_up_map_axes(const Frame& frame, float width, float plot_height) const {
     const auto n_runs = static_cast<double>(frame.series.size());
-    const float em = ImGui::GetFontSize();
-    const bool has_labels = (plot_height - 3 * em) / static_cast<float>(n_runs) >= 0.95f * em;
     std::vector<double> ticks;
     std::vector<std::string> labels;
     for (size_t i = 0; i < frame.series.size(); ++i) {
         ticks.push_back(static_cast<double>(i) + 0.5);
-        labels.push_back((has_labels ? label_that_fits(frame.series[i].look, 0.25f * width) : "") + "    ");
+        labels.push_back(label_of_row(frame, i, width, plot_height));
     }
     std::vector<const char*> texts;
     for (const std::string& label : labels) texts.push_back(label.c_str());

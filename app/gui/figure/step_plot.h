@@ -42,6 +42,7 @@ class StepPlot {
     void set_up_map_axes(const Frame& frame, float width, float plot_height) const;
     /// On the screen, of a map between two corners; of the row behind the last, its lower edge.
     static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
+    static std::string label_of_row(const Frame& frame, size_t row, float width, float plot_height);
     static void outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to);
     /// What the runs look like, beside their rows.
     static void draw_chips(const Frame& frame, ImVec2 from, ImVec2 to);

@@ -60,7 +60,15 @@ std::optional<Tasks::Seconds> Session::end_frame() {
     return is_moved ? Tasks::Seconds(0) : next;
 }
 
-Document& Session::open(const std::filesystem::path& path, bool is_written) {
+int Session::id_for(const std::filesystem::path& path, int wanted) const {
+    constexpr int largest_wanted = 1'000'000;  // a damaged workspace asks for any number
+    const auto given = given_ids_.find(wanted);
+    const bool is_free = given == given_ids_.end() || (given->second == path && !document(wanted));
+    if (wanted > 0 && wanted <= largest_wanted && is_free) return wanted;
+    return given_ids_.empty() ? 1 : given_ids_.rbegin()->first + 1;
+}
+
+Document& Session::open(const std::filesystem::path& path, bool is_written, int wanted_id) {
     if (is_written) pair.alone = false;  // what a person has started is to be seen
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
@@ -81,8 +89,8 @@ Document& Session::open(const std::filesystem::path& path, bool is_written) {
     // What was written about the trace that lies there no more goes to its own file.
     if (known != documents_.end() && (*known)->annotations_changed)
         save_annotations(**known, load_view((*known)->path()));
-    auto opened = std::make_unique<Document>(next_id_, path, is_written);
-    ++next_id_;
+    auto opened = std::make_unique<Document>(id_for(whole, wanted_id), path, is_written);
+    given_ids_[opened->id()] = whole;
     if (known != documents_.end()) {
         forget((*known)->id());
         *known = std::move(opened);
@@ -292,7 +300,7 @@ RunLook Session::look(const RunKey& key) const {
     look.style = key.prompt == of.prompt ? styles_of(of)[i] : analysis::run_styles(runs)[i];
     if (documents_.size() > 1) {
         look.trace = name_of(of);
-        look.badge = badge_of(*this, of);
+        look.badge = badge_in_text(of);
     }
     look.label = look.trace.empty() ? look.run : fmt::format("{}: {}", look.trace, look.run);
     return look;

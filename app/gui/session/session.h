@@ -26,7 +26,7 @@ namespace kvscope::gui {
 struct RunLook {
     std::string label;          ///< "snapkv 128"; with the file's name before it where several traces are open
     std::string trace;          ///< that name; empty where one trace is open
-    std::string badge = {};     ///< badge_of that trace; empty where one trace is open
+    std::string badge = {};     ///< badge_in_text() of that trace; empty where one trace is open
     std::string run;            ///< the rest
     std::string recorded = {};  ///< the run's own label where a person gave it another; else empty
     analysis::LineStyle style;
@@ -101,7 +101,8 @@ class Session {
     /// saved
     /// @param is_written a job of this program is writing it: while it does, what is finished of it is shown, not the
     ///                   trace that it will replace
-    Document& open(const std::filesystem::path& path, bool is_written = false);
+    /// @param wanted_id  the document's id, unless another file has had this id in this session; 0: a new id
+    Document& open(const std::filesystem::path& path, bool is_written = false, int wanted_id = 0);
     /// Opens a trace that was closed as the document that it was. @throws as open
     Document& open_again(int document, const std::filesystem::path& path);
     void close(int document);
@@ -160,6 +161,7 @@ class Session {
     /// What belongs to a document that was just opened.
     Document& take_in(Document& document);
     void forget(int document);
+    int id_for(const std::filesystem::path& path, int wanted) const;
     /// The run of another prompt that stands where this one does in the shown one; itself where it is none of the shown
     /// prompt, not valid where there is none.
     RunKey like_in(const Document& document, int prompt, const RunKey& run) const;
@@ -170,7 +172,7 @@ class Session {
 
     std::vector<std::unique_ptr<Document>> documents_;
     RunStyles styles_;
-    int next_id_ = 0;
+    std::map<int, std::filesystem::path> given_ids_;  ///< of all documents of this session, also closed ones
     Hover hover_;
 };
 

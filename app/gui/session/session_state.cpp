@@ -51,7 +51,8 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
         for (const RunKey& key : document.hidden) {
             if (const int run = place_in_file(session, key); run >= 0) hidden.push_back({key.prompt, run});
         }
-        traces.push_back({{"path", paths[i].string()}, {"prompt", document.prompt}, {"hidden", hidden}});
+        traces.push_back(
+            {{"path", paths[i].string()}, {"badge", document.id()}, {"prompt", document.prompt}, {"hidden", hidden}});
     }
     const Cursor cursor = session.cursor();
     json state = {
@@ -81,7 +82,7 @@ json with_unknown(json state, const json& before) {
     for (json& trace : state["traces"]) {
         for (const json& other : traces_before) {
             if (other.is_object() && other.contains("path") && other["path"] == trace["path"])
-                trace.update(unknown_in(other, {"path", "prompt", "hidden"}));
+                trace.update(unknown_in(other, {"path", "badge", "prompt", "hidden"}));
         }
     }
     return state;
@@ -98,7 +99,8 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
     for (const json& trace : traces) {
         ids.push_back(-1);
         try {
-            Document& document = session.open(folder / trace.at("path").get<std::string>());
+            Document& document =
+                session.open(folder / trace.at("path").get<std::string>(), false, trace.value("badge", 0));
             ids.back() = document.id();
             document.prompt = std::clamp(trace.value("prompt", 0), 0, std::max(document.reader()->n_prompts() - 1, 0));
             document.hidden.clear();

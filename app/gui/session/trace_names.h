@@ -6,10 +6,13 @@
 
 namespace kvscope::gui {
 
-/// "1", "2", …: the trace's number among the open ones, in the order in which Runs lists them.
-std::string badge_of(const Session& session, const Document& document);
+/// "1", "2", …: the trace's number of this session. No other trace gets it, also after this one is closed.
+std::string badge_of(const Document& document);
 
-/// In titles of figures on the screen: the trace's name, or "[1]" where that is too long for a title.
+/// The badge as it stands in a text: "[2]".
+std::string badge_in_text(const Document& document);
+
+/// In titles of figures on the screen: the badge and, where it is not too long for a title, the trace's name.
 std::string title_of(const Session& session, const Document& document);
 
 /// The run's label with that title in place of the trace's name.

@@ -47,11 +47,11 @@ std::string run_that_fits(const std::string& label, float width) {
 
 std::string label_that_fits(const RunLook& look, float width) {
     if (look.trace.empty()) return run_that_fits(look.label, width);
-    if (fits(look.label, width)) return look.label;
+    const std::string badge = look.badge + " ";
+    if (fits(badge + look.label, width)) return badge + look.label;
     const std::filesystem::path name(look.trace);
     const std::string without_extension = (name.parent_path() / name.stem()).string() + ": " + look.run;
-    if (fits(without_extension, width)) return without_extension;
-    const std::string badge = "[" + look.badge + "] ";
+    if (fits(badge + without_extension, width)) return badge + without_extension;
     if (fits(badge + look.run, width)) return badge + look.run;
     if (fits(look.run, width)) return look.run;
     const std::string shortened = badge + run_that_fits(look.run, width - ImGui::CalcTextSize(badge.c_str()).x);

@@ -6,9 +6,9 @@
 
 namespace kvscope::gui {
 
-/// A run's label in `width` pixels of the current font: whole, else with the trace's name without its extension, else
-/// with the trace's badge: "[1] snapkv 64". Where that is too wide, the run alone, and at last shortened as in
-/// run_that_fits. The whole label belongs into a tooltip.
+/// A run's label in `width` pixels of the current font. Where several traces are open, the trace's badge comes first:
+/// "[1] demo.h5: snapkv 64", else "[1] demo: snapkv 64", else "[1] snapkv 64". Where that is too wide, the run alone,
+/// and at last shortened as in run_that_fits. The whole label belongs into a tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
 /// A run's own label without the middle of what stands before its budget, "aperturek…ng=max @ 64", where it is wider

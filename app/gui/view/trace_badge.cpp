@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/gui/view/run_label.h"
@@ -36,18 +38,106 @@ void draw_menu(const Context& context, const Document& document) {
     ImGui::EndPopup();
 }
 
+/// While it lives, items do not move the window's cursor.
+class KeptCursor {
+ public:
+    explicit KeptCursor(ImGuiWindow& window) : window_(window), before_(take(window.DC)) {}
+    ~KeptCursor() {
+        ImGuiWindowTempData& now = window_.DC;
+        now.CursorPos = before_.at;
+        now.CursorPosPrevLine = before_.at_line_before;
+        now.CursorMaxPos = before_.farthest;
+        now.CurrLineSize = before_.line;
+        now.PrevLineSize = before_.line_before;
+        now.CurrLineTextBaseOffset = before_.offset;
+        now.PrevLineTextBaseOffset = before_.offset_before;
+        now.IsSameLine = before_.is_same_line;
+        now.IsSetPos = before_.is_set;
+    }
+    KeptCursor(const KeptCursor&) = delete;
+    KeptCursor& operator=(const KeptCursor&) = delete;
+
+ private:
+    struct State {
+        ImVec2 at, at_line_before, farthest, line, line_before;
+        float offset, offset_before;
+        bool is_same_line, is_set;
+    };
+    static State take(const ImGuiWindowTempData& now) {
+        return {now.CursorPos,    now.CursorPosPrevLine,      now.CursorMaxPos,           now.CurrLineSize,
+                now.PrevLineSize, now.CurrLineTextBaseOffset, now.PrevLineTextBaseOffset, now.IsSameLine,
+                now.IsSetPos};
+    }
+
+    ImGuiWindow& window_;
+    State before_;
+};
+
+/// The button and its menu. It moves no cursor.
+void badge_button(const Context& context, const Document& document, const ImRect& place, float font_size) {
+    ImGuiWindow& window = *ImGui::GetCurrentWindow();
+    const KeptCursor kept(window);
+    window.DC.CursorPos = place.Min;
+    ImGui::PushID(document.id());
+    const std::string badge = badge_of(document);
+    constexpr ImGuiButtonFlags either = ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight;
+    if (ImGui::InvisibleButton((badge + "##badge").c_str(), place.GetSize(), either)) ImGui::OpenPopup("trace menu");
+    const ImGuiCol color = ImGui::IsItemActive()    ? ImGuiCol_ButtonActive
+                           : ImGui::IsItemHovered() ? ImGuiCol_ButtonHovered
+                                                    : ImGuiCol_Button;
+    ImGui::SetItemTooltip("%s\nClick: close, hide, show only this, show the file", document.path().c_str());
+    window.DrawList->AddRectFilled(place.Min, place.Max, packed(context.theme.panel));
+    window.DrawList->AddRectFilled(place.Min, place.Max, ImGui::GetColorU32(color), 0.5f * place.GetHeight());
+    ImFont* font = ImGui::GetFont();
+    const ImVec2 size = font->CalcTextSizeA(font_size, FLT_MAX, 0, badge.c_str());
+    const ImVec2 middle = place.GetCenter();
+    window.DrawList->AddText(font, font_size, {std::round(middle.x - size.x / 2), std::round(middle.y - size.y / 2)},
+                             packed(context.theme.accent), badge.c_str());
+    draw_menu(context, document);
+    ImGui::PopID();
+}
+
+/// Whether a text has a badge there, rather than part of a name.
+bool is_word(const std::string& text, size_t begin, size_t length) {
+    const size_t end = begin + length;
+    return (begin == 0 || text[begin - 1] == ' ') && (end == text.size() || text[end] == ' ' || text[end] == ':');
+}
+
 }  // namespace
 
 void draw_trace_badge(const Context& context, const Document& document) {
-    ImGui::PushID(document.id());
-    ImGui::PushStyleVar(ImGuiStyleVar_FrameRounding, 0.5f * ImGui::GetFontSize());
-    ImGui::PushStyleColor(ImGuiCol_Text, context.theme.accent);
-    if (ImGui::SmallButton((badge_of(context.session, document) + "##badge").c_str())) ImGui::OpenPopup("trace menu");
-    ImGui::PopStyleColor();
-    ImGui::PopStyleVar();
-    ImGui::SetItemTooltip("%s\nClick: close, hide, show only this, show the file", document.path().c_str());
-    draw_menu(context, document);
+    ImGuiWindow* window = ImGui::GetCurrentWindow();
+    if (window->SkipItems) return;
+    const ImVec2 text = ImGui::CalcTextSize(badge_of(document).c_str());
+    const ImVec2 size{text.x + 2 * ImGui::GetStyle().FramePadding.x, text.y};
+    ImVec2 at = window->DC.CursorPos;
+    at.y += window->DC.CurrLineTextBaseOffset;  // as a text
+    ImGui::ItemSize(size, 0);
+    badge_button(context, document, {at, {at.x + size.x, at.y + size.y}}, ImGui::GetFontSize());
+}
+
+void draw_badges_in(const Context& context, const std::string& text, ImVec2 at, float font_size) {
+    if (text.find('[') == std::string::npos || ImGui::GetCurrentWindow()->SkipItems) return;
+    if (font_size <= 0) font_size = ImGui::GetFontSize();
+    ImGuiContext& g = *ImGui::GetCurrentContext();
+    const ImGuiLastItemData last_item = g.LastItemData;
+    const auto width = [&](size_t begin, size_t end) {
+        return ImGui::GetFont()->CalcTextSizeA(font_size, FLT_MAX, 0, text.data() + begin, text.data() + end).x;
+    };
+    ImGui::PushID(text.c_str());
+    for (const auto& document : context.session.documents()) {
+        const std::string badge = badge_in_text(*document);
+        for (size_t begin = text.find(badge); begin != std::string::npos; begin = text.find(badge, begin + 1)) {
+            if (!is_word(text, begin, badge.size())) continue;
+            const ImVec2 min{at.x + width(0, begin), at.y};
+            ImGui::PushID(static_cast<int>(begin));
+            badge_button(context, *document, {min, {min.x + width(begin, begin + badge.size()), min.y + font_size}},
+                         font_size);
+            ImGui::PopID();
+        }
+    }
     ImGui::PopID();
+    g.LastItemData = last_item;
 }
 
 void draw_trace_title(const Context& context, const Document& document, const std::string& after) {
@@ -58,6 +148,19 @@ void draw_trace_title(const Context& context, const Document& document, const st
     ImGui::TextUnformatted((text_that_fits(context.session.name_of(document), room) + after).c_str());
     ImGui::PopFont();
     ImGui::SetItemTooltip("%s%s", document.path().c_str(), after.c_str());
+}
+
+void draw_run_title(const Context& context, const RunKey& run, float width) {
+    Session& session = context.session;
+    const RunLook look = session.look(run);
+    const bool is_selected = run == session.cursor().run;
+    if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
+    const std::string label = label_that_fits(look, width);
+    ImGui::TextUnformatted(label.c_str());
+    if (ImGui::IsItemClicked()) session.selection.select_run(run);
+    if (label != look.label || !look.recorded.empty()) ImGui::SetItemTooltip("%s", label_in_full(look).c_str());
+    draw_badges_in(context, label, ImGui::GetItemRectMin());
+    if (is_selected) ImGui::PopFont();
 }
 
 }  // namespace kvscope::gui

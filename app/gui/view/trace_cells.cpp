@@ -46,9 +46,11 @@ void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const
             draw_trace_title(context, *titles[i].trace, titles[i].text);
         } else if (!titles[i].text.empty()) {
             ImGui::PushFont(context.fonts.bold, 0);
-            ImGui::TextUnformatted(text_that_fits(titles[i].text, ImGui::GetContentRegionAvail().x).c_str());
-            ImGui::PopFont();
+            const std::string text = text_that_fits(titles[i].text, ImGui::GetContentRegionAvail().x);
+            ImGui::TextUnformatted(text.c_str());
             ImGui::SetItemTooltip("%s", titles[i].text.c_str());
+            draw_badges_in(context, text, ImGui::GetItemRectMin());
+            ImGui::PopFont();
         }
         draw(i);
         ImGui::EndChild();

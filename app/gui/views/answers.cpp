@@ -22,6 +22,7 @@
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -191,6 +192,8 @@ class AnswersView : public View {
             if (room > 6 * ImGui::GetFontSize()) {
                 text_item(beginning_that_fits(question, room));
                 ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
+                draw_badges_in(context, question.substr(0, question.find(attributes.question)),
+                               ImGui::GetItemRectMin());
                 ImGui::SameLine();
             }
             ImGui::TextDisabled("%s", seen);
@@ -388,6 +391,7 @@ class AnswersView : public View {
         const float line = std::round(1.45f * em);
         ImGui::PushID(one.run.text().c_str());
         ImGui::SetCursorScreenPos(at);
+        ImGui::SetNextItemAllowOverlap();  // by the badge
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_marked = one.output && one.output->has_reference;
         ImGui::SetItemTooltip("%s",
@@ -409,6 +413,7 @@ class AnswersView : public View {
         const float label = ImGui::CalcTextSize(shown_label.c_str()).x;
         list->PushClipRect(at, {at.x + width, at.y + line}, true);
         list->AddText({at.x + begin, at.y}, packed(context.theme.ink), shown_label.c_str());
+        draw_badges_in(context, shown_label, {at.x + begin, at.y});
         if (is_selected) ImGui::PopFont();
         const bool has_room = begin + label + beside <= width;
         if (has_room)

@@ -80,7 +80,7 @@ class CostView : public View {
                                                      : "No run has ended yet: rows appear as they do.");
             return;
         }
-        if (choose_comparison("cost", session, automatic, comparison_)) ImGui::SameLine();
+        if (choose_comparison("cost", context, automatic, comparison_)) ImGui::SameLine();
         memory_.draw(model->model(), session.model_names);
         const Compared compared = resolve(session, comparison_, automatic, false);
         if (compared.kind == Comparison::Kind::traces && compared.pairs.empty())

@@ -177,7 +177,7 @@ class HeadDivergenceView : public View {
             else
                 draw_nothing(context, made.nothing);
         });
-        if (below > 0) draw_legend(context.theme, bar, false, true, room.x);
+        if (below > 0) draw_legend(context, bar, false, true, room.x);
     }
 
     /// The one scale of all; of what it is is said where it is not the same.

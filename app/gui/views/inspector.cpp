@@ -21,6 +21,7 @@
 #include "app/gui/inspector/where_to_look.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -162,9 +163,13 @@ class InspectorView : public View {
         Session& session = context.session;
         const TokenQuestion& asked = shown.asked;
         const RunLook look = session.look(asked.run);
-        ImGui::SeparatorText(
-            label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize()).c_str());
+        const std::string label = label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize());
+        ImGui::SeparatorText(label.c_str());
         ImGui::SetItemTooltip("%s", look.label.c_str());
+        const ImVec2 line = ImGui::GetItemRectMin();
+        const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // of a label at the left
+        const float text_top = line.y + (ImGui::GetItemRectSize().y - ImGui::GetFontSize()) / 2;
+        draw_badges_in(context, label, {line.x + indent, text_top});
         if (!shown.report) {
             draw_nothing(context, shown.error);
             return;

@@ -15,6 +15,7 @@
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -141,13 +142,8 @@ class MergingView : public View {
     DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
         DrawnTokenMap drawn;
         Session& session = context.session;
-        const RunLook look = session.look(key);
-        const bool is_selected = key == session.cursor().run;
         ImGui::PushID(key.text().c_str());
-        if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted(look.label.c_str());
-        if (is_selected) ImGui::PopFont();
-        if (ImGui::IsItemClicked()) session.selection.select_run(key);
+        draw_run_title(context, key, ImGui::GetContentRegionAvail().x);
         static const TaskSlot<EntrySizes> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
             return read_sizes(*at.reader, at.prompt, at.run);

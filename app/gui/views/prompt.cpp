@@ -25,6 +25,7 @@
 #include "app/gui/view/actions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -385,6 +386,7 @@ class PromptView : public View {
             ImGui::PushID(one.run.text().c_str());
             const RunLook look = context.session.look(one.run);
             ImGui::SetCursorScreenPos({one.x, at.y});
+            ImGui::SetNextItemAllowOverlap();  // by the badge
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.selection.select_run(one.run);
             ImGui::SetItemTooltip("%s", (one.error.empty() ? label_in_full(look) : one.error).c_str());
@@ -393,9 +395,10 @@ class PromptView : public View {
             const bool is_selected = one.run == context.session.cursor().run;
             if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
             list->PushClipRect({one.x, at.y}, {one.x + grid.column - side, at.y + height}, true);
-            list->AddText({one.x + 1.6f * side, at.y},
-                          packed(one.error.empty() ? context.theme.ink : context.theme.error),
-                          label_of(context, look, grid.column - 2.6f * side).c_str());
+            const ImVec2 begin{one.x + 1.6f * side, at.y};
+            const std::string label = label_of(context, look, grid.column - 2.6f * side);
+            list->AddText(begin, packed(one.error.empty() ? context.theme.ink : context.theme.error), label.c_str());
+            draw_badges_in(context, label, begin);
             list->PopClipRect();
             if (is_selected) ImGui::PopFont();
             ImGui::PopID();

@@ -23,6 +23,7 @@
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/actions.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -285,12 +286,11 @@ class RetentionView : public View {
         const auto& run = session.attributes(key);
         ImGui::PushID(key.text().c_str());
         run_chip(context.theme, look.style);
-        if (key == session.cursor().run) ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted(look.label.c_str());
-        if (key == session.cursor().run) ImGui::PopFont();
-        if (ImGui::IsItemClicked()) session.selection.select_run(key);
+        const std::string share = share_text(session, key, run);
+        const float beside = ImGui::CalcTextSize(share.c_str()).x + ImGui::GetStyle().ItemSpacing.x;
+        draw_run_title(context, key, ImGui::GetContentRegionAvail().x - beside);
         ImGui::SameLine();
-        draw_share(session, key, run);
+        ImGui::TextDisabled("%s", share.c_str());
         std::string error;
         const auto made = ask_map(context, key, error);
         const HeatMap* map = made ? &drawn_map(key, made) : nullptr;
@@ -317,17 +317,12 @@ class RetentionView : public View {
         return drawn;
     }
 
-    static void draw_share(Session& session, const RunKey& key, const trace::RunAttributes& run) {
-        if (run.budget_of != trace::schema::run::budget_of_bytes) {
-            ImGui::TextDisabled("%s of the entries",
-                                analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str());
-            return;
-        }
+    static std::string share_text(Session& session, const RunKey& key, const trace::RunAttributes& run) {
+        if (run.budget_of != trace::schema::run::budget_of_bytes)
+            return analysis::format_share(std::min(run.budget_fraction, 1.0)) + " of the entries";
         const double share = share_of_full_bytes(session, key);
-        if (!std::isnan(share))
-            ImGui::TextDisabled("every token, in %s of the bytes", analysis::format_share(share).c_str());
-        else
-            ImGui::TextDisabled("every token");
+        return std::isnan(share) ? "every token"
+                                 : fmt::format("every token, in {} of the bytes", analysis::format_share(share));
     }
 
     void draw_tooltip(Context& context, const RunKey& key, const trace::Kept& kept, int row, int64_t token) const {

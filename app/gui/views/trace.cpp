@@ -136,8 +136,9 @@ class TraceView : public View {
         if (!is_open) return;
         for (const auto& document : session.documents()) {
             ImGui::PushID(document->id());
-            const std::string label = badge_of(session, *document) + "  " + session.name_of(*document);
-            if (ImGui::Selectable(label.c_str(), document->id() == document_)) {
+            draw_trace_badge(context, *document);
+            ImGui::SameLine();
+            if (ImGui::Selectable(session.name_of(*document).c_str(), document->id() == document_)) {
                 document_ = document->id();
                 chosen_ = true;
             }

@@ -15,6 +15,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
+#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -89,11 +90,13 @@ class WhatIfView : public View {
         const float whole = ImGui::GetContentRegionAvail().x;
         const float beside = whole - ImGui::CalcTextSize(from).x - ImGui::GetStyle().ItemSpacing.x;
         const bool in_one_line = ImGui::CalcTextSize(look.run.c_str()).x <= beside;
-        ImGui::TextUnformatted(label_that_fits(look, in_one_line ? beside : whole).c_str());
-        ImGui::PopFont();
+        const std::string label = label_that_fits(look, in_one_line ? beside : whole);
+        ImGui::TextUnformatted(label.c_str());
         if (ImGui::IsItemClicked()) context.session.selection.select_run(what_if_.source());
         ImGui::SetItemTooltip("%s\n%s\n%s", look.label.c_str(), what_if_.definition().title.c_str(),
                               what_if_.definition().paper.c_str());
+        draw_badges_in(context, label, ImGui::GetItemRectMin());
+        ImGui::PopFont();
         if (in_one_line) ImGui::SameLine();
         ImGui::TextDisabled("%s", from);
     }
