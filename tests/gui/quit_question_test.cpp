@@ -105,6 +105,41 @@ TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels i
     CHECK(run.engine().status().state == EngineStatus::State::cancelling);
 }
 
+TEST_CASE("the question names each job in the queue that Quit discards") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WaitingRun run;
+    RunRequest next;
+    next.model = small_model;
+    next.context = text;
+    next.policies = {"snapkv:window=8"};
+    next.budgets = "16";
+    const auto queue = [&](const char* output) {
+        next.output = run.folder / output;
+        run.engine().run(next);
+    };
+    const auto question = [&] {
+        run.driven.drive([](ImGuiTestContext& c) { c.Yield(3); });
+        const std::string all = run.driven.shown_text();
+        return all.substr(std::min(all.find("run.h5: 2 runs: still under way."), all.size()));
+    };
+    using Catch::Matchers::Contains;
+    queue("second.h5");
+    CHECK(!run.driven.app().may_close());
+    CHECK_THAT(question(), Contains("1 job waits in the queue. Quit discards it") && Contains("second.h5: 2 runs"));
+    queue("third.h5");
+    CHECK_THAT(question(), Contains("2 jobs wait in the queue. Quit discards them") && Contains("second.h5: 2 runs") &&
+                               Contains("third.h5: 2 runs"));
+    run.driven.drive([](ImGuiTestContext& c) { c.ItemClick(stay); });
+    CHECK(run.engine().waiting().size() == 2);
+    run.driven.drive([&](ImGuiTestContext& c) {
+        CHECK(!run.driven.app().may_close());
+        c.Yield(3);
+        c.ItemClick("//Quit kvscope?/Quit", 0, ImGuiTestOpFlags_NoError);
+    });
+    CHECK(run.driven.has_ended());
+    CHECK(run.engine().waiting().empty());
+}
+
 TEST_CASE("Quit, asked for once more while the question is shown, is the answer") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;

@@ -225,20 +225,27 @@ bool App::may_close(bool is_ordered) {
     const size_t n_waiting = engine_ ? engine_->waiting().size() : 0;
     const bool is_lost = status.state == EngineStatus::State::running || n_waiting > 0;
     if (is_lost && !is_ordered && !quit_question_.is_shown()) {
-        quit_question_.ask(status.what, n_waiting);
+        quit_question_.ask(status.what);
         window_.draw_again();
         return false;
     }
     if (!autosave_.may_leave()) return false;
-    if (engine_)
-        for (const WaitingJob& job : engine_->waiting()) engine_->drop(job.number);
+    if (engine_) {
+        for (const WaitingJob& job : engine_->waiting()) {
+            spdlog::info("discarded with the queue: {}", job.what);  // where the system ends the app, nobody is asked
+            engine_->drop(job.number);
+        }
+    }
     if (status.busy()) engine_->cancel();  // finished runs are on disk
     return true;
 }
 
 void App::draw_quit_question() {
     const bool is_under_way = engine_ && engine_->status().busy();
-    if (quit_question_.draw(is_under_way) != QuitQuestion::Answer::quit) return;
+    std::vector<std::string> waiting;
+    if (engine_)
+        for (const WaitingJob& job : engine_->waiting()) waiting.push_back(job.what);
+    if (quit_question_.draw(is_under_way, waiting) != QuitQuestion::Answer::quit) return;
     quit_ = may_close(true);
 }
 

@@ -1,18 +1,18 @@
 #include "app/gui/shell/quit_question.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include <utility>
 
 namespace kvscope::gui {
 
-void QuitQuestion::ask(std::string what, size_t n_waiting) {
+void QuitQuestion::ask(std::string what) {
     what_ = std::move(what);
-    n_waiting_ = n_waiting;
     is_wanted_ = true;
 }
 
-QuitQuestion::Answer QuitQuestion::draw(bool is_under_way) {
+QuitQuestion::Answer QuitQuestion::draw(bool is_under_way, const std::vector<std::string>& waiting) {
     constexpr const char* title = "Quit kvscope?";
     if (std::exchange(is_wanted_, false)) ImGui::OpenPopup(title);
     ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
@@ -23,11 +23,21 @@ QuitQuestion::Answer QuitQuestion::draw(bool is_under_way) {
         ImGui::Text("%s: still under way.", what_.c_str());
     else
         ImGui::Text("%s: ended meanwhile.", what_.c_str());
-    if (n_waiting_ > 0)
-        ImGui::Text(n_waiting_ == 1 ? "%zu job waits in the queue: Quit discards it."
-                                    : "%zu jobs wait in the queue: Quit discards them.",
-                    n_waiting_);
     ImGui::TextDisabled("What is finished is on disk. The same run, started again, goes on from there.");
+    if (!waiting.empty()) {
+        ImGui::Spacing();
+        ImGui::TextUnformatted(waiting.size() == 1 ? "1 job waits in the queue. Quit discards it, and it does not "
+                                                     "come back:"
+                                                   : fmt::format("{} jobs wait in the queue. Quit discards them, and "
+                                                                 "they do not come back:",
+                                                                 waiting.size())
+                                                         .c_str());
+        const float line = ImGui::GetTextLineHeightWithSpacing();
+        ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 12 * line});  // a longer list scrolls
+        ImGui::BeginChild("waiting", {0, 0}, ImGuiChildFlags_AutoResizeX | ImGuiChildFlags_AutoResizeY);
+        for (const std::string& what : waiting) ImGui::BulletText("%s", what.c_str());
+        ImGui::EndChild();
+    }
     ImGui::Dummy({0, 0.3f * ImGui::GetFontSize()});
     if (ImGui::Button("Quit")) answer = Answer::quit;
     ImGui::SameLine();
