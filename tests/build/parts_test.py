@@ -120,6 +120,14 @@ class Parts(unittest.TestCase):
                 self.assertTrue(used == part or used in MAY_USE[part], f"{file} is compiled with -I{folder}")
         self.assertLessEqual(ANALYSIS | CHECKPOINT, seen)
 
+    def test_text_fields_of_the_app_are_its_own(self):
+        own = SOURCE / "app/gui/view/text_field.cpp"
+        found = []
+        for path in sorted((SOURCE / "app").rglob("*.cpp")):
+            if path != own and re.search(r"ImGui::InputText", path.read_text(encoding="utf-8")):
+                found.append(str(path.relative_to(SOURCE)))
+        self.assertEqual(found, [], "these call ImGui::InputText…; text_field() and wrapped_field() show any script")
+
 
 if __name__ == "__main__":
     unittest.main()
