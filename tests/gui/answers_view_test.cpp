@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
 #include <string>
 
+#include "tests/gui/drawn_text.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -10,7 +14,7 @@ namespace {
 
 /// The full cache's answer and one of SnapKV's, of these tokens.
 std::filesystem::path write_answers(const std::filesystem::path& path, const std::vector<int32_t>& full,
-                                    const std::vector<int32_t>& other) {
+                                    const std::vector<int32_t>& other, const std::string& text = " answer") {
     namespace sample = trace::sample;
     const sample::Options options;
     const trace::PromptRecord prompt = sample::prompt(options);
@@ -18,7 +22,7 @@ std::filesystem::path write_answers(const std::filesystem::path& path, const std
     writer.write_model(sample::model(options));
     writer.write_prompt(0, prompt);
     const auto write = [&](int run, trace::RunRecord record, const std::vector<int32_t>& ids) {
-        record.output_text = " answer";
+        record.output_text = text;
         record.output_ids = ids;
         writer.write_run(0, run, record);
     };
@@ -46,6 +50,43 @@ TEST_CASE("an answer that breaks off is told from the same one: what is missing 
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3, 4, 5, 6}), Contains("3 extra, 0 missing of 3 tokens"));
     CHECK_THAT(shown_answers({1, 2, 3, 4, 5, 6}, {1, 9, 3}), Contains("1 extra, 4 missing of 6 tokens"));
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3}), Contains("as full"));
+}
+
+TEST_CASE("answers without spaces wrap: no text lies outside its cell") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const auto repeated = [](const std::string& part, int n) {
+        std::string all;
+        for (int i = 0; i < n; ++i) all += part;
+        return all;
+    };
+    const std::string answer = GENERATE_COPY(repeated("東京都千代田区の記録、", 40), repeated("x", 600),
+                                             "https://" + repeated("example.org/path_", 40), repeated("กขค", 80));
+    CAPTURE(answer.substr(0, 30));
+    const trace::sample::TemporaryFolder folder;
+    AppOptions options = explore(write_answers(folder / "t.h5", {1, 2, 3}, {1, 2, 9}, answer));
+    options.view = "answers";
+    DrivenApp driven(options);
+    driven.settle();
+    std::vector<ImRect> cells;
+    driven.drive([&](ImGuiTestContext& c) { cells = items_of_view(c, "answers", "run"); });
+    REQUIRE(cells.size() == 2);
+    REQUIRE(cells[0].Min.x != cells[1].Min.x);  // side by side
+    const auto windows = windows_of_view("answers");
+    const auto outputs = std::find_if(windows.begin(), windows.end(), [](const ImGuiWindow* window) {
+        return std::string(window->Name).find("/outputs_") != std::string::npos;
+    });
+    REQUIRE(outputs != windows.end());
+    std::vector<DrawnGlyph> outside;
+    std::set<float> lines;
+    for (const DrawnGlyph& glyph : drawn_glyphs(**outputs)) {
+        lines.insert(std::floor(glyph.whole.GetCenter().y / 8));
+        const bool is_in_cell = std::any_of(cells.begin(), cells.end(), [&](const ImRect& cell) {
+            return glyph.whole.Min.x >= cell.Min.x - 2 && glyph.whole.Max.x <= cell.Max.x + 2;
+        });
+        if (!is_in_cell) outside.push_back(glyph);
+    }
+    CHECK(lines.size() > 2);
+    CHECK(outside.size() == 0);
 }
 
 }  // namespace kvscope::gui::testing

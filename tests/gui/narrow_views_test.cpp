@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/gui/drawn_text.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/window_size.h"
@@ -14,20 +15,26 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// A view's windows whose contents are wider than they are, so that their right end is cut off.
-std::vector<std::string> cut_windows(const std::string& view) {
-    std::vector<std::string> cut;
-    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
-        const std::string name = window->Name;
-        if (!window->WasActive || window->Hidden || name.find("###" + view + "-1") == std::string::npos) continue;
-        if (window->ScrollMax.x > 0) cut.push_back(fmt::format("{}: {} too wide", name, window->ScrollMax.x));
-    }
-    return cut;
+std::vector<std::string> faults_of(DrivenApp& driven, const std::string& view) {
+    std::vector<std::string> faults;
+    driven.drive([&](ImGuiTestContext& c) {
+        faults = faults_of_text(view, items_of_view(c, view, "##badge"));
+        for (const std::string& cut : cut_items(c, view)) faults.push_back(cut);
+    });
+    return faults;
+}
+
+/// What a field to choose from shows, by its end; empty where there is none.
+std::string text_in_chooser(const std::string& shown_text, const std::string& end_of_choice) {
+    const size_t end = shown_text.find(end_of_choice + " }");
+    if (end == std::string::npos) return "";
+    const size_t begin = shown_text.rfind("{ ", end) + 2;
+    return shown_text.substr(begin, end + end_of_choice.size() - begin);
 }
 
 }  // namespace
 
-TEST_CASE("no label is cut off in the narrow views of Explore at 1280 × 720") {
+TEST_CASE("no label is cut off, and no text lies on another, in the narrow views of Explore at 1280 × 720") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     const std::filesystem::path other = folder / "one.h5";
@@ -42,16 +49,25 @@ TEST_CASE("no label is cut off in the narrow views of Explore at 1280 × 720") {
     driven.settle();
     driven.app().show_view(*find_view_kind("inspector"));
     driven.settle();
-    CHECK(cut_windows("inspector") == std::vector<std::string>{});
+    CHECK(faults_of(driven, "inspector") == std::vector<std::string>{});
     Cursor cursor = driven.session().cursor();
     cursor.first_token = 3;
     cursor.last_token = 12;
     driven.session().selection.set(cursor);
     driven.settle();
-    CHECK(cut_windows("inspector") == std::vector<std::string>{});
+    CHECK(faults_of(driven, "inspector") == std::vector<std::string>{});
     driven.app().show_view(*find_view_kind("trace"));
     driven.settle();
-    CHECK(cut_windows("trace") == std::vector<std::string>{});
+    CHECK(faults_of(driven, "trace") == std::vector<std::string>{});
+    const std::string preview = text_in_chooser(driven.shown_text(), "length.h5");
+    REQUIRE(!preview.empty());
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect chooser = c.ItemInfo("//trace-1/##trace file").RectFull;
+        const float room = chooser.GetWidth() - ImGui::GetFrameHeight() - ImGui::GetStyle().FramePadding.x;
+        CAPTURE(preview);
+        CHECK(ImGui::CalcTextSize(preview.c_str()).x <= room);
+        CHECK(chooser.Max.x <= ImGui::FindWindowByName("Trace###trace-1")->InnerRect.Max.x);
+    });
     if (!driven.app().engine()) return;
     driven.app().show_view(*find_view_kind("training"));
     driven.settle();
@@ -60,8 +76,37 @@ TEST_CASE("no label is cut off in the narrow views of Explore at 1280 × 720") {
         c.ComboClick("##Stage 1/gradient descent");
         c.ItemInputValue("##Steps of stage 2", "5");
         c.Yield(2);
-        CHECK(cut_windows("training") == std::vector<std::string>{});
     });
+    CHECK(faults_of(driven, "training") == std::vector<std::string>{});
+}
+
+TEST_CASE("answers lie on no other ones, and no label is cut off, at 1280 × 720") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const char* layout = GENERATE("explore", "compare");
+    const trace::sample::TemporaryFolder folder;
+    const std::filesystem::path other = folder / "one.h5";
+    const std::filesystem::path longer = folder / "what somebody called this trace with great care, at length.h5";
+    trace::sample::write(other);
+    trace::sample::write(longer);
+    AppOptions options = explore(longer);
+    options.traces.push_back(other);
+    DrivenApp driven(options);
+    const WindowSize size(driven, 1280, 720);
+    driven.app().apply_layout(layout);
+    driven.settle();
+    driven.app().show_view(*find_view_kind("answers"));
+    driven.settle();
+    for (const bool is_stacked : {false, true}) {
+        CAPTURE(layout, is_stacked);
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//answers-1");
+            c.ComboClick(is_stacked ? "##answers how/below each other" : "##answers how/side by side");
+            c.MouseMoveToPos({2, 700});
+            c.Yield(3);
+        });
+        driven.settle();
+        CHECK(faults_of(driven, "answers") == std::vector<std::string>{});
+    }
 }
 
 }  // namespace kvscope::gui::testing

@@ -7,9 +7,11 @@
 #include "analysis/what_if/kept_summary.h"
 #include "analysis/what_if/what_if.h"
 #include "app/gui/session/what_if.h"
+#include "tests/gui/drawn_text.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"
 #include "tests/gui/sample_trace.h"
+#include "tests/gui/window_size.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -62,6 +64,34 @@ struct WhatIfWindow {
 };
 
 }  // namespace
+
+TEST_CASE("all columns of What-if are in view when it opens, and when its slider has moved, at 1280 × 720") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WhatIfWindow window;
+    const WindowSize size(window.driven, 1280, 720);
+    window.driven.app().apply_layout("explore");
+    window.driven.settle();
+    window.select(window.source);
+    for (const bool is_moved : {false, true}) {
+        CAPTURE(is_moved);
+        if (is_moved) window.set_budget(12);
+        ImGuiContext& g = *ImGui::GetCurrentContext();
+        int n_tables = 0;
+        for (int i = 0; i < g.Tables.GetMapSize(); ++i) {
+            const ImGuiTable* table = g.Tables.TryGetMapData(i);
+            if (!table || table->LastFrameActive < g.FrameCount - 1) continue;
+            if (std::string(table->OuterWindow->RootWindow->Name).find("###what_if-1") == std::string::npos) continue;
+            ++n_tables;
+            for (int column = 0; column < table->ColumnsCount; ++column) {
+                CAPTURE(column);
+                CHECK(table->Columns[column].IsVisibleX);
+                CHECK(table->Columns[column].ContentMaxXUnfrozen <= table->OuterWindow->InnerClipRect.Max.x + 1);
+            }
+        }
+        CHECK(n_tables >= 1);
+        CHECK(faults_of_text("what_if") == std::vector<std::string>{});
+    }
+}
 
 TEST_CASE("a what-if that was kept stands beside its own budget, with its own numbers") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

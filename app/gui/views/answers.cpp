@@ -24,6 +24,7 @@
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -172,21 +173,25 @@ class AnswersView : public View {
         int how = stacked_ ? 1 : 0;
         ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
         if (ImGui::Combo("##answers how", &how, "side by side\0below each other\0")) stacked_ = how == 1;
-        ImGui::SameLine();
+        same_line_if_fits(9 * ImGui::GetFontSize());
         choose_reference(session, reference_);
-        ImGui::SameLine();
+        const char* as_sent = "Prompt as sent";
+        same_line_if_fits(ImGui::CalcTextSize(as_sent).x + 2 * ImGui::GetStyle().FramePadding.x);
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
-        if (command_button("Prompt as sent")) prompt_open_ = !prompt_open_;
+        if (command_button(as_sent)) prompt_open_ = !prompt_open_;
         ImGui::PopStyleColor();
-        ImGui::SameLine();
-        ImGui::AlignTextToFramePadding();
         if (attributes.question.empty()) {
-            ImGui::TextDisabled("no question apart from the context");
+            const char* none = "no question apart from the context";
+            same_line_if_fits(ImGui::CalcTextSize(none).x);
+            ImGui::AlignTextToFramePadding();
+            ImGui::TextDisabled("%s", none);
         } else {
             const std::string question = session.documents().size() > 1
                                              ? fmt::format("{}: {}", title_of(session, document), attributes.question)
                                              : attributes.question;
             const char* seen = attributes.query_aware ? "policies saw it" : "policies did not see it";
+            same_line_if_fits(ImGui::CalcTextSize(seen).x);
+            ImGui::AlignTextToFramePadding();
             const float space = ImGui::GetStyle().ItemSpacing.x;
             const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(seen).x - space;
             if (room > 6 * ImGui::GetFontSize()) {
@@ -200,8 +205,9 @@ class AnswersView : public View {
             ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
         }
         if (attributes.truncated) {
-            ImGui::SameLine();
-            ImGui::TextColored(context.theme.warning, "the prompt was cut");
+            const char* cut = "the prompt was cut";
+            same_line_if_fits(ImGui::CalcTextSize(cut).x);
+            ImGui::TextColored(context.theme.warning, "%s", cut);
         }
     }
 
