@@ -28,7 +28,7 @@ void PromptSearch::draw(Context& context, const Document& document) {
         wanted_ = Wanted::none;
     }
     if (context.session.search.empty()) return;
-    ImGui::SameLine(0, 4);
+    ImGui::SameLine(0, 0.5f * em);
     if (found.empty())
         ImGui::TextDisabled("%s", found_ ? "no match" : "…");
     else if (match_ < found.size())

@@ -25,6 +25,13 @@ std::pair<int64_t, int64_t> asked_span(Context& context, const Document& documen
     return marks.empty() ? std::pair<int64_t, int64_t>{-1, -1} : marks.front();
 }
 
+/// As much of a sentence as the line has room for; all of it in the tooltip.
+void draw_sentence(const std::string& sentence) {
+    const std::string fitting = beginning_that_fits(sentence, ImGui::GetContentRegionAvail().x);
+    ImGui::TextUnformatted(fitting.c_str());
+    if (fitting != sentence) ImGui::SetItemTooltip("%s", sentence.c_str());
+}
+
 }  // namespace
 
 float SpanAnswers::height(Context& context, const Document& document, size_t n_runs) const {
@@ -64,7 +71,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
         for (const auto& [run, report] : answer.value->runs) {
             if (run != session.told_run()) continue;
             ImGui::SameLine();
-            ImGui::TextUnformatted(report.sentence.c_str());
+            draw_sentence(report.sentence);
         }
         return;
     }
@@ -72,7 +79,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     for (const auto& [key, report] : answer.value->runs) {
         if (!session.exists(key) || !session.is_visible(key)) continue;
         run_chip(context.theme, session.look(key).style);
-        ImGui::TextUnformatted(report.sentence.c_str());
+        draw_sentence(report.sentence);
         if (ImGui::IsItemClicked()) session.selection.select_run(key);
     }
     draw_more_below(context.theme);

@@ -100,7 +100,8 @@ void badge_button(const Context& context, const Document& document, const ImRect
 /// Whether a text has a badge there, rather than part of a name.
 bool is_word(const std::string& text, size_t begin, size_t length) {
     const size_t end = begin + length;
-    return (begin == 0 || text[begin - 1] == ' ') && (end == text.size() || text[end] == ' ' || text[end] == ':');
+    return (begin == 0 || text[begin - 1] == ' ') &&
+           (end == text.size() || text[end] == ' ' || text[end] == ':' || text[end] == ',');
 }
 
 }  // namespace

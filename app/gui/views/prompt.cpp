@@ -142,6 +142,10 @@ class PromptView : public View {
 
     // ---- above the text --------------------------------------------------------------------------------------------
 
+    // Of the scale of colours, in font sizes: its width, and what stands between it and its labels.
+    static constexpr float n_scale_sides = 5;
+    static constexpr float scale_gap = 0.3f;
+
     void draw_header(Context& context, const Document& document, const std::vector<RunKey>& runs) {
         const float em = ImGui::GetFontSize();
         const bool has_scale = !runs.empty() && document.reader()->has_model();
@@ -155,7 +159,7 @@ class PromptView : public View {
                 draw_mark_field(context);
                 ImGui::EndPopup();
             }
-            if (has_scale && same_line_if_fits(scale_width() * em)) draw_scale(context, runs);
+            if (has_scale && same_line_if_fits(scale_width(context, runs))) draw_scale(context, runs);
             return;
         }
         choose_color();
@@ -166,7 +170,7 @@ class PromptView : public View {
         same_line_if_fits(9 * em);
         draw_mark_field(context);
         if (!has_scale) return;
-        same_line_if_fits(scale_width() * em);
+        same_line_if_fits(scale_width(context, runs));
         draw_scale(context, runs);
     }
 
@@ -193,23 +197,31 @@ class PromptView : public View {
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
     }
 
-    /// In ems.
-    float scale_width() const { return color_ == Color::difference ? 21.0f : 14.0f; }
+    /// In pixels.
+    float scale_width(const Context& context, const std::vector<RunKey>& runs) const {
+        const float side = ImGui::GetFontSize();
+        if (color_ == Color::difference) return 21 * side;
+        const float labels = ImGui::CalcTextSize((least_in_words() + most_in_words(context, runs)).c_str()).x;
+        return labels + (1 + n_scale_sides + 3 * scale_gap) * side;
+    }
 
-    /// "30 layers"; where the runs' models differ in it, "2 layers of toy, 30 layers of demo": each column's colours
-    /// end at its own.
+    std::string least_in_words() const { return least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1"; }
+
+    /// "30 layers"; where the runs' models differ in it, "2 layers of [1], 30 layers of [2]": each column's colours end
+    /// at its own.
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
         for (const RunKey& key : runs) {
             const Document& document = *context.session.document(key);
-            traces[most_of(context, key)].insert(context.session.name_of(document));
+            traces[most_of(context, key)].insert(badge_in_text(document));
         }
-        if (traces.size() == 1) return fmt::format("{} {}", traces.begin()->first, what);
+        const char* parts = least_ < 1 ? "  (1/n in an entry of n)" : "";
+        if (traces.size() == 1) return fmt::format("{} {}{}", traces.begin()->first, what, parts);
         std::string text;
         for (const auto& [most, names] : traces)
-            text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", most, what, fmt::join(names, ", "));
-        return text;
+            text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", most, what, fmt::join(names, " "));
+        return text + parts;
     }
 
     size_t most_of(const Context& context, const RunKey& run) const {
@@ -225,17 +237,18 @@ class PromptView : public View {
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float y = at.y + ImGui::GetStyle().FramePadding.y;
         ImDrawList* list = ImGui::GetWindowDrawList();
-        const float gap = 0.3f * side;
+        const float gap = scale_gap * side;
         float x = at.x;
         const auto label = [&](const std::string& text) {
             list->AddText({x, y}, packed(context.theme.ink_quiet), text.c_str());
+            draw_badges_in(context, text, {x, y});
             x += ImGui::CalcTextSize(text.c_str()).x + gap;
         };
         list->AddRectFilled({x, y}, {x + side, y + side}, colors.ground);
         list->AddRect({x, y}, {x + side, y + side}, packed(context.theme.line));
         x += side + gap;
-        label(least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1");
-        const float width = 5 * side;
+        label(least_in_words());
+        const float width = n_scale_sides * side;
         for (int i = 0; i < static_cast<int>(width); ++i) {
             const float share = static_cast<float>(i) / width;
             const float value = colors.logarithmic ? colors.min * std::pow(colors.max / colors.min, share)
@@ -244,7 +257,7 @@ class PromptView : public View {
                                 color_of(colors, value));
         }
         x += width + gap;
-        label(most_in_words(context, runs) + (least_ < 1 ? "  (1/n in an entry of n)" : ""));
+        label(most_in_words(context, runs));
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
     }
 

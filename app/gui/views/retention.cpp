@@ -199,15 +199,16 @@ class RetentionView : public View {
         std::map<int, std::string> traces;  // by the number of heads
         for (const RunKey& key : runs) {
             std::string& names = traces[static_cast<int>(context.session.at(key).n_rows())];
-            const std::string name = context.session.name_of(*context.session.document(key));
-            if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+            const std::string name = badge_in_text(*context.session.document(key));
+            if (names.find(name) == std::string::npos) names += (names.empty() ? "of " : " ") + name;
         }
         for (const auto& [rows, names] : traces) {
             draw_scale_of_heads(context, rows);
             if (layer_ >= 0) return;
             if (traces.size() > 1) {
                 ImGui::SameLine();
-                ImGui::TextDisabled("of %s", names.c_str());
+                ImGui::TextDisabled("%s", names.c_str());
+                draw_badges_in(context, names, ImGui::GetItemRectMin());
             }
             if (rows != traces.rbegin()->first) ImGui::SameLine(0, 2 * ImGui::GetFontSize());
         }
