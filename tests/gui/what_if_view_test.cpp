@@ -85,7 +85,8 @@ TEST_CASE("all columns of What-if are in view when it opens, and when its slider
             for (int column = 0; column < table->ColumnsCount; ++column) {
                 CAPTURE(column);
                 CHECK(table->Columns[column].IsVisibleX);
-                CHECK(table->Columns[column].ContentMaxXUnfrozen <= table->OuterWindow->InnerClipRect.Max.x + 1);
+                CHECK(table->Columns[column].ContentMaxXUnfrozen <= table->Columns[column].WorkMaxX + 1);
+                CHECK(table->Columns[column].WorkMaxX <= table->OuterWindow->InnerClipRect.Max.x + 1);
             }
         }
         CHECK(n_tables >= 1);
