@@ -38,6 +38,8 @@ from transformers import (
     AutoModelForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    MinistralConfig,
+    MinistralForCausalLM,
     MistralConfig,
     MistralForCausalLM,
     Qwen2Config,
@@ -237,6 +239,11 @@ def huggingface_directories() -> None:
         "mistral-window", MistralForCausalLM,
         MistralConfig(**common, hidden_size=48, intermediate_size=56, num_hidden_layers=2, num_attention_heads=3,
                       num_key_value_heads=1, sliding_window=11, tie_word_embeddings=False), f16)
+    write_directory(
+        "ministral-layer-types", MinistralForCausalLM,
+        MinistralConfig(**common, hidden_size=48, intermediate_size=56, num_hidden_layers=3, num_attention_heads=3,
+                        num_key_value_heads=1, head_dim=16, sliding_window=9, tie_word_embeddings=False,
+                        layer_types=["sliding_attention", "full_attention", "sliding_attention"]), f16)
     write_directory(
         "qwen2-biases", Qwen2ForCausalLM,
         Qwen2Config(**{**common, "vocab_size": 272}, hidden_size=64, intermediate_size=72, num_hidden_layers=2,

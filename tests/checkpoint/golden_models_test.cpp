@@ -83,7 +83,7 @@ TEST_CASE("every tiny model is read as transformers reads it") {
         CHECK(names.size() == golden.expected["tensors"].size());
         check_frequencies(golden.model->config(), golden.expected);
     }
-    CHECK(n_models == 14);
+    CHECK(n_models == 15);
 }
 
 TEST_CASE("configurations of the tiny models") {
@@ -113,6 +113,8 @@ TEST_CASE("configurations of the tiny models") {
 
     CHECK(config("mistral-window").sliding_window == std::vector<int64_t>{11, 11});
     CHECK(config("mistral-window").family == "mistral");
+    CHECK(config("ministral-layer-types").sliding_window == std::vector<int64_t>{9, 0, 9});
+    CHECK(config("ministral-layer-types").family == "mistral");
 
     const auto qwen2 = config("qwen2-biases");
     CHECK(qwen2.qkv_bias);

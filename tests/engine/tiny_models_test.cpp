@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -50,7 +51,39 @@ TEST_CASE("logits and greedy continuations of every family equal transformers'")
                                                   static_cast<int64_t>(expected.size()), {}, {}, progress);
         CHECK(generations[0].ids == expected);
     }
-    CHECK(n_models >= 14);
+    CHECK(n_models >= 15);
+}
+
+// The prompt is longer than the window, so that the numbers above tell a window in the wrong layer.
+TEST_CASE("a window in another layer of a Ministral model gives other logits than transformers'") {
+    const auto folder = std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "ministral-layer-types";
+    const auto golden = nlohmann::json::parse(std::ifstream(folder / "golden.json"));
+    const auto ids = golden["input_ids"].get<std::vector<int32_t>>();
+    const auto expected = golden["logits"].back().get<std::vector<float>>();
+    engine::SilentProgress progress;
+    const auto checkpoint = checkpoint::open_checkpoint(folder);
+    const auto farthest = [&](const std::vector<int64_t>& windows) {
+        auto config = checkpoint->config();
+        config.sliding_window = windows;
+        const engine::Transformer model(config, engine::load_weights(*checkpoint, kernels::DType::f32, progress),
+                                        kernels::DType::f32);
+        engine::PrefillRequest request;
+        request.ids = ids;
+        const auto logits = engine::prefill(model, request, nullptr, progress).last_logits;
+        float most = 0;
+        for (size_t token = 0; token < expected.size(); ++token)
+            most = std::max(most, std::abs(logits[token] - expected[token]));
+        return most;
+    };
+    const std::vector<int64_t> windows = checkpoint->config().sliding_window;
+    REQUIRE(windows == std::vector<int64_t>{9, 0, 9});
+    CHECK(farthest(windows) < 1e-4f);
+    for (size_t layer = 0; layer < windows.size(); ++layer) {
+        CAPTURE(layer);
+        auto other = windows;
+        other[layer] = other[layer] == 0 ? 9 : 0;
+        CHECK(farthest(other) > 1e-2f);
+    }
 }
 
 TEST_CASE("a prompt has to be there and to fit the model's context") {
