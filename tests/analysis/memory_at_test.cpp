@@ -98,6 +98,12 @@ TEST_CASE("memory in another model: rows are those of its query heads, where a r
     run.label = "snapkv @ 20 %";
     CHECK(bytes_at({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(200 * 32));
     for (const CacheShape& shape : known_cache_shapes()) CHECK(shape.n_heads % shape.n_kv_heads == 0);
+    // 128 entries of the default model, whose three query heads share a KV head, in a model without sharing: 67 MB, not
+    // three times as much.
+    run.label.clear();
+    run.budget = 128;
+    const MemoryAt in_llama{131'072, known("Llama-2-7B"), BudgetsAt::entries, known("SmolLM2-135M")};
+    CHECK(bytes_at(in_llama, run, 3 * 128.0 / 710, 710) == Approx(67'108'864));
 }
 
 TEST_CASE("memory in another model: a rank that was given stays, whatever the other's heads take") {
