@@ -26,9 +26,10 @@ class PolicyTrace {
     static constexpr int64_t n_tokens = 60;
     static constexpr int window = 32;
 
-    explicit PolicyTrace(const std::vector<PolicyRun>& runs, const std::string& recipe = trace::sample::recipe) {
+    explicit PolicyTrace(const std::vector<PolicyRun>& runs, const std::string& recipe = trace::sample::recipe,
+                         const trace::sample::Options& shape = {}) {
         namespace sample = trace::sample;
-        sample::Options options;
+        sample::Options options = shape;
         options.n_tokens = n_tokens;
         options.window = window;
         const trace::ModelRecord model = sample::model(options);

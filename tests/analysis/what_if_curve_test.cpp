@@ -157,6 +157,18 @@ TEST_CASE("curves: budgets below those that a policy takes do not raise the smal
     CHECK(smallest_budget(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.3, by(what_if), {}) == 24);
 }
 
+TEST_CASE("curves: the least budget of LaCache in a model of 30 layers is 32", "[curves]") {
+    trace::sample::Options deep;
+    deep.n_layers = 30;  // as the default model has
+    const PolicyTrace stored({{"lacache:sinks=1", 48}}, trace::sample::recipe, deep);
+    const trace::Reader reader = stored.reader();
+    const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
+    const auto what_if = selection_along(reader, 0, runs, over_budget);
+    const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
+    REQUIRE(curve.front().x > 32);
+    CHECK(smallest_budget(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.02, by(what_if), {}) == 32);
+}
+
 TEST_CASE("curves: a renamed run's curve has its new name", "[curves]") {
     const PolicyTrace stored({{"h2o", 40}, {"h2o", 20}, {"snapkv:window=8", 20}, {"pyramidkv:window=8", 20}});
     const auto labels_of = [&](const std::vector<std::string>& renames, FigureOptions options) {
