@@ -24,15 +24,14 @@ HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
 }
 
 Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const std::vector<int>& layers,
-               size_t n_query_heads) {
+               bool query_heads) {
     Panel panel;
     panel.subject.run = of.run;
     panel.title = run_label(attributes) + (of.part.empty() ? "" : ", " + of.part);
     panel.part = of.part;
     panel.note = of.note;
     panel.x = layer_axis(layers);
-    panel.y = head_axis(
-        of.n_rows, of.n_rows == n_query_heads && attributes.granularity == trace::schema::run::granularity_query_head);
+    panel.y = head_axis(of.n_rows, query_heads);
     panel.y.reversed = true;
     panel.shapes.emplace_back(heat_map(of, layers));
     return panel;
@@ -68,8 +67,11 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
         return map.n_rows == most_rows && granularity(map.run) == granularity(maps.front().run);
     });
     for (size_t i = 0; i < maps.size(); ++i) {
-        Panel panel = panel_of(reader.run(options.prompt, maps[i].run), maps[i], layers,
-                               static_cast<size_t>(reader.model().n_heads));
+        const trace::RunAttributes& attributes = reader.run(options.prompt, maps[i].run);
+        const bool query_heads = !options.common_unit &&
+                                 maps[i].n_rows == static_cast<size_t>(reader.model().n_heads) &&
+                                 attributes.granularity == trace::schema::run::granularity_query_head;
+        Panel panel = panel_of(attributes, maps[i], layers, query_heads);
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         const auto& values = std::get<HeatMap>(panel.shapes.front()).values;

@@ -168,6 +168,10 @@ void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::s
     complete_figure(figure, std::span<const TracePart>(sides), runs);
 }
 
+std::string with_unit(const std::string& title, const std::string& unit) {
+    return unit.empty() ? title : fmt::format("{} ({})", title, unit);
+}
+
 Axis signed_axis(const std::string& title, const std::string& unit, double farthest) {
     Axis axis;
     axis.title = "A − B: " + title;

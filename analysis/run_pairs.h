@@ -70,6 +70,9 @@ std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::spa
 /// complete_figure() with the recipes of both sides.
 void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
+/// "Coverage (% of tokens)": what a difference's numbers count, for its title and table.
+std::string with_unit(const std::string& title, const std::string& unit);
+
 /// Symmetric around zero, with nothing wider than `farthest`.
 Axis signed_axis(const std::string& title, const std::string& unit, double farthest);
 

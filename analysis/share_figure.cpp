@@ -21,10 +21,10 @@ namespace {
 
 /// @param largest the farthest from zero
 Axis percent_axis(const ShareMeasure& measure, double largest, bool difference) {
-    if (difference) return signed_axis(measure.title, measure.unit, std::max(largest, 1e-3));
+    if (difference) return signed_axis(measure.title, measure.percent(), std::max(largest, 1e-3));
     Axis axis;
     axis.title = measure.title;
-    axis.unit = measure.unit;
+    axis.unit = measure.percent();
     axis.min = 0;
     axis.max = largest >= 95 ? 105 : std::max(largest * 1.08, 1e-3);
     if (largest >= 95) {
@@ -306,17 +306,20 @@ Figure share_difference(std::span<const TracePart, 2> sides, std::span<const Sha
     return figure;
 }
 
-Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs) {
+Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                               const ShareMeasure& measure) {
     SubjectTable table({SubjectKey::run_a, SubjectKey::run_b, label_column(), SubjectKey::layer,
-                        Column{"a", "A", "", ColumnType::real, 4}, Column{"b", "B", "", ColumnType::real, 4},
+                        Column{"unit", "Unit", "", ColumnType::text}, Column{"a", "A", "", ColumnType::real, 4},
+                        Column{"b", "B", "", ColumnType::real, 4},
                         Column{"difference", "A − B", "", ColumnType::real, 4}});
+    const std::string unit = with_unit(measure.title, measure.share());
     const std::vector<int> layers = chosen_layers(*sides[0].reader, sides[0].options);
     for (const SharePair& pair : pairs) {
         check_layers(pair);
         const auto add = [&](int layer, double a, double b) {
             SubjectPair of = pair.shown.subjects();
             of.a.layer = of.b.layer = layer;
-            table.add(of, {pair.shown.label, a, b, a - b});
+            table.add(of, {pair.shown.label, unit, a, b, a - b});
         };
         add(-1, pair.a.model, pair.b.model);
         for (const int layer : layers) {

@@ -19,7 +19,10 @@ struct RunShares {
 
 struct ShareMeasure {
     std::string title;  ///< of the vertical axis: "Coverage"
-    std::string unit;   ///< "% of tokens"
+    std::string whole;  ///< "tokens", of which it is a share
+
+    std::string percent() const { return "% of " + whole; }    ///< the figure's unit
+    std::string share() const { return "share of " + whole; }  ///< the table's unit
 };
 
 /// What two runs that are compared have.
@@ -32,12 +35,15 @@ struct SharePair {
 /// budget (right; runs that differ in nothing else are joined). Lacks a name, a title and a caption.
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
 
-/// The same of A − B, a curve a pair, on axes around zero. @throws NothingToShow where the two have not the same layers
+/// The same of A − B, a curve a pair, on axes around zero; its title lacks what the share is of. @throws NothingToShow
+/// where the two have not the same layers
 Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                         const ShareMeasure& measure);
 
-/// Its numbers, as shares from 0 to 1: each layer's, and without a layer the whole model's.
+/// Its numbers, as shares from 0 to 1: each layer's, and without a layer the whole model's. The same
+/// holds for its title.
 /// @throws as share_difference
-Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs);
+Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                               const ShareMeasure& measure);
 
 }  // namespace kvscope::analysis

@@ -81,8 +81,12 @@ struct PairedParts {
 /// @throws NothingToShow where no run of A has its like in B
 PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     PairedParts paired{{a, b}, {}, {}, ""};
-    if (!definition.shown_runs && !definition.make_difference) return paired;
     auto& sides = paired.sides;
+    const auto set_common_unit = [&](bool are_like) {
+        for (TracePart& side : sides) side.options.common_unit = !are_like;
+    };
+    set_common_unit(a.reader->model().n_heads == b.reader->model().n_heads);  // of figures without runs
+    if (!definition.shown_runs && !definition.make_difference) return paired;
     // A figure that chooses among many runs takes A's choice, and whichever runs of B are like them.
     const bool chooses = definition.own_choice && a.options.runs.empty() && b.options.runs.empty();
     const auto runs_of = [&](const TracePart& part, bool all) {
@@ -98,20 +102,19 @@ PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a,
     if (chooses && !paired.unpaired.empty())
         throw NothingToShow(fmt::format("a run has no like on the other side: {}; name the runs", paired.unpaired));
     std::array<std::vector<RunChoice>, 2> runs;
-    bool have_same_rows = true;
+    bool are_by_same_heads = true;
     for (const ShownPair& pair : pairs) {
         paired.runs.emplace_back(pair.a.index, pair.b.index);
         paired.labels.push_back(pair.label);
         runs[0].emplace_back(pair.a.index);
         runs[1].emplace_back(pair.b.index);
-        have_same_rows = have_same_rows && a.reader->n_rows(a.options.prompt, pair.a.index) ==
-                                               b.reader->n_rows(b.options.prompt, pair.b.index);
+        are_by_same_heads =
+            are_by_same_heads && pair.a.attributes().granularity == pair.b.attributes().granularity &&
+            a.reader->n_rows(a.options.prompt, pair.a.index) == b.reader->n_rows(b.options.prompt, pair.b.index);
     }
     if (!definition.shown_runs) return paired;
-    for (size_t side = 0; side < 2; ++side) {
-        sides[side].options.runs = runs[side];
-        sides[side].options.common_unit = !have_same_rows;
-    }
+    for (size_t side = 0; side < 2; ++side) sides[side].options.runs = runs[side];
+    set_common_unit(are_by_same_heads);
     return paired;
 }
 
@@ -198,19 +201,18 @@ std::string unit_of(const Figure& figure, const Panel& panel, const Shape& shape
     const auto* map = std::get_if<HeatMap>(&shape);
     const ColorScale* scale =
         map && map->color_scale < figure.color_scales.size() ? &figure.color_scales[map->color_scale] : nullptr;
-    const std::string& title = scale ? scale->title : panel.y.title;
-    const std::string& unit = scale ? scale->unit : panel.y.unit;
-    return title + (unit.empty() ? "" : " (" + unit + ")");
+    return scale ? with_unit(scale->title, scale->unit) : with_unit(panel.y.title, panel.y.unit);
 }
 
-/// Adds the compared runs to the title and the runs without a pair to the caption.
-void name_pairs(Figure& figure, const PairedParts& paired) {
+/// Adds the compared runs, traces and prompts to the title and the runs without a pair to the caption.
+void name_sides(Figure& figure, const FigureDefinition& definition, const PairedParts& paired) {
     const TracePart &a = paired.sides[0], &b = paired.sides[1];
     if (!paired.labels.empty()) figure.title += ": " + in_words(paired.labels);
     if (a.reader != b.reader && !a.name.empty() && !b.name.empty())
         figure.title += fmt::format("; {} − {}", a.name, b.name);
     if (!paired.unpaired.empty())
         figure.caption += fmt::format(" Without a like on the other side, and left out: {}.", paired.unpaired);
+    name_prompts(figure, definition, paired.sides);
 }
 
 /// Symmetric around no difference.
@@ -366,8 +368,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
     const PairedParts paired = paired_parts(definition, a, b);
     if (definition.make_difference) {
         Figure figure = definition.make_difference(std::array{a, b});
-        name_pairs(figure, paired);
-        name_prompts(figure, definition, paired.sides);
+        name_sides(figure, definition, paired);
         return figure;
     }
     Sides sides = read_sides(definition, paired);
@@ -439,15 +440,20 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
     figure.title += ", A − B";
     if (!unit.empty()) figure.title += ", " + unit;
     figure.caption = fmt::format("A − B ({}): {}", both, figure.caption);
-    name_pairs(figure, paired);
-    name_prompts(figure, definition, paired.sides);
+    name_sides(figure, definition, paired);
     add_recipe(figure, sides.b, "B");
     return figure;
 }
 
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
-    if (definition.difference_numbers) return definition.difference_numbers(std::array{a, b});
     const PairedParts paired = paired_parts(definition, a, b);
+    if (definition.difference_numbers) {
+        Table table = definition.difference_numbers(std::array{a, b});
+        Figure words;
+        name_sides(words, definition, paired);
+        table.title += words.title;
+        return table;
+    }
     const Sides sides = read_sides(definition, paired);
     const Figure drawn = make_difference(definition, a, b);
     std::vector<std::variant<SubjectKey, Column>> columns = {Column{"panel", "Panel", "", ColumnType::text}};

@@ -147,6 +147,8 @@ Axis axis_of(const Column& column, const std::vector<double>& values) {
 
 std::string name_of(const Column& column) { return column.title.empty() ? column.name : column.title; }
 
+std::string measured_in(const Column& column) { return with_unit(name_of(column), column.unit); }
+
 Scatter scatter_of(const Point& point) {
     const LineStyle& style = point.run.style;
     Scatter scatter;
@@ -281,7 +283,7 @@ PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const PointPairs all = read_point_pairs(sides);
     Figure figure = empty_figure(all.x, all.y);
-    figure.title += ", from B to A";
+    figure.title = fmt::format("{} over {}, from B to A", measured_in(all.y), measured_in(all.x));
     Panel panel;
     panel.title = difference_title(sides, all.shown);
     for (size_t i = 0; i < all.pairs.size(); ++i) {
@@ -319,6 +321,7 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
     const PointPairs all = read_point_pairs(sides);
     std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::run_a, SubjectKey::run_b, label_column()};
     for (const Column& of : {all.x, all.y}) {
+        columns.emplace_back(Column{of.name + "_unit", name_of(of) + " unit", "", ColumnType::text});
         for (const auto& [name, title] : {std::pair{"_a", " A"}, {"_b", " B"}, {"_difference", " A − B"}}) {
             Column column = of;
             column.name += name;
@@ -328,12 +331,14 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
             columns.emplace_back(std::move(column));
         }
     }
-    SubjectTable table("cost-difference",
-                       fmt::format("{} and {} of each run of A less its like in B", name_of(all.x), name_of(all.y)),
-                       std::move(columns));
+    SubjectTable table(
+        "cost-difference",
+        fmt::format("{} and {} of each run of A less its like in B", measured_in(all.x), measured_in(all.y)),
+        std::move(columns));
     for (size_t i = 0; i < all.pairs.size(); ++i) {
         const auto& [a, b] = all.pairs[i];
-        table.add(all.shown[i].subjects(), {all.shown[i].label, a.x, b.x, a.x - b.x, a.y, b.y, a.y - b.y});
+        table.add(all.shown[i].subjects(), {all.shown[i].label, measured_in(all.x), a.x, b.x, a.x - b.x,
+                                            measured_in(all.y), a.y, b.y, a.y - b.y});
     }
     return table.take();
 }

@@ -19,7 +19,7 @@ struct Run {
     Coverage model;
 };
 
-const ShareMeasure measure{"Coverage", "% of tokens"};
+const ShareMeasure measure{"Coverage", "tokens"};
 
 Run read_run(const ShownRun& shown) {
     const auto kept = shown.part->reader->kept(shown.part->options.prompt, shown.index);
@@ -88,7 +88,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     const std::vector<SharePair> pairs = read_pairs(sides);
     Figure figure = share_difference(sides, pairs, measure);
     figure.name = "coverage";
-    figure.title = "Prompt tokens that at least one head keeps, A − B";
+    figure.title = "Prompt tokens that at least one head keeps, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
         "Share of the prompt's tokens that at least one head of a layer keeps, and (right) that at least one head of "
         "any layer keeps, of each run of A ({}) less that of its like in B ({}).",
@@ -97,9 +97,11 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
 }
 
 Table difference_numbers(std::span<const TracePart, 2> sides) {
-    Table table = share_difference_numbers(sides, read_pairs(sides));
+    Table table = share_difference_numbers(sides, read_pairs(sides), measure);
     table.name = "coverage-difference";
-    table.title = "Prompt tokens that at least one head of a layer keeps, A − B; without a layer: of any layer";
+    table.title =
+        fmt::format("Prompt tokens that at least one head of a layer keeps (without a layer: of any layer), A − B, {}",
+                    with_unit(measure.title, measure.share()));
     return table;
 }
 

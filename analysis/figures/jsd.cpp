@@ -30,6 +30,7 @@ struct Matrices {
     bool by_similarity = false;
     std::string of;  ///< "plain attention of query heads"
     bool query_heads = false;
+    size_t group = 1;      ///< stored heads that make one of the n: with FigureOptions::common_unit those of a KV head
     std::vector<int> run;  ///< the one run whose scores are compared; empty for attention
     Place place;           ///< of the data, with `stored`
     const schema::DataSet* stored = nullptr;
@@ -109,6 +110,11 @@ Matrices described(const trace::Reader& reader, const FigureOptions& options) {
             break;
         }
     }
+    if (options.common_unit && m.query_heads) {
+        m.group = static_cast<size_t>(model.n_heads / model.n_kv_heads);
+        m.n /= m.group;
+        m.query_heads = false;
+    }
     if (!reader.has(m.place, *m.stored)) {
         throw NothingToShow(fmt::format("{}: prompt {} has no {}, from which this figure is made",
                                         reader.path().string(), options.prompt, m.stored->path));
@@ -132,6 +138,18 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
                        run_label(reader.run(options.prompt, m.run.front())), n);
 }
 
+/// (n * group, n * group) -> (n, n): the mean divergence of a query head of one KV head from one of another; 0 of a KV
+/// head from itself.
+std::vector<float> mean_of_groups(std::vector<float> values, size_t n, size_t group) {
+    if (group == 1) return values;
+    std::vector<float> means(n * n, 0.0f);
+    for (size_t a = 0; a < n * group; ++a)
+        for (size_t b = 0; b < n * group; ++b)
+            if (a / group != b / group)
+                means[a / group * n + b / group] += values[a * n * group + b] / static_cast<float>(group * group);
+    return means;
+}
+
 Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options) {
     Matrices m = described(reader, options);
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
@@ -141,7 +159,7 @@ Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options
         if (m.source == Source::kv_heads) {
             m.values.push_back(kv_head_jsd(reader.window_attention(options.prompt, l), n_heads, m.n, window));
         } else {
-            m.values.push_back(reader.read_layer<float>(m.place, *m.stored, l));
+            m.values.push_back(mean_of_groups(reader.read_layer<float>(m.place, *m.stored, l), m.n, m.group));
         }
         auto& heads = m.heads.emplace_back(m.n);
         std::iota(heads.begin(), heads.end(), 0);
@@ -196,7 +214,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (m.layers.size() <= 2) figure.panel_height_mm = 50;
 
     ColorScale scale;
-    scale.title = "JSD";
+    scale.title = options.common_unit ? "JSD between KV heads" : "JSD";
     scale.of = m.of;
     scale.unit = "nats";
     scale.min = 0;
@@ -232,6 +250,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
                     m.by_similarity ? " Each layer's heads stand in an order of their own, alike ones together "
                                       "(average linkage)."
                                     : "");
+    if (options.common_unit)
+        figure.caption +=
+            " By query heads, two KV heads have the mean over each query head of one with each of the other.";
     complete_figure(figure, reader, options, m.run);
     return figure;
 }

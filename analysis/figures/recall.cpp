@@ -68,7 +68,7 @@ Runs read_runs(std::span<const TracePart> parts) {
                     parts.front().reader->path().string(), labels_of(runs.left_out)));
 }
 
-const ShareMeasure measure{"Recall", "% of best tokens"};
+const ShareMeasure measure{"Recall", "best tokens"};
 
 std::vector<RunShares> shares_of(std::vector<Run> measured) {
     std::vector<RunShares> runs;
@@ -152,7 +152,8 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     const Pairs pairs = read_pairs(sides);
     Figure figure = share_difference(sides, pairs.measured, measure);
     figure.name = "recall";
-    figure.title = "How much of what the answer attends to most is kept, A − B";
+    figure.title =
+        "How much of what the answer attends to most is kept, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
         "Of the tokens that the full cache's own answer attends to most, the share that is kept, by layer and (right) "
         "of the whole model, of each run of A ({}) less that of its like in B ({}).",
@@ -162,10 +163,11 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
 }
 
 Table difference_numbers(std::span<const TracePart, 2> sides) {
-    Table table = share_difference_numbers(sides, read_pairs(sides).measured);
+    Table table = share_difference_numbers(sides, read_pairs(sides).measured, measure);
     table.name = "recall-difference";
-    table.title =
-        "Share of the tokens that the full cache's answer attends to most, A − B; without a layer: of the model";
+    table.title = fmt::format(
+        "Kept of the tokens that the full cache's answer attends to most (without a layer: of the model), A − B, {}",
+        with_unit(measure.title, measure.share()));
     return table;
 }
 

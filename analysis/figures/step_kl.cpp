@@ -86,11 +86,13 @@ Axis step_axis(size_t n_steps) {
     return axis;
 }
 
+const std::string measure = "KL to the full cache", measure_unit = "nats";
+
 Panel curves(const Runs& all, Source source) {
     Panel panel;
     panel.x = step_axis(all.n_steps);
-    panel.y.title = "KL to the full cache";
-    panel.y.unit = "nats";
+    panel.y.title = measure;
+    panel.y.unit = measure_unit;
     double largest = 0;
     for (const Run& run : all.runs) {
         Line line;
@@ -271,7 +273,7 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
         }
         panel.shapes.emplace_back(std::move(line));
     }
-    panel.y = signed_axis("KL to the full cache", "nats", std::max(farthest, kFloor));
+    panel.y = signed_axis(measure, measure_unit, std::max(farthest, kFloor));
     panel.shapes.emplace_back(zero_line());
     return panel;
 }
@@ -293,12 +295,16 @@ Panel difference_agreement(const std::vector<Pair>& pairs) {
     });
 }
 
+std::string difference_words() {
+    return "Divergence from the full cache at each decode step, A − B, " + with_unit(measure, measure_unit);
+}
+
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const std::vector<Pair> pairs = read_pairs(sides);
     std::vector<ShownPair> shown;
     for (const Pair& pair : pairs) shown.push_back(pair.shown);
     Figure figure = two_panels(difference_curves(pairs), difference_agreement(pairs), pairs.size());
-    figure.title = "Divergence from the full cache at each decode step, A − B";
+    figure.title = difference_words();
     figure.panels.front().title = difference_title(sides, shown);
     figure.legend = legend_of(sides, shown);
     drop_markers(figure.legend, most_steps(pairs));
@@ -312,18 +318,21 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
 }
 
 Table difference_numbers(std::span<const TracePart, 2> sides) {
-    SubjectTable table("step-kl-difference", "Divergence from the full cache at each decode step, A − B",
-                       {SubjectKey::run_a, SubjectKey::run_b, label_column(), SubjectKey::step,
-                        Column{"a", "A", "nats", ColumnType::real, 4}, Column{"b", "B", "nats", ColumnType::real, 4},
-                        Column{"difference", "A − B", "nats", ColumnType::real, 4},
-                        Column{"agreement_a", "Agreement A", "", ColumnType::integer},
-                        Column{"agreement_b", "Agreement B", "", ColumnType::integer}});
+    SubjectTable table(
+        "step-kl-difference", difference_words(),
+        {SubjectKey::run_a, SubjectKey::run_b, label_column(), SubjectKey::step,
+         Column{"unit", "Unit", "", ColumnType::text}, Column{"a", "A", "nats", ColumnType::real, 4},
+         Column{"b", "B", "nats", ColumnType::real, 4}, Column{"difference", "A − B", "nats", ColumnType::real, 4},
+         Column{"agreement_a", "Agreement A", "", ColumnType::integer},
+         Column{"agreement_b", "Agreement B", "", ColumnType::integer}});
+    const std::string unit = with_unit(measure, measure_unit);
     for (const Pair& pair : read_pairs(sides)) {
         SubjectPair of = pair.shown.subjects();
         for (size_t step = 0; step < pair.n_steps(); ++step) {
             of.a.step = of.b.step = static_cast<int>(step);
-            table.add(of, {pair.shown.label, static_cast<double>(pair.a.kl[step]), static_cast<double>(pair.b.kl[step]),
-                           pair.kl(step), int64_t{pair.a.agreement[step]}, int64_t{pair.b.agreement[step]}});
+            table.add(
+                of, {pair.shown.label, unit, static_cast<double>(pair.a.kl[step]), static_cast<double>(pair.b.kl[step]),
+                     pair.kl(step), int64_t{pair.a.agreement[step]}, int64_t{pair.b.agreement[step]}});
         }
     }
     return table.take();

@@ -136,11 +136,11 @@ TEST_CASE("A − B of spectra is a ratio where the axis is logarithmic, and of u
     CHECK_THAT(ratio.panels[0].y.title, Catch::StartsWith("A ÷ B"));
 
     trace::sample::Options other;
-    other.n_heads = 6;
+    other.n_heads = other.n_kv_heads = 6;
     const SampleTrace more_heads(other);
     const TracePart unlike{&more_heads.reader(), {}, "other.h5"};
     CHECK_THROWS_WITH(make_difference(figure_definition("jsd"), parts[0], unlike),
-                      Contains("Layer 0 has 4 × 4 cells in A and 6 × 6 in B"));
+                      Contains("Layer 0 has 2 × 2 cells in A and 6 × 6 in B"));
     other.n_layers = 5;
     const SampleTrace more_layers(other);
     const TracePart deeper{&more_layers.reader(), {}, "other.h5"};

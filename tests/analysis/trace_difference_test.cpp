@@ -1,3 +1,4 @@
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -120,6 +121,76 @@ TEST_CASE("A − B of a run by query heads and one by KV heads is in a unit that
     const Figure beside = made(reader, "prompt", with_runs({0, 1}, "heads"));
     CHECK(beside.color_scales.at(0).unit == "%");
     CHECK(beside.color_scales.at(0).max == 100);
+}
+
+TEST_CASE("A − B of divergences by unlike numbers of query heads is between KV heads", "[difference]") {
+    const PolicyTrace stored({{"aperturekv:granularity=query_head", 20}, {"aperturekv", 20}});
+    const trace::Reader reader = stored.reader();
+    const auto n = static_cast<size_t>(reader.model().n_heads), n_kv = static_cast<size_t>(reader.model().n_kv_heads);
+    const size_t group = n / n_kv;
+    REQUIRE(group > 1);
+    const auto stored_jsd = [&](int run) {
+        return reader.read_layer<float>(trace::Place::of_run(0, run), trace::schema::run::head_jsd, 0);
+    };
+    const std::vector<float> by_query_heads = stored_jsd(0), by_kv_heads = stored_jsd(1);
+    REQUIRE(by_query_heads.size() == n * n);
+    REQUIRE(by_kv_heads.size() == n_kv * n_kv);
+    double mean = 0;  // of KV heads 0 and 1
+    for (size_t i = 0; i < group; ++i)
+        for (size_t j = group; j < 2 * group; ++j)
+            mean += static_cast<double>(by_query_heads[i * n + j]) / static_cast<double>(group * group);
+    const TracePart a{&reader, with_runs({0}, "scores"), "a"}, b{&reader, with_runs({1}, "scores"), "b"};
+    const Figure figure = make_difference(figure_definition("jsd"), a, b);
+    const auto& map = layer_of<HeatMap>(figure, 0);
+    REQUIRE(map.values.size() == n_kv * n_kv);
+    CHECK(map.values[0] == 0);
+    CHECK(map.values[1] == Approx(mean - static_cast<double>(by_kv_heads[1])).margin(1e-6));
+    CHECK(figure.panels.at(0).x.title == "KV head");
+    CHECK_THAT(figure.title, Contains("JSD between KV heads (nats)") && Contains("granularity=query_head"));
+    CHECK(cell(difference_numbers(figure_definition("jsd"), a, b), 0, "unit") == Cell("JSD between KV heads (nats)"));
+
+    // Traces of models with unlike numbers of query heads.
+    trace::sample::Options other;
+    other.n_heads = 6;
+    const SampleTrace sample, more(other);
+    const TracePart four{&sample.reader(), {}, "four"}, six{&more.reader(), {}, "six"};
+    const Figure models = make_difference(figure_definition("jsd"), four, six);
+    CHECK(layer_of<HeatMap>(models, 0).rows == 2);
+    CHECK(models.panels.at(0).x.title == "KV head");
+}
+
+TEST_CASE("A − B of runs by query heads and by KV heads has one axis where each query head has its own KV head",
+          "[difference]") {
+    trace::sample::Options own;
+    own.n_heads = own.n_kv_heads = 4;
+    const PolicyTrace stored({{"snapkv:window=8,granularity=query_head", 20}, {"snapkv:window=8", 20}},
+                             trace::sample::recipe, own);
+    const trace::Reader reader = stored.reader();
+    const TracePart a{&reader, with_runs({0}), "a"}, b{&reader, with_runs({1}), "b"};
+    CHECK(make_difference(figure_definition("budgets"), a, b).panels.at(0).y.title == "KV head");
+}
+
+TEST_CASE("every difference names its pairs and its unit in the title and in the table", "[difference]") {
+    const SampleTrace one, two;
+    for (const auto& [name, unit_column, in_figure, in_table] : std::vector<std::array<std::string, 4>>{
+             {"coverage", "unit", "Coverage (% of tokens)", "Coverage (share of tokens)"},
+             {"recall", "unit", "Recall (% of best tokens)", "Recall (share of best tokens)"},
+             {"step-kl", "unit", "KL to the full cache (nats)", "KL to the full cache (nats)"},
+             {"cost", "kl_mean_unit", "KL (nats)", "KL (nats)"},
+             {"budgets", "unit", "Entries kept", "Entries kept"},
+             {"retention", "unit", "KV heads that keep the token", "KV heads that keep the token"}}) {
+        CAPTURE(name);
+        const FigureDefinition& definition = figure_definition(name);
+        FigureOptions options;
+        options.runs = {"snapkv 24"};
+        const TracePart a{&two.reader(), options, "two.h5"}, b{&one.reader(), options, "one.h5"};
+        CHECK_THAT(make_difference(definition, a, b).title,
+                   Contains(in_figure) && Contains("snapkv 24") && Contains("two.h5 − one.h5"));
+        const Table table = difference_numbers(definition, a, b);
+        CHECK_THAT(table.title, Contains(in_table) && Contains("snapkv 24") && Contains("two.h5 − one.h5"));
+        REQUIRE_FALSE(table.rows.empty());
+        for (size_t row = 0; row < table.rows.size(); ++row) CHECK(cell(table, row, unit_column) == Cell(in_table));
+    }
 }
 
 TEST_CASE("a figure of one of several prompts says which", "[difference]") {
