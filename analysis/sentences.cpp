@@ -129,13 +129,14 @@ std::string_view text_of(const TokenTexts& texts, TokenSpan span) {
         .substr(texts.begins[span.first], texts.begins[span.last + 1] - texts.begins[span.first]);
 }
 
-bool is_fragment(const TokenTexts& texts, TokenSpan span, size_t shortest) {
-    return terminal_columns(terminal_text(trimmed_text(texts, span), Lines::one)) < shortest;
+bool is_short(const std::string& text) {
+    return terminal_columns(terminal_text(text, Lines::one)) < shortest_ranked_sentence;
 }
 
+bool is_fragment(const TokenTexts& texts, TokenSpan span) { return is_short(trimmed_text(texts, span)); }
+
 /// Fragments go with the next sentence of their line, and those that end a line with the one before them.
-std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vector<TokenSpan>& spans,
-                                         size_t shortest) {
+std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vector<TokenSpan>& spans) {
     std::vector<TokenSpan> joined;
     bool takes_next = false;
     for (const TokenSpan span : spans) {
@@ -143,9 +144,9 @@ std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vec
             joined.back().last = span.last;
         else
             joined.push_back(span);
-        takes_next = is_fragment(texts, joined.back(), shortest) &&
-                     text_of(texts, joined.back()).find('\n') == std::string_view::npos;
-        if (takes_next || joined.size() < 2 || !is_fragment(texts, joined.back(), shortest)) continue;
+        takes_next =
+            is_fragment(texts, joined.back()) && text_of(texts, joined.back()).find('\n') == std::string_view::npos;
+        if (takes_next || joined.size() < 2 || !is_fragment(texts, joined.back())) continue;
         joined[joined.size() - 2].last = joined.back().last;
         joined.pop_back();
     }
@@ -156,9 +157,8 @@ std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vec
     return joined;
 }
 
-}  // namespace
-
-std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens, size_t shortest) {
+/// Sentences of any length. @returns in order
+std::vector<TokenSpan> whole_sentences(const TokenTexts& texts, size_t n_tokens) {
     n_tokens = std::min(n_tokens, texts.tokens.size());
     if (n_tokens == 0) return {};
     const std::string_view text = std::string_view(texts.text).substr(0, texts.begins[n_tokens]);
@@ -179,16 +179,98 @@ std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens, si
         add(static_cast<size_t>(next - texts.begins.begin()));
     }
     add(n_tokens);
-    std::vector<TokenSpan> parts;
-    for (TokenSpan span : without_fragments(texts, whole, shortest)) {
-        while (span.first <= span.last) {
-            const size_t next = next_part(texts, span);
-            const TokenSpan rest{next, span.last};
-            const bool has_fragment = next <= span.last && is_fragment(texts, rest, shortest);
-            parts.push_back({span.first, has_fragment ? span.last : next - 1});
-            span.first = parts.back().last + 1;
-        }
+    return whole;
+}
+
+/// Adds a span, cut where it is too long. @param may_end_short the last part may be a fragment
+void add_parts(std::vector<TokenSpan>& parts, const TokenTexts& texts, TokenSpan span, bool may_end_short) {
+    while (span.first <= span.last) {
+        const size_t next = next_part(texts, span);
+        const bool leaves_fragment = !may_end_short && next <= span.last && is_fragment(texts, {next, span.last});
+        parts.push_back({span.first, leaves_fragment ? span.last : next - 1});
+        span.first = parts.back().last + 1;
     }
+}
+
+/// Whether a token looks like a control token: "<|im_end|>", "</s>", "[INST]". A trace does not say which ones are.
+bool is_control(std::string_view token) {
+    const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+    const auto is_letter = [&](char c) { return is_capital(c) || (c >= 'a' && c <= 'z'); };
+    const auto stands_in_brackets = [&](char c) { return is_capital(c) || c == '_' || c == '/'; };
+    if (token.size() < 3 || token.find_first_of(" \t\r\n") != std::string_view::npos) return false;
+    const std::string_view within = token.substr(1, token.size() - 2);
+    if (token.front() == '<' && token.back() == '>') return std::any_of(within.begin(), within.end(), is_letter);
+    return token.front() == '[' && token.back() == ']' && std::all_of(within.begin(), within.end(), stands_in_brackets);
+}
+
+/// Where the control tokens at the end of a sentence begin: behind its last token where there are none. A role between
+/// them, as in "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", is one of them.
+size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
+    size_t end = span.last + 1;
+    for (size_t token = end; token > span.first; --token) {
+        const size_t at = token - 1;
+        if (!is_control(texts.tokens[at])) continue;
+        const bool follows_control = at > span.first && is_control(texts.tokens[at - 1]);
+        const TokenSpan between{token, end - 1};
+        const bool is_blank = token == end || is_blank_text(text_of(texts, between));
+        if (!is_blank && !(follows_control && is_fragment(texts, between))) break;
+        end = at;
+    }
+    return end;
+}
+
+/// The sentence between the control tokens at its ends; `first` is beyond `last` where there is nothing else.
+TokenSpan between_control_tokens(const TokenTexts& texts, TokenSpan span) {
+    for (size_t token = span.first; token <= span.last; ++token) {
+        if (is_control(texts.tokens[token]))
+            span.first = token + 1;
+        else if (!is_blank_text(text_of(texts, {token, token})))
+            break;
+    }
+    if (span.first <= span.last) span.last = end_before_control_tokens(texts, span) - 1;
+    return span;
+}
+
+/// A line of a chat template: a control token, and besides control tokens a few words, as the role.
+bool is_header(const TokenTexts& texts, TokenSpan span) {
+    if (between_control_tokens(texts, span).first == span.first) return false;
+    std::string words;
+    for (size_t token = span.first; token <= span.last; ++token)
+        if (!is_control(texts.tokens[token])) words += text_of(texts, {token, token});
+    const size_t begin = std::min(words.find_first_not_of(" \t\r\n"), words.size());
+    return is_short(words.substr(begin, words.find_last_not_of(" \t\r\n") + 1 - begin));
+}
+
+bool names_user(std::string_view header) {
+    return header.find("user") != std::string_view::npos || header.find("User") != std::string_view::npos ||
+           header.find("USER") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens) {
+    std::vector<TokenSpan> parts;
+    for (const TokenSpan span : whole_sentences(texts, n_tokens)) add_parts(parts, texts, span, true);
+    return parts;
+}
+
+std::vector<TokenSpan> ranked_sentences(const TokenTexts& texts, size_t n_tokens, bool has_template) {
+    std::vector<std::vector<TokenSpan>> between_headers(1);
+    bool is_before_user = has_template;
+    for (const TokenSpan span : whole_sentences(texts, n_tokens)) {
+        if (!is_header(texts, span)) {
+            between_headers.back().push_back(between_control_tokens(texts, span));
+            continue;
+        }
+        if (is_before_user && names_user(text_of(texts, span))) {
+            between_headers.clear();
+            is_before_user = false;
+        }
+        between_headers.emplace_back();
+    }
+    std::vector<TokenSpan> parts;
+    for (const auto& spans : between_headers)
+        for (const TokenSpan span : without_fragments(texts, spans)) add_parts(parts, texts, span, false);
     return parts;
 }
 

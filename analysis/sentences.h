@@ -24,9 +24,13 @@ inline constexpr size_t shortest_ranked_sentence = 12;
 /// cut before a word. Blank lines go with what stands before them. A token that reaches across an end is of the
 /// sentence in which it begins.
 /// @param n_tokens of `texts`, how many; the text ends there
-/// @param shortest a sentence that fills fewer columns of a terminal goes with the next one of its line, else with the
-/// one before it; 0: none does
-std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens, size_t shortest = 0);
+std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
+
+/// The sentences that are ranked. One that is shorter than `shortest_ranked_sentence` goes with the next one of its
+/// line, else with the one before it. Control tokens at the ends of a sentence are left out, and so are lines that
+/// have little else, such as "<|im_start|>user".
+/// @param has_template a chat template wrote the text: what stands before the user's turn is left out, too
+std::vector<TokenSpan> ranked_sentences(const TokenTexts& texts, size_t n_tokens, bool has_template);
 
 /// What a span says, without the white space around it.
 std::string trimmed_text(const TokenTexts& texts, TokenSpan span);

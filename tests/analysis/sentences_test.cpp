@@ -88,6 +88,50 @@ TEST_CASE("each token is in one sentence, none of which is longer than 200 chara
     CHECK(next == tokens.size());
 }
 
+TEST_CASE("what a chat template writes is not ranked") {
+    const auto ranked = [](const Texts& tokens, bool has_template) {
+        const TokenTexts texts = token_texts(tokens);
+        Texts said;
+        for (const TokenSpan span : ranked_sentences(texts, tokens.size(), has_template))
+            said.emplace_back(whole_characters(texts, span.first, span.last));
+        return said;
+    };
+    const Texts system = {"<|im_start|>", "system", "\n", "You are helpful", " and harmless", ".", "<|im_end|>", "\n"};
+    const Texts user = {"<|im_start|>", "user", "\n", "The code is", " 58-21.", " Ok", ".", "<|im_end|>", "\n"};
+    const Texts answer = {"<|im_start|>", "assistant", "\n"};
+    Texts chat = system;
+    for (const Texts& part : {user, answer}) chat.insert(chat.end(), part.begin(), part.end());
+    CHECK(ranked(chat, true) == Texts{"The code is 58-21. Ok."});
+    CHECK(ranked(chat, false) == Texts{"You are helpful and harmless.", "The code is 58-21. Ok."});
+    CHECK(ranked({"<|begin_of_text|>",
+                  "<|start_header_id|>",
+                  "system",
+                  "<|end_header_id|>",
+                  "\n\n",
+                  "Today Date",
+                  ":",
+                  " 26 Jul 2024",
+                  "\n\n",
+                  "<|eot_id|>",
+                  "<|start_header_id|>",
+                  "user",
+                  "<|end_header_id|>",
+                  "\n\n",
+                  "Who was",
+                  " the butler?",
+                  "<|eot_id|>",
+                  "<|start_header_id|>",
+                  "assistant",
+                  "<|end_header_id|>",
+                  "\n\n"},
+                 true) == Texts{"Who was the butler?"});
+    CHECK(ranked({"<s>", "[INST]", " Who was the", " butler?", "[/INST]"}, true) == Texts{" Who was the butler?"});
+    CHECK(ranked({"<|user|>", "\n", "A long enough", " line.", "<|end|>", "\n", "<|assistant|>", "\n"}, true) ==
+          Texts{"A long enough line."});
+    CHECK(ranked({"Some", " <b>", "bold", "</b>", " words."}, false) == Texts{"Some <b>bold</b> words."});
+    CHECK(ranked(answer, true).empty());
+}
+
 TEST_CASE("sentences are of the tokens that policies see") {
     CHECK(sentence_texts({"One", ".", " Two", ".", " Question", "?"}, 3) == Texts{"One.", " Two"});
     CHECK(sentence_texts({"One"}, 0).empty());
@@ -100,7 +144,7 @@ TEST_CASE("fragments go with a neighbour of their line") {
         for (const char c : text) tokens.emplace_back(1, c);
         const TokenTexts texts = token_texts(tokens);
         Texts said;
-        for (const TokenSpan span : sentences_of(texts, tokens.size(), shortest_ranked_sentence))
+        for (const TokenSpan span : ranked_sentences(texts, tokens.size(), false))
             said.emplace_back(whole_characters(texts, span.first, span.last));
         return said;
     };
