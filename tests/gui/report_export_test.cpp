@@ -237,6 +237,47 @@ TEST_CASE("a file that nobody was asked about is kept, and the message names it"
     }
 }
 
+TEST_CASE("one setting makes copies and files of CSV and TSV safe for spreadsheets, and is remembered") {
+    analysis::Table table;
+    table.columns = {{"text", "Text", ""}};
+    table.rows = {{{std::string("=1+1")}}};
+    for (const char* format : {"csv", "tsv"}) {
+        CHECK(ExportDialog::text(table, format, false) == "text\n=1+1\n");
+        CHECK(ExportDialog::text(table, format, true) == "text\n'=1+1\n");
+    }
+    CHECK(ExportDialog::text(table, "md", true) == ExportDialog::text(table, "md", false));
+    const SampleTrace sample;
+    const fs::path file = sample.folder / "t.tsv";
+    figures::ExportOptions safe;
+    safe.csv_safe = true;
+    write_exported({{}, [&] { return table; }}, file, safe, {});
+    CHECK(contents_of(file) == "text\n'=1+1\n");
+
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);
+    {
+        DrivenApp driven(alone(sample, "head_divergence"), true);
+        driven.settle();
+        CHECK_FALSE(driven.session().csv_safe);
+        driven.drive([&](ImGuiTestContext& c) {
+            c.MouseMoveToPos(c.GetWindowByRef("//head_divergence-1")->Rect().GetCenter());
+            c.MouseClick(ImGuiMouseButton_Right);
+            c.Yield(2);
+            c.SetRef("//$FOCUSED");
+            c.MenuClick("Copy numbers as/CSV and TSV safe for spreadsheets");
+            c.Yield(2);
+        });
+        CHECK(driven.session().csv_safe);
+        CHECK(driven.draw_until([&] { return load_settings(settings_file()).csv_safe; }, 4000));
+    }
+    DrivenApp again(report_of(sample.path), true);
+    CHECK(again.session().csv_safe);
+    set_report(again, {{"format", "csv"}});
+    again.drive([&](ImGuiTestContext& c) { c.ItemUncheck("//report-1/**/safe for spreadsheets##report"); });
+    CHECK_FALSE(again.session().csv_safe);
+    unsetenv("XDG_CONFIG_HOME");
+}
+
 TEST_CASE("a folder that cannot be used is refused in the dialog") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

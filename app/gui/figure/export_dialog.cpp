@@ -15,7 +15,7 @@ namespace kvscope::gui {
 namespace {
 
 /// @param may_have_pages as FigureDefinition has it
-void ask_for(Tasks& tasks, const std::string& suggestion, const std::string& title, const figures::Exported& what,
+void ask_for(Session& session, const std::string& suggestion, const std::string& title, const figures::Exported& what,
              bool may_have_pages, FileDialog& files, const ExportDialog::Notice& notice) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::save;
@@ -27,10 +27,10 @@ void ask_for(Tasks& tasks, const std::string& suggestion, const std::string& tit
     question.objection = [may_have_pages](const std::filesystem::path& path) {
         return files_in_the_way(figures::files_to_replace(path, may_have_pages));
     };
-    question.answer = [&tasks, what, may_have_pages, notice](const std::filesystem::path& path) {
-        const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
+    question.answer = [&session, what, may_have_pages, notice](const std::filesystem::path& path) {
+        const figures::ExportOptions options{300, std::string("kvscope ") + program::version(), session.csv_safe};
         const auto confirmed = figures::files_to_replace(path, may_have_pages);
-        tasks.once([=] { return written_in_words(write_exported(what, path, options, confirmed)); }, notice);
+        session.tasks.once([=] { return written_in_words(write_exported(what, path, options, confirmed)); }, notice);
     };
     files.ask(std::move(question));
 }
@@ -41,13 +41,13 @@ void ExportDialog::ask(Session& session, const FigureRequest& request, FileDialo
     const Document* document = session.document(request.document);
     if (!document) return;
     const FigureJob job(session, request);
-    ask_for(session.tasks, document->path().stem().string() + "-" + request.figure + ".pdf",
+    ask_for(session, document->path().stem().string() + "-" + request.figure + ".pdf",
             "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json", job.exported(),
             analysis::figure_definition(request.figure).may_have_pages, files, notice);
 }
 
 void ExportDialog::ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice) {
-    ask_for(session.tasks, table.name + ".csv", "Export the table as csv, tsv, md, tex or json",
+    ask_for(session, table.name + ".csv", "Export the table as csv, tsv, md, tex or json",
             {{}, [table] { return table; }}, false, files, notice);
 }
 
@@ -72,16 +72,16 @@ void ExportDialog::copy_numbers(Session& session, const FigureRequest& request, 
             *table = job.numbers();
             return std::string();
         },
-        [table, format, name, notice](const std::string& said, bool is_error) {
+        [&session, table, format, name, notice](const std::string& said, bool is_error) {
             if (is_error) return notice(said, true);
-            copy_numbers(*table, format, name, notice);
+            copy_numbers(session, *table, format, name, notice);
         });
 }
 
-void ExportDialog::copy_numbers(const analysis::Table& table, const std::string& format, const std::string& name,
-                                const Notice& notice) {
+void ExportDialog::copy_numbers(const Session& session, const analysis::Table& table, const std::string& format,
+                                const std::string& name, const Notice& notice) {
     try {
-        ImGui::SetClipboardText(text(table, format).c_str());
+        ImGui::SetClipboardText(text(table, format, session.csv_safe).c_str());
         notice("numbers copied as " + name, false);
     } catch (const std::exception& error) {
         notice(error.what(), true);
@@ -89,10 +89,12 @@ void ExportDialog::copy_numbers(const analysis::Table& table, const std::string&
 }
 
 std::string ExportDialog::numbers(const Session& session, const FigureRequest& request, const std::string& format) {
-    return text(FigureJob(session, request).numbers(), format);
+    return text(FigureJob(session, request).numbers(), format, session.csv_safe);
 }
 
-std::string ExportDialog::text(const analysis::Table& table, const std::string& format) {
+std::string ExportDialog::text(const analysis::Table& table, const std::string& format, bool csv_safe) {
+    if (csv_safe && (format == "csv" || format == "tsv"))
+        return text(analysis::safe_for_spreadsheets(table), format, false);
     return format == "tsv" ? tab_separated(table)
                            : analysis::format_table(table, analysis::table_format_from_name(format));
 }

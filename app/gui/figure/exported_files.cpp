@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
+#include "analysis/tables/table_format.h"
 #include "app/figures/export_figure.h"
 #include "app/figures/output_file.h"
 
@@ -59,7 +61,9 @@ std::vector<fs::path> write_exported(const figures::Exported& what, const fs::pa
     try {
         if (path.extension() != ".tsv") return figures::export_figure(what, path, options, confirmed);
         const bool replace = std::find(confirmed.begin(), confirmed.end(), path) != confirmed.end();
-        figures::write_whole_file(path, tab_separated(what.numbers()), replace);
+        analysis::Table table = what.numbers();
+        if (options.csv_safe) table = analysis::safe_for_spreadsheets(std::move(table));
+        figures::write_whole_file(path, tab_separated(table), replace);
         return {path};
     } catch (const figures::OutputExists& exists) {
         throw std::runtime_error(fmt::format("{} is there already and was kept: {}; choose another name", exists.path,

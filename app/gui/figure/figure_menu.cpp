@@ -40,6 +40,11 @@ void draw_items(Context& context, const View& view, const char* kind,
     if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(copy_numbers))) {
         for (const Form& form : forms)
             if (ImGui::MenuItem(form.name)) try_it(context, [&] { copy_numbers(form); });
+        ImGui::Separator();
+        ImGui::PushItemFlag(ImGuiItemFlags_AutoClosePopups, false);
+        ImGui::MenuItem("CSV and TSV safe for spreadsheets", nullptr, &context.session.csv_safe);
+        ImGui::SetItemTooltip("%s", csv_safe_words);
+        ImGui::PopItemFlag();
         ImGui::EndMenu();
     }
     if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image)))
@@ -87,8 +92,10 @@ void draw_table_menu(Context& context, const View& view, const char* kind, const
     if (!begin_menu()) return;
     draw_items(
         context, view, kind,
-        [&](const Form& form) { ExportDialog::copy_numbers(table, form.format, form.name, context.host.notice); }, {},
-        [&] { ExportDialog::ask(context.session, table, context.host.files, context.host.notice); });
+        [&](const Form& form) {
+            ExportDialog::copy_numbers(context.session, table, form.format, form.name, context.host.notice);
+        },
+        {}, [&] { ExportDialog::ask(context.session, table, context.host.files, context.host.notice); });
     ImGui::EndPopup();
 }
 

@@ -70,9 +70,10 @@ class Session {
     ChosenPair pair;
     TokenAxis token_axis;
     MapMargins map_margins;
-    std::string mark;                           ///< text whose occurrences are outlined in every view; empty: none
-    std::string search;                         ///< text that is searched in prompts, found places lit in every view
-    ModelNames model_names;                     ///< of all traces
+    std::string mark;        ///< text whose occurrences are outlined in every view; empty: none
+    std::string search;      ///< text that is searched in prompts, found places lit in every view
+    ModelNames model_names;  ///< of all traces
+    bool csv_safe = false;  ///< a setting: analysis::safe_for_spreadsheets of all CSV and TSV that is written or copied
     std::optional<WantedPolicy> wanted_policy;  ///< for the next form of a run that is drawn
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
     std::optional<bool> wanted_special;   ///< whether control tokens are parsed, likewise

@@ -139,6 +139,7 @@ Settings load_settings(const fs::path& path) {
     };
     take("light", read.light);
     take("ui_scale", read.ui_scale);
+    take("csv_safe", read.csv_safe);
     take("recent_traces", read.recent_traces);
     take("recent_models", read.recent_models);
     take("width", read.width);
@@ -184,6 +185,7 @@ std::vector<std::string> save_settings(Settings& settings, const fs::path& path,
     };
     put("light", &Settings::light);
     put("ui_scale", &Settings::ui_scale);
+    put("csv_safe", &Settings::csv_safe);
     put_recent("recent_traces", &Settings::recent_traces);
     put_recent("recent_models", &Settings::recent_models);
     put("width", &Settings::width);

@@ -15,6 +15,7 @@ inline constexpr const char* workspace_extension = ".kvscope";
 struct Settings {
     bool light = false;
     float ui_scale = 0;                      ///< 0: the display's own
+    bool csv_safe = false;                   ///< Session::csv_safe
     std::vector<std::string> recent_traces;  ///< newest first, workspaces among them
     std::vector<std::string> recent_models;
     int width = 1600;

@@ -45,6 +45,7 @@ App::App(Window& window, AppOptions options)
     session_.wanted_template = options_.use_template;
     session_.wanted_special = options_.parse_special;
     session_.model_names = shared_names_ = settings().model_names;
+    session_.csv_safe = settings().csv_safe;
     choose_first_layout();
     opener_.open(options_.traces, true);
     // A workspace brings its own; what was asked for goes before it.
@@ -145,7 +146,7 @@ bool App::frame() {
     notices_.draw(appearance_.theme());
     sidecars_.save_annotations();
     if (undo_.end_frame()) window_.draw_again();
-    share_model_names();
+    share_settings();
     autosave_.end_frame();
     end_frame();
     const Document* focus = session_.focus();
@@ -162,7 +163,8 @@ void App::unseen_frame() {
     }
 }
 
-void App::share_model_names() {
+void App::share_settings() {
+    settings_.values().csv_safe = session_.csv_safe;
     ModelNames& stored = settings_.values().model_names;
     for (const auto& [model, name] : session_.model_names) {
         const auto before = shared_names_.find(model);

@@ -131,7 +131,8 @@ class App {
     void end_frame();
     /// What a person has chosen since the last frame goes into the settings; what other windows have added to them,
     /// from there.
-    void share_model_names();
+    /// Between the session and the settings file.
+    void share_settings();
 
     // What is below works with what is above it, and is gone before it.
     Window& window_;

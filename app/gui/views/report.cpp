@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/figures/figure_format.h"
+#include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_export.h"
 #include "app/gui/figure/figure_menu.h"
@@ -66,8 +67,8 @@ class ReportView : public View {
     std::vector<std::string> commands() const override { return {"Export…", "Export all…"}; }
 
     void save(nlohmann::json& state) const override {
-        state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_}, {"format", format_},
-                 {"dpi", dpi_},       {"title", title_},       {"csv_safe", csv_safe_}};
+        state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_},
+                 {"format", format_}, {"dpi", dpi_},           {"title", title_}};
         save_traces(state, traces_);
     }
 
@@ -80,7 +81,6 @@ class ReportView : public View {
         height_mm_ = state.value("height_mm", height_mm_);
         format_ = state.value("format", format_);
         dpi_ = state.value("dpi", dpi_);
-        csv_safe_ = state.value("csv_safe", csv_safe_);
         title_ = state.value("title", title_);
         load_traces(state, traces_);
     }
@@ -286,8 +286,8 @@ class ReportView : public View {
             dpi_ = std::clamp(dpi_, 10, 2400);
         }
         if (format_ == "csv") {
-            ImGui::Checkbox("safe for spreadsheets##report", &csv_safe_);
-            ImGui::SetItemTooltip("an apostrophe before texts that begin with =, +, -, @, a tab or a line break");
+            ImGui::Checkbox("safe for spreadsheets##report", &context.session.csv_safe);
+            ImGui::SetItemTooltip("%s", csv_safe_words);
         }
         ImGui::BeginDisabled(export_.is_running());
         if (command_button("Export…##report")) ask_for_file(context);
@@ -308,14 +308,14 @@ class ReportView : public View {
         return {session, definition, request_for(session, definition), nothing, file_name(session, definition.name)};
     }
 
-    figures::ExportOptions export_options() const {
-        return {static_cast<double>(dpi_), std::string("kvscope ") + program::version(), csv_safe_};
+    figures::ExportOptions export_options(const Session& session) const {
+        return {static_cast<double>(dpi_), std::string("kvscope ") + program::version(), session.csv_safe};
     }
 
     void ask_for_file(Context& context) {
         export_.ask_for_file(context.session.tasks, context.host.files,
-                             for_file(context.session, analysis::figure_definition(chosen_)), export_options(),
-                             context.host.notice, lifetime.watch());
+                             for_file(context.session, analysis::figure_definition(chosen_)),
+                             export_options(context.session), context.host.notice, lifetime.watch());
     }
 
     void ask_for_folder(Context& context) {
@@ -323,8 +323,8 @@ class ReportView : public View {
         for (const FigureDefinition& definition : analysis::figure_definitions())
             figures.push_back(for_file(context.session, definition));
         export_.ask_for_folder(context.session.tasks, context.host.files,
-                               context.session.focus()->path().stem().string() + "-figures", figures, export_options(),
-                               context.host.notice, lifetime.watch());
+                               context.session.focus()->path().stem().string() + "-figures", figures,
+                               export_options(context.session), context.host.notice, lifetime.watch());
     }
 
     std::string chosen_ = "retention";
@@ -335,7 +335,6 @@ class ReportView : public View {
     float height_mm_ = 0;
     std::string format_ = "pdf";
     int dpi_ = 300;
-    bool csv_safe_ = false;
     bool title_ = false;
     FigureExport export_;
     TaskSlot<FigurePicture> drawn_;
