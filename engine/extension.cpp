@@ -1,6 +1,7 @@
 #include "engine/extension.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,14 +22,29 @@ nlohmann::json list_of(const std::string& recipe_json, const char* name) {
     return recipe[name];
 }
 
-/// @param make what stands for an entry that is not among the wanted ones; may give nothing
-template <class T, class Entry, class Make>
-std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Make make) {
+/// Whether an entry of a recipe is of this prompt. Entries of earlier versions lack `special` or `tokens`, and their
+/// `n_context` may be of other tokens: the token ids decide then, which a trace stores.
+bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
+    if (!entry.is_object()) return false;
+    nlohmann::json stored = entry;
+    for (const char* later : {"special", "tokens"}) {
+        if (stored.contains(later) || !own.contains(later)) continue;
+        for (const char* key : {later, "n_context"}) own.erase(key);
+        stored.erase("n_context");
+    }
+    return stored == own;
+}
+
+/// @param are_same whether an entry of the recipe is one of the wanted ones' @param make what stands for an entry that
+/// is not among the wanted ones; may give nothing
+template <class T, class Entry, class Same, class Make>
+std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
     std::vector<nlohmann::json> own;
     for (const T& one : wanted) own.push_back(entry_of(one));
     std::vector<T> all;
     for (const auto& entry : entries) {
-        const auto found = std::find(own.begin(), own.end(), entry);
+        const auto found =
+            std::find_if(own.begin(), own.end(), [&](const nlohmann::json& one) { return are_same(entry, one); });
         if (found == own.end()) {
             if (std::optional<T> made = make(entry)) all.push_back(std::move(*made));
             continue;
@@ -60,13 +76,31 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry) {
 std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts) {
     return ordered(
         list_of(recipe_json, "prompts"), std::move(prompts), [](const Prompt& prompt) { return recipe_entry(prompt); },
-        [](const nlohmann::json&) -> std::optional<Prompt> { return std::nullopt; });
+        is_entry_of, [](const nlohmann::json&) -> std::optional<Prompt> { return std::nullopt; });
 }
 
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others) {
     return ordered(
         list_of(recipe_json, "runs"), std::move(plans), [](const RunPlan& plan) { return recipe_entry(plan); },
+        std::equal_to<nlohmann::json>(),
         [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry) : std::nullopt; });
+}
+
+std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json) {
+    auto recipe = nlohmann::ordered_json::parse(recipe_json);
+    const nlohmann::json stored = list_of(stored_json, "prompts");
+    if (!recipe.contains("prompts")) return recipe_json;
+    auto& prompts = recipe["prompts"];
+    for (size_t i = 0; i < std::min(stored.size(), prompts.size()); ++i)
+        if (is_entry_of(stored[i], prompts[i])) prompts[i] = stored[i];
+    return recipe.dump();
+}
+
+bool lacks_tokens(const std::string& recipe_json) {
+    const nlohmann::json prompts = list_of(recipe_json, "prompts");
+    return std::any_of(prompts.begin(), prompts.end(), [](const nlohmann::json& entry) {
+        return entry.is_object() && entry.value("question", nlohmann::json("")) != "" && !entry.contains("tokens");
+    });
 }
 
 }  // namespace kvscope::engine

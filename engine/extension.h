@@ -17,4 +17,11 @@ std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prom
 ///                     that this build cannot make, or whose files have changed, is left out.
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
+/// The recipe with prompts as a trace of `stored_json` writes them, whose version may leave out what their token ids
+/// say (`special`, `tokens`, `n_context`). The caller compares the ids and where the question begins.
+std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json);
+
+/// Whether it has a question and is of a version that tokenized context and question apart.
+bool lacks_tokens(const std::string& recipe_json);
+
 }  // namespace kvscope::engine

@@ -131,6 +131,21 @@ class MoreSamples(ProgramTest):
         self.assertIn("these very results already", again.stderr)
         self.assertIn("random", again.stdout)
 
+    def test_results_of_an_earlier_version_are_of_other_tokens(self):
+        self.assertEqual(self.evaluate(1, "earlier.h5").returncode, 0)
+        with h5py.File(self.path("earlier.h5"), "r+") as trace:
+            recipe = json.loads(trace.attrs["recipe_json"])
+            for prompt in recipe["prompts"]:
+                del prompt["tokens"]
+            trace.attrs["recipe_json"] = json.dumps(recipe)
+        before = self.path("earlier.h5").read_bytes()
+        for n_samples in (1, 2):
+            done = self.evaluate(n_samples, "earlier.h5")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            for words in ("earlier.h5", "tokenized context and question apart", "--force"):
+                self.assertIn(words, done.stderr)
+        self.assertEqual(self.path("earlier.h5").read_bytes(), before)
+
     def test_policies_and_samples_at_once_after_a_kill(self):
         self.assertEqual(self.evaluate(1, "killed.h5").returncode, 0)
         before = self.results("killed.h5")

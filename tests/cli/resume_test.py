@@ -16,6 +16,7 @@ import h5py
 
 from program import DEFAULT_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
 
+CONTROL_TOKEN = "<|im_end|>"  # of all small models
 SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
 
 
@@ -495,6 +496,59 @@ class Extended(ProgramTest):
                      *self.command("tokens.h5", policies=("snapkv:window=8", "h2o")))
         self.assertEqual(self.path("tokens.h5").read_bytes(), before)
         self.assertFalse(self.path("tokens.h5.part").exists())
+
+    def written_by_an_earlier_version(self, name):
+        """Removes from the recipe what recipes lacked before context and question were tokenized as one text."""
+        with h5py.File(self.path(name), "r+") as trace:
+            recipe = json.loads(trace.attrs["recipe_json"])
+            for prompt in recipe["prompts"]:
+                for key in ("special", "tokens"):
+                    prompt.pop(key, None)
+            trace.attrs["recipe_json"] = json.dumps(recipe)
+
+    def test_a_trace_of_an_earlier_version_is_extended_where_its_tokens_are_the_same(self):
+        for name, asked in (("asked", ("--question", "Who was it?")), ("apart", ("--query-aware", "off", "--question", "Who?")),
+                            ("bare", ("--no-template",)), ("both", ("--no-template", "--question", "Who was it?"))):
+            with self.subTest(name):
+                self.made(*self.command(f"{name}.h5", *asked))
+                self.written_by_an_earlier_version(f"{name}.h5")
+                old = self.old_runs(f"{name}.h5")
+                self.assertIn("nothing to do", self.made(*self.command(f"{name}.h5", *asked)).stderr)
+                more = self.command(f"{name}.h5", *asked, policies=("snapkv:window=8", "h2o"))
+                self.assertIn(f"extending {name}.h5", self.made(*more).stderr)
+                self.assertEqual(self.old_runs(f"{name}.h5"), old)
+                self.assertEqual(len(self.labels(f"{name}.h5")), 5)
+                self.assertIn("nothing to do", self.made(*more).stderr)
+                self.assertIn("no errors", self.made("inspect", f"{name}.h5").stdout)
+
+    def test_a_trace_of_an_earlier_version_with_other_tokens_is_refused_with_the_reason(self):
+        asked = ("--query-aware", "off", "--question", "Who was it?")
+        for name, said in (("token_ids", "other tokens, from token 3 on"), ("n_context", "another beginning of the question")):
+            with self.subTest(name):
+                self.made(*self.command(f"{name}.h5", *asked))
+                self.written_by_an_earlier_version(f"{name}.h5")
+                with h5py.File(self.path(f"{name}.h5"), "r+") as trace:
+                    if name == "token_ids":
+                        trace["prompts/0/token_ids"][3] += 1
+                    else:
+                        recipe = json.loads(trace.attrs["recipe_json"])
+                        recipe["prompts"][0]["n_context"] -= 1
+                        trace.attrs["recipe_json"] = json.dumps(recipe)
+                        trace["prompts/0"].attrs.modify("n_context", trace["prompts/0"].attrs["n_context"] - 1)
+                before = self.path(f"{name}.h5").read_bytes()
+                self.refuses(1, [f"{name}.h5", said, "tokenized context and question apart", "--force"],
+                             *self.command(f"{name}.h5", *asked, policies=("snapkv:window=8", "h2o")))
+                self.assertEqual(self.path(f"{name}.h5").read_bytes(), before)
+
+    def test_a_bare_text_whose_control_tokens_an_earlier_version_read_as_letters(self):
+        self.path("control.txt").write_text(TEXT + CONTROL_TOKEN)
+        def command(*arguments, **more):
+            return ["run", "-m", HF_MODEL, "-f", self.path("control.txt"), "-n", 8, "--dtype", "f32", "-t", 1,
+                    "--no-template", *arguments, "--policy", "snapkv:window=8", "--budget", "20,30", "-o", "control.h5"]
+        self.made(*command("--no-special"))
+        self.written_by_an_earlier_version("control.h5")
+        self.refuses(1, ["control.h5", "other tokens", "--no-special", "--force"], *command("--policy", "h2o"))
+        self.assertIn("extending", self.made(*command("--no-special", "--policy", "h2o")).stderr)
 
     def test_runs_that_cannot_be_made_are_wrong_usage_as_always(self):
         self.made(*self.command("wrong.h5"))

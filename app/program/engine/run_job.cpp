@@ -284,13 +284,22 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
         if (number >= prompts.size()) continue;
         const auto& prompt = prompts[number];
         const auto ids = stored.token_ids(i);
-        if (ids == prompt.ids) continue;
+        const int64_t n_context = stored.prompt(i).n_context;
+        if (ids == prompt.ids && n_context == prompt.n_context) continue;
         const auto at = std::mismatch(ids.begin(), ids.end(), prompt.ids.begin(), prompt.ids.end()).first - ids.begin();
+        const std::string other =
+            ids == prompt.ids
+                ? fmt::format("another beginning of the question (token {} there, {} now)", n_context, prompt.n_context)
+                : fmt::format("other tokens, from token {} on ({} tokens there, {} now)", at, ids.size(),
+                              prompt.ids.size());
+        std::string why = "another version of the tokenizer or of kvscope made them";
+        if (engine::lacks_tokens(stored.recipe_json()))
+            why = "an earlier version of kvscope made them, which tokenized context and question apart";
+        else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
+            why += "; an earlier one read control tokens of a bare text as letters, as --no-special does";
         throw trace::ReplaceableOutputExists(
-            fmt::format("{} holds the prompt \"{}\" with other tokens, from token {} on ({} tokens there, {} now): "
-                        "another version of the tokenizer or of kvscope made them; choose another output, or have it "
-                        "replaced",
-                        stored.path().string(), prompt.name, at, ids.size(), prompt.ids.size()));
+            fmt::format("{} holds the prompt \"{}\" with {}: {}; choose another output, or have it replaced",
+                        stored.path().string(), prompt.name, other, why));
     }
 }
 
@@ -299,14 +308,18 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     Whole whole{
         prompts_of(job, model, now), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
     whole.options.created = now;
-    const auto recipe = [&] { return engine::recipe_json(model, whole.prompts, whole.plans, job.experiment); };
+    const std::string complete = trace::recipe_at(job.output);
+    const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
+    const auto recipe = [&] {
+        std::string wanted = engine::recipe_json(model, whole.prompts, whole.plans, job.experiment);
+        if (job.force) return wanted;
+        return engine::with_entries_of(begun, engine::with_entries_of(complete, wanted));
+    };
     if (!job.force) {
-        const std::string complete = trace::recipe_at(job.output);
         whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
         whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
         // A command that asks for nothing beyond the complete trace ignores an unfinished extension.
         if (!trace::is_part_of_recipe(recipe(), complete)) {
-            const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
             whole.prompts = engine::in_order_of(begun, std::move(whole.prompts));
             whole.plans = engine::in_order_of(begun, std::move(whole.plans), false);
         }

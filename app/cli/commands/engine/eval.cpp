@@ -139,8 +139,13 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     const auto recipe = recipe_of(arguments, model, plans, samples);
     const auto options = writer_options(arguments, recipe);
     std::vector<engine::RunPlan> added = plans;
-    if (const std::string there = trace::recipe_at(arguments.job.output);
-        options.is_part_of_it && options.is_part_of_it(there)) {
+    const std::string there = trace::recipe_at(arguments.job.output);
+    if (!arguments.job.force && engine::lacks_tokens(there))
+        throw trace::ReplaceableOutputExists(
+            fmt::format("{} holds answers to other tokens: an earlier version of kvscope made them, which tokenized "
+                        "context and question apart; choose another output, or have it replaced",
+                        arguments.job.output.string()));
+    if (options.is_part_of_it && options.is_part_of_it(there)) {
         const size_t n_there = nlohmann::json::parse(there)["runs"].size();
         added.erase(added.begin() + 1, added.begin() + static_cast<std::ptrdiff_t>(n_there));
     }
