@@ -245,7 +245,8 @@ TEST_CASE("cost: a policy's line joins its budgets by size, in whichever order i
     FigureOptions options;
     options.columns = {"budget", "agreement"};
     std::vector<std::vector<double>> lines;
-    for (const Shape& shape : made(reader, "cost", options).panels.at(0).shapes)
+    const Figure figure = made(reader, "cost", options);
+    for (const Shape& shape : figure.panels.at(0).shapes)
         if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line->x);
     CHECK(lines == std::vector<std::vector<double>>{{16, 24, 32}});
 }
