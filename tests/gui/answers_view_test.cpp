@@ -14,10 +14,12 @@ namespace {
 
 /// The full cache's answer and one of SnapKV's, of these tokens.
 std::filesystem::path write_answers(const std::filesystem::path& path, const std::vector<int32_t>& full,
-                                    const std::vector<int32_t>& other, const std::string& text = " answer") {
+                                    const std::vector<int32_t>& other, const std::string& text = " answer",
+                                    const std::string& question = "") {
     namespace sample = trace::sample;
     const sample::Options options;
-    const trace::PromptRecord prompt = sample::prompt(options);
+    trace::PromptRecord prompt = sample::prompt(options);
+    if (!question.empty()) prompt.question = question;
     trace::Writer writer(path, sample::recipe, {.force = true, .generator = "answers_view_test"});
     writer.write_model(sample::model(options));
     writer.write_prompt(0, prompt);
@@ -50,6 +52,29 @@ TEST_CASE("an answer that breaks off is told from the same one: what is missing 
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3, 4, 5, 6}), Contains("3 extra, 0 missing of 3 tokens"));
     CHECK_THAT(shown_answers({1, 2, 3, 4, 5, 6}, {1, 9, 3}), Contains("1 extra, 4 missing of 6 tokens"));
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3}), Contains("as full"));
+}
+
+TEST_CASE("an answer to another question than the one above all answers stands below its own") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    for (const char* name : {"one", "two"})
+        write_answers(folder / (std::string(name) + ".h5"), {1, 2, 3}, {1, 2, 4}, " answer",
+                      "Who is " + std::string(name) + "?");
+    AppOptions options = explore(folder / "one.h5");
+    options.traces.push_back(folder / "two.h5");
+    options.view = "answers";
+    DrivenApp driven(options);
+    driven.settle();
+    const std::string shown = driven.shown_text();
+    const auto times = [&](const std::string& text) {
+        size_t n = 0;
+        for (size_t at = shown.find(text); at != std::string::npos; at = shown.find(text, at + 1)) ++n;
+        return n;
+    };
+    CAPTURE(shown);
+    // One of the questions stands above all answers; the other one above both answers of its trace.
+    CHECK(times("Who is one?") + times("Who is two?") == 3);
+    CHECK(std::min(times("Who is one?"), times("Who is two?")) == 1);
 }
 
 TEST_CASE("answers without spaces wrap: no text lies outside its cell") {

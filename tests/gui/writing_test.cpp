@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/gui/drawing/shaped_text.h"
@@ -165,5 +166,37 @@ TEST_CASE("every text of the window is shaped: lines that Dear ImGui draws, meas
         return driven.app().frame();
     });
 }
+
+#ifdef KVSCOPE_WITH_ENGINE
+
+TEST_CASE("Escape leaves the field of the prompt and keeps its text") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const std::string start = GENERATE("", "مرحبا ");
+    AppOptions options;
+    options.view = "run";
+    DrivenApp driven(options);
+    driven.app().dismiss_start();
+    driven.settle();
+    std::string context;
+    driven.drive([&](ImGuiTestContext& c) {
+        const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
+        const bool has_columns = text.Window && text.Window->Active;
+        c.SetRef(has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+        c.ItemClick("##context");
+        const ImGuiID field = ImGui::GetActiveID();
+        c.KeyChars(start.c_str());
+        c.KeyChars("once upon a time");
+        c.Yield(2);
+        IM_CHECK_EQ(ImGui::GetActiveID(), field);
+        c.KeyPress(ImGuiKey_Escape);
+        c.Yield(2);
+        IM_CHECK_NE(ImGui::GetActiveID(), field);
+    });
+    nlohmann::json saved;
+    driven.app().views()[0]->view->save(saved);
+    CHECK(saved.dump().find("once upon a time") != std::string::npos);
+}
+
+#endif
 
 }  // namespace kvscope::gui::testing

@@ -302,6 +302,9 @@ bool wrapped_field(const char* label, std::string* text, ImVec2 size, ImGuiInput
     const ImGuiID id = ImGui::GetID(label);
     drop_outdated_copy(id, *text);
     flags |= ImGuiInputTextFlags_WordWrap;
+    // Escape leaves the field and keeps the text. Dear ImGui would undo everything typed since the field got the
+    // keyboard.
+    if (ImGui::GetActiveID() == id && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) ImGui::ClearActiveID();
     if (!needs_shaping(*text)) return ImGui::InputTextMultiline(label, text, size, flags);
     const BeforeKeys before(id, *text, flags);
     const bool is_changed = [&] {

@@ -399,7 +399,10 @@ class AnswersView : public View {
         ImGui::SetCursorScreenPos(at);
         ImGui::SetNextItemAllowOverlap();  // by the badge
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
-        const bool is_marked = one.output && one.output->has_reference;
+        const bool is_pending = session.document(one.run)->is_pending(one.run.run);
+        const std::string& cancelled = session.attributes(one.run).message;
+        const bool is_whole = !is_pending || cancelled.empty();
+        const bool is_marked = one.output && one.output->has_reference && is_whole;
         ImGui::SetItemTooltip("%s",
                               (label_in_full(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
         const float top = at.y + (em - side) / 2;
@@ -432,11 +435,16 @@ class AnswersView : public View {
             ImGui::LogText("%s\n", text.c_str());
             at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
         };
+        const auto question_of = [](const Document& document, int prompt) {
+            return document.reader()->prompt(prompt).question;
+        };
+        const Document& focus = *session.focus();
+        if (const std::string question = question_of(*session.document(one.run), one.run.prompt);
+            question != question_of(focus, focus.prompt))  // which the view's head shows
+            note(question.empty() ? "no question" : question, context.theme.ink_quiet);
         if (one.output && !one.output->switches.empty()) note(one.output->switches, context.theme.ink_quiet);
         const PartialAnswer* partial = partial_answer(context, one.run);
-        if (const std::string& message = session.attributes(one.run).message;
-            !partial && session.document(one.run)->is_pending(one.run.run) && !message.empty())
-            note(message, context.theme.warning);
+        if (!partial && !is_whole) note(cancelled, context.theme.warning);
         if (!one.error.empty())
             note(one.error, context.theme.error);
         else if (!one.output)
