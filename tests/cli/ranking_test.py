@@ -89,7 +89,11 @@ class Ranking(ProgramTest):
             self.assertAlmostEqual(row["kept_a"], a[span].mean())
             self.assertAlmostEqual(row["kept_b"], b[span].mean())
             self.assertEqual("".join(text[span]).split(), row["text"].split())
-        self.assertEqual(sorted(covered), list(range(len(text))))
+        first, last = min(covered), max(covered)
+        self.assertEqual(sorted(covered), list(range(first, last + 1)))
+        # What the chat template writes is not ranked.
+        self.assertEqual("".join(text[:first]), "<|im_start|>user\n")
+        self.assertEqual("".join(text[last + 1:]), "<|im_end|>\n<|im_start|>assistant\n")
         lost = [row["kl_attention_lost"] for row in rows]
         self.assertEqual(lost, sorted(lost, reverse=True))
         said = [row["text"] for row in rows]

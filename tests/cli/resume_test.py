@@ -507,8 +507,8 @@ class Extended(ProgramTest):
             trace.attrs["recipe_json"] = json.dumps(recipe)
 
     def test_a_trace_of_an_earlier_version_is_extended_where_its_tokens_are_the_same(self):
-        for name, asked in (("asked", ("--question", "Who was it?")), ("apart", ("--query-aware", "off", "--question", "Who?")),
-                            ("bare", ("--no-template",)), ("both", ("--no-template", "--question", "Who was it?"))):
+        for name, asked in (("earlier-asked", ("--question", "Who was it?")), ("earlier-apart", ("--query-aware", "off", "--question", "Who?")),
+                            ("earlier-bare", ("--no-template",)), ("earlier-both", ("--no-template", "--question", "Who was it?"))):
             with self.subTest(name):
                 self.made(*self.command(f"{name}.h5", *asked))
                 self.written_by_an_earlier_version(f"{name}.h5")
