@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "engine/active_run.h"
@@ -25,6 +27,28 @@
 
 namespace kvscope::engine {
 namespace {
+
+/// One of the prompts that share a prefill and a compression.
+struct Question {
+    int number;  ///< of the prompt
+    const Prompt& prompt;
+};
+using Questions = std::span<const Question>;
+
+/// Adds up what the answers to all questions attend to. The sum does not depend on the order of the questions.
+std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
+    size_t n = 0;
+    for (const FullAnswer& answer : answers) n = std::max(n, answer.attention.size());
+    std::vector<float> sum(n), terms;
+    for (size_t i = 0; i < n; ++i) {
+        terms.clear();
+        for (const FullAnswer& answer : answers)
+            if (i < answer.attention.size()) terms.push_back(answer.attention[i]);
+        std::sort(terms.begin(), terms.end());
+        for (const float term : terms) sum[i] += term;
+    }
+    return sum;
+}
 
 /// What is known of a prompt before it is read.
 trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
@@ -73,34 +97,39 @@ struct Experiment::Impl {
     const Transformer& transformer() const { return model.transformer(); }
 
     /// Tokens that come behind what the policies see, of the longest question and its answer.
-    int64_t room_behind(std::span<const Prompt> prompts) const {
+    int64_t room_behind(Questions questions) const {
         int64_t most = 0;
-        for (const Prompt& prompt : prompts)
+        for (const auto& [number, prompt] : questions)
             most = std::max(most, static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible());
         return most + options.n_new;
     }
 
     // ---- planning ------------------------------------------------------------------------------------------------
 
+    /// Whether the trace holds all answers of a run to these questions, from an earlier time.
+    bool has_answers(Questions questions, size_t run) const {
+        return std::ranges::all_of(questions, [&](const Question& question) {
+            return results.has_run(question.number, static_cast<int>(run));
+        });
+    }
+
     /// The runs that the trace does not hold yet, and the full one, with which they are compared.
-    /// @param first the first of the prompts that share a context
-    Runs plan_runs(std::span<const Prompt> prompts, int first) {
+    Runs plan_runs(Questions questions) {
+        const Prompt& prompt = questions[0].prompt;
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i) {
-            if (i > 0 && results.has_answers(first, prompts.size(), static_cast<int>(i))) continue;
-            runs.push_back(
-                std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompts[0], options, scores));
+            if (i > 0 && has_answers(questions, i)) continue;
+            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options, scores));
             compression.load_classifier(*runs.back());
         }
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
         // An error at a later prompt would end each try before the trace is whole.
-        if (options.require_possible_run && first == 0) require_possible_run(prompts[0], plans, obstacles);
+        if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
-                progress.message(
-                    fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompts[0].name, obstacles[i]));
+                progress.message(fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompt.name, obstacles[i]));
         return runs;
     }
 
@@ -127,15 +156,14 @@ struct Experiment::Impl {
     }
 
     /// The decision of runs that go by what the full cache's answers to all questions of a context attend to.
-    std::vector<FullAnswer> decide_by_answer(std::span<const Prompt> prompts, Runs& runs, const Held& held,
+    std::vector<FullAnswer> decide_by_answer(Questions questions, Runs& runs, const Held& held,
                                              std::span<const float> attention) {
-        const int64_t n = prompts[0].n_visible();
+        const int64_t n = questions[0].prompt.n_visible();
         const auto waiting = [](const auto& run) { return !run->failed() && run->awaits_answer(); };
         const std::vector<float> logits = (*std::find_if(runs.begin(), runs.end(), waiting))->first_logits();
         std::vector<FullAnswer> answers;
-        std::vector<float> sum;
         std::string failed;
-        for (const Prompt& prompt : prompts) {
+        for (const auto& [number, prompt] : questions) {
             RunCache full(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
             for (size_t layer = 0; layer < held.size(); ++layer)
                 full.adopt(static_cast<int>(layer), held[layer]->dense, n);
@@ -150,9 +178,8 @@ struct Experiment::Impl {
                     answer.reference = answering.reference(start[0], answer.generation, n, &answer.attention, progress);
                 });
             if (failed.empty()) failed = answer.error;
-            sum.resize(std::max(sum.size(), answer.attention.size()));
-            std::transform(answer.attention.begin(), answer.attention.end(), sum.begin(), sum.begin(), std::plus<>());
         }
+        const std::vector<float> sum = sum_of_attention(answers);
         for (auto& run : runs) {
             if (!waiting(run)) continue;
             if (!failed.empty()) {
@@ -176,11 +203,11 @@ struct Experiment::Impl {
     // ---- the two modes -------------------------------------------------------------------------------------------
 
     /// The q-th question of a context, whose own record is that of the first.
-    trace::PromptRecord question_record(std::span<const Prompt> prompts, size_t q, int first,
-                                        const trace::PromptRecord& context, std::span<const AnswerStart> starts) {
+    trace::PromptRecord question_record(Questions questions, size_t q, const trace::PromptRecord& context,
+                                        std::span<const AnswerStart> starts) {
         trace::PromptRecord record = context;
         if (q > 0) {
-            record = record_of(prompts[q], model, first);
+            record = record_of(questions[q].prompt, model, questions[0].number);
             record.window = context.window;
         }
         record.last_logits.clear();  // those of the context's end, where there are any
@@ -193,31 +220,32 @@ struct Experiment::Impl {
         return run.is_full() || !results.has_run(prompt, run.index());
     }
 
-    void run_shared(std::span<const Prompt> prompts, int first) {
+    void run_shared(Questions questions) {
         live.reset();
         conversations.clear();
-        const auto shared_prompt = std::make_shared<const Prompt>(prompts[0]);  // outlives the runs in conversations
-        Runs runs = plan_runs(prompts, first);
+        const auto shared_prompt =
+            std::make_shared<const Prompt>(questions[0].prompt);  // outlives the runs in conversations
+        Runs runs = plan_runs(questions);
         prepare(runs);
-        trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
+        trace::PromptRecord context = record_of(questions[0].prompt, model, std::nullopt);
         Held held =
-            compression.compress(*shared_prompt, runs, room_behind(prompts), options.record ? &context : nullptr, {},
+            compression.compress(*shared_prompt, runs, room_behind(questions), options.record ? &context : nullptr, {},
                                  options.keep_prefill ? &live : nullptr);
         std::vector<FullAnswer> known;
-        if (!held.empty()) known = decide_by_answer(prompts, runs, held, context.window_attention);
+        if (!held.empty()) known = decide_by_answer(questions, runs, held, context.window_attention);
         held.clear();
         std::vector<Answered> answered(plans.size());
-        for (size_t q = 0; q < prompts.size(); ++q) {
-            const int index = first + static_cast<int>(q);
-            const bool is_last = q + 1 == prompts.size();
+        for (size_t q = 0; q < questions.size(); ++q) {
+            const int index = questions[q].number;
+            const bool is_last = q + 1 == questions.size();
             if (results.is_finished(index)) continue;
             if (q > 0 && owner.on_begun) owner.on_begun(index);
             std::vector<ActiveRun*> alive;
             for (const auto& run : runs) {
                 if (!run->failed() && is_left(index, *run)) alive.push_back(run.get());
             }
-            auto starts = answering.read_question(prompts[q], alive, is_last);
-            const trace::PromptRecord record = question_record(prompts, q, first, context, starts);
+            auto starts = answering.read_question(questions[q].prompt, alive, is_last);
+            const trace::PromptRecord record = question_record(questions, q, context, starts);
             results.write(index, record);
             if (owner.on_prompt) owner.on_prompt(index, record);
             for (const auto& run : runs) {
@@ -246,50 +274,50 @@ struct Experiment::Impl {
         }
     }
 
-    void run_isolated(std::span<const Prompt> prompts, int first) {
+    void run_isolated(Questions questions) {
         {
-            const Runs runs = plan_runs(prompts, first);
+            const Runs runs = plan_runs(questions);
             prepare(runs);
         }
-        std::vector<std::optional<FullReference>> references(prompts.size());
+        std::vector<std::optional<FullReference>> references(questions.size());
         std::optional<RunCache> full_cache;
-        trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
+        trace::PromptRecord context = record_of(questions[0].prompt, model, std::nullopt);
         if (options.record) {
             Runs nobody;
-            compression.compress(prompts[0], nobody, 0, &context, {});
+            compression.compress(questions[0].prompt, nobody, 0, &context, {});
         }
         for (size_t i = 0; i < plans.size(); ++i) {
-            if (i > 0 && results.has_answers(first, prompts.size(), static_cast<int>(i))) continue;
-            run_alone(prompts, first, i, context, references, full_cache);
+            if (i > 0 && has_answers(questions, i)) continue;
+            run_alone(questions, i, context, references, full_cache);
         }
     }
 
-    void run_alone(std::span<const Prompt> prompts, int first, size_t plan, const trace::PromptRecord& context,
+    void run_alone(Questions questions, size_t plan, const trace::PromptRecord& context,
                    std::vector<std::optional<FullReference>>& references, std::optional<RunCache>& full_cache) {
+        const Prompt& first = questions[0].prompt;
         reset_peak();
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
         Runs runs;
-        runs.push_back(
-            std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), prompts[0], options, scores));
+        runs.push_back(std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), first, options, scores));
         auto& run = *runs[0];
         if (!run.failed()) {
             const Held held =
-                compression.compress(prompts[0], runs, room_behind(prompts), nullptr, context.window_attention);
-            if (!held.empty()) decide_by_answer(prompts, runs, held, context.window_attention);
+                compression.compress(first, runs, room_behind(questions), nullptr, context.window_attention);
+            if (!held.empty()) decide_by_answer(questions, runs, held, context.window_attention);
         }
-        for (size_t q = 0; q < prompts.size(); ++q) {
-            const int index = first + static_cast<int>(q);
+        for (size_t q = 0; q < questions.size(); ++q) {
+            const int index = questions[q].number;
             if (run.failed()) {
-                results.write(index, question_record(prompts, q, first, context, {}));
+                results.write(index, question_record(questions, q, context, {}));
                 if (!results.has_run(index, run.index())) results.write(index, run.index(), run.record);
                 continue;
             }
             if (!is_left(index, run)) continue;
             ActiveRun* alive[] = {&run};
-            auto starts = answering.read_question(prompts[q], alive, q + 1 == prompts.size());
+            auto starts = answering.read_question(questions[q].prompt, alive, q + 1 == questions.size());
             const double first_token = watch.seconds();
-            const auto prompt_record = [&] { return question_record(prompts, q, first, context, starts); };
+            const auto prompt_record = [&] { return question_record(questions, q, context, starts); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.whole_record());
             const auto generation =
@@ -308,7 +336,7 @@ struct Experiment::Impl {
             if (generation.seconds > 0 && !generation.ids.empty())
                 record.decode_tokens_per_s = static_cast<double>(generation.ids.size() - 1) / generation.seconds;
             if (options.compare && generation.error.empty())
-                compare_alone(run, starts[0], generation, prompts[0].n_visible(), full_cache, references[q], record);
+                compare_alone(run, starts[0], generation, first.n_visible(), full_cache, references[q], record);
             if (!results.has_run(index, run.index())) results.write(index, run.index(), record);
             Answering::give_back(alive, starts);
         }
@@ -344,6 +372,23 @@ struct Experiment::Impl {
     }
 };
 
+std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts) {
+    std::vector<std::vector<int>> groups;
+    std::unordered_map<std::string_view, size_t> places;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        const Prompt& prompt = prompts[i];
+        size_t place = groups.size();
+        if (!prompt.query_aware) {
+            const auto ids = std::span(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
+            const std::string_view context(reinterpret_cast<const char*>(ids.data()), ids.size_bytes());
+            place = places.emplace(context, place).first->second;
+        }
+        if (place == groups.size()) groups.emplace_back();
+        groups[place].push_back(static_cast<int>(i));
+    }
+    return groups;
+}
+
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                        Progress& progress)
     : Experiment(model, std::move(plans), options, &writer, progress) {}
@@ -373,24 +418,12 @@ void Experiment::run(std::span<const Prompt> prompts) {
         static_cast<trace::ModelAttributes&>(record) = impl_->model.attributes();
         impl_->results.write(record);
     }
-    size_t begin = 0;
-    while (begin < prompts.size()) {
-        size_t end = begin + 1;
-        const auto& head = prompts[begin];
-        const auto context = std::span<const int32_t>(head.ids).first(static_cast<size_t>(head.n_visible()));
-        while (end < prompts.size() && !head.query_aware && !prompts[end].query_aware &&
-               prompts[end].n_context == head.n_context &&
-               std::equal(context.begin(), context.end(), prompts[end].ids.begin()))
-            ++end;
-        const auto group = prompts.subspan(begin, end - begin);
-        bool finished = true;
-        for (size_t i = begin; i < end; ++i) finished = finished && impl_->results.is_finished(static_cast<int>(i));
-        if (!finished) {
-            const int first = static_cast<int>(begin);
-            if (on_begun) on_begun(first);
-            impl_->options.isolated ? impl_->run_isolated(group, first) : impl_->run_shared(group, first);
-        }
-        begin = end;
+    for (const std::vector<int>& numbers : by_context(prompts)) {
+        if (std::ranges::all_of(numbers, [&](int number) { return impl_->results.is_finished(number); })) continue;
+        std::vector<Question> questions;
+        for (const int number : numbers) questions.push_back({number, prompts[static_cast<size_t>(number)]});
+        if (on_begun) on_begun(numbers.front());
+        impl_->options.isolated ? impl_->run_isolated(questions) : impl_->run_shared(questions);
     }
     impl_->timings.total_s += watch.seconds();
 }

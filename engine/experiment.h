@@ -67,6 +67,10 @@ std::string fingerprint_of_files(const policies::PolicySpec& spec);
 /// Puts the policy `full` first, where it is not there, and drops repetitions (its budget is the prompt's length).
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 
+/// The numbers of the prompts that share a context: those with the same tokens before a question that policies do not
+/// see, adjacent or not. Each other prompt stands alone. Ordered by the first number of each list.
+std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts);
+
 /// One prefill, many policies, one trace. Writes each prompt and each run as soon as it is finished and skips what the
 /// trace already holds.
 class Experiment {
@@ -96,7 +100,7 @@ class Experiment {
     /// now or not, is to change between the two behind that step. The record says when it did.
     std::function<bool(int run, bool is_full)> ask_switch;
 
-    /// Prompts with the same context (query_aware off) share one prefill and one compression; others stand alone.
+    /// Prompts of the same context (see by_context) share one prefill and one compression.
     /// A run that fails alone is recorded as failed, with its message and with what it kept and decoded until then: its
     /// policy or its cache throws, decides what no cache can follow, or its logits hold NaN. The others go on as if it
     /// were not there. Where that is the full run, they are recorded without what is measured against it.

@@ -1,5 +1,7 @@
 #include "engine/extension.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -11,6 +13,7 @@
 #include "engine/recipe_entries.h"
 #include "json/bounded_json.h"
 #include "policies/interface/recorded_policy.h"
+#include "trace/errors.h"
 
 namespace kvscope::engine {
 namespace {
@@ -101,6 +104,31 @@ bool lacks_tokens(const std::string& recipe_json) {
     return std::any_of(prompts.begin(), prompts.end(), [](const nlohmann::json& entry) {
         return entry.is_object() && entry.value("question", nlohmann::json("")) != "" && !entry.contains("tokens");
     });
+}
+
+void require_same_questions(const trace::Reader& stored, std::span<const Prompt> prompts,
+                            std::span<const RunPlan> plans) {
+    const auto n_asked_before = static_cast<int>(list_of(stored.recipe_json(), "prompts").size());
+    const auto goes_by_answers = [&](int prompt, int run) {
+        const auto number = static_cast<size_t>(stored.run_number(prompt, run));
+        return number < plans.size() && stored.run(prompt, run).status != trace::schema::run::status_failed &&
+               plans[number].spec.create()->needs().answer_attention;
+    };
+    for (const std::vector<int>& numbers : by_context(prompts)) {
+        if (numbers.back() < n_asked_before) continue;
+        for (int i = 0; i < stored.n_prompts(); ++i) {
+            if (std::find(numbers.begin(), numbers.end(), stored.prompt_number(i)) == numbers.end()) continue;
+            for (int run = 0; run < stored.n_runs(i); ++run) {
+                if (!goes_by_answers(i, run)) continue;
+                throw trace::OutputExists(fmt::format(
+                    "{} holds {} of the prompt \"{}\". This run goes by the full cache's answers to all questions of "
+                    "its context, and the further question \"{}\" would change it: choose another output for the "
+                    "command with all questions",
+                    stored.path().string(), stored.run(i, run).label, stored.prompt(i).name,
+                    prompts[static_cast<size_t>(numbers.back())].question));
+            }
+        }
+    }
 }
 
 }  // namespace kvscope::engine

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/experiment.h"
 #include "engine/inference/prompt.h"
+#include "trace/reader.h"
 
 namespace kvscope::engine {
 
@@ -23,5 +25,11 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
 
 /// Whether it has a question and is of a version that tokenized context and question apart.
 bool lacks_tokens(const std::string& recipe_json);
+
+/// Some runs go by the answers to all questions of a context: a further question would change them.
+/// @param stored a trace, complete or not, which the prompts and plans contain in its order
+/// @throws trace::OutputExists where it holds such a run and a question is to be added to the run's context
+void require_same_questions(const trace::Reader& stored, std::span<const Prompt> prompts,
+                            std::span<const RunPlan> plans);
 
 }  // namespace kvscope::engine

@@ -24,13 +24,6 @@ void ResultWriter::write(int prompt, int run, const trace::RunRecord& record) {
     if (owner_.on_run) owner_.on_run(prompt, run, record);
 }
 
-bool ResultWriter::has_answers(int first, size_t n_questions, int run) const {
-    for (size_t q = 0; q < n_questions; ++q) {
-        if (!has_run(first + static_cast<int>(q), run)) return false;
-    }
-    return true;
-}
-
 bool ResultWriter::is_finished(int prompt) const {
     if (!writer_ || !writer_->has_prompt(prompt)) return false;
     for (int run = 0; run < n_plans_; ++run) {

@@ -26,9 +26,6 @@ class ResultWriter {
 
     bool has_model() const { return !writer_ || writer_->has_model(); }
     bool has_run(int prompt, int run) const { return writer_ && writer_->has_run(prompt, run); }
-    /// Whether all answers of a run to a context's questions are there, from an earlier time.
-    /// @param first the first question's prompt
-    bool has_answers(int first, size_t n_questions, int run) const;
     bool is_finished(int prompt) const;
     int n_failed() const { return n_failed_; }
 

@@ -487,6 +487,75 @@ class Extended(ProgramTest):
             self.assertEqual(trace["prompts/0/runs/3"].attrs["prefill_s"], seconds)
         self.assertIn("no errors", self.made("inspect", "killed.h5").stdout)
 
+    def by_name(self, name):
+        """Of each run, by its prompt's name and question: hashes of all data sets; and whose context it shares."""
+        found = {}
+        with h5py.File(self.path(name), "r") as trace:
+            named = {number: (prompt.attrs["name"], prompt.attrs["question"]) for number, prompt in trace["prompts"].items()}
+            for number, prompt in trace["prompts"].items():
+                shared = prompt.attrs.get("context_of")
+                found[named[number]] = None if shared is None else named[str(shared)]
+                for run in prompt["runs"].values():
+                    found[*named[number], run.attrs["label"]] = {
+                        key: hash(item[()].tobytes()) for key, item in run.items() if isinstance(item, h5py.Dataset)}
+        return found
+
+    def start_until(self, part, *arguments):
+        """A command that is under way once this file is there."""
+        process = self.start(*arguments)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + SECONDS_UNTIL_HUNG
+        while not self.path(part).exists():
+            self.assertIsNone(process.poll(), f"the program was done before {part} was there")
+            self.assertLess(time.monotonic(), deadline, f"{part} was not written")
+            time.sleep(0.001)
+        return process
+
+    def test_a_question_behind_another_file(self):
+        """It shares the context of the first question, although a prompt of another context lies between them."""
+        self.path("between.txt").write_text(TEXT + " Or was it another one?")
+        asked = ("-f", self.path("between.txt"), "--query-aware", "off", "--question", "Who was it?")
+        more = (*asked, "--question", "When?")
+        runs = {"policies": ("snapkv:window=8", "oracle")}
+        for mode in ((), ("--isolated",)):
+            with self.subTest(mode):
+                self.made(*self.command(f"q{len(mode)}.h5", *asked, *mode))
+                self.made(*self.command(f"q{len(mode)}.h5", *more, *mode, **runs))
+                self.made(*self.command(f"q{len(mode)}-once.h5", *more, *mode, **runs))
+                self.assertEqual(self.by_name(f"q{len(mode)}.h5"), self.by_name(f"q{len(mode)}-once.h5"))
+                self.assertIn("no errors", self.made("inspect", f"q{len(mode)}.h5").stdout)
+
+    def test_the_order_of_questions_changes_no_oracle(self):
+        questions = ["Who was it?", "When did the fox come?", "How many hens are there in the garden?", "Why?"]
+        for name, order in (("forth", questions), ("back", questions[::-1])):
+            asked = [word for question in order for word in ("--question", question)]
+            self.made(*self.command(f"{name}.h5", "--query-aware", "off", *asked, policies=("oracle",)))
+        forth, back = (self.by_name(f"{name}.h5") for name in ("forth", "back"))
+        runs = [key for key in forth if len(key) == 3]
+        self.assertEqual({key: forth[key] for key in runs}, {key: back[key] for key in runs})
+
+    def test_a_question_that_would_change_a_finished_oracle_is_refused(self):
+        asked = ("--query-aware", "off", "--question", "Who was it?")
+        more = (*asked, "--question", "When?")
+        self.made(*self.command("oracle.h5", *asked, policies=("oracle",)))
+        before = self.path("oracle.h5").read_bytes()
+        named = ["oracle @ 20", "all questions", "When?", "another output"]
+        said = self.refuses(1, ["oracle.h5 ", *named], *self.command("oracle.h5", *more, policies=("oracle",)))
+        self.assertNotIn("--force", said)
+        self.assertEqual(self.path("oracle.h5").read_bytes(), before)
+        self.assertFalse(self.path("oracle.h5.part").exists())
+        # Another context may have as many questions as it likes.
+        self.path("context.txt").write_text(TEXT + " Or was it another one?")
+        self.made(*self.command("oracle.h5", *asked, "-f", self.path("context.txt"), policies=("oracle",)))
+        # The same of an unfinished trace.
+        begun = {"policies": ("oracle",), "budgets": "20-90+1"}
+        process = self.start_until("half.h5.part/run-0-1.h5", *self.command("half.h5", *asked, "--isolated", **begun))
+        process.kill()
+        process.communicate()
+        self.refuses(1, ["half.h5.part ", *named], *self.command("half.h5", *more, "--isolated", **begun))
+        self.assertIn("resuming", self.made(*self.command("half.h5", *asked, "--isolated", **begun)).stderr)
+
     def test_a_prompt_with_other_tokens_is_refused(self):
         self.made(*self.command("tokens.h5"))
         with h5py.File(self.path("tokens.h5"), "r+") as trace:

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/cli/engine/terminal_progress.h"
@@ -69,12 +70,12 @@ class Batch {
         const auto now = std::chrono::steady_clock::now();
         const auto next = static_cast<size_t>(number);
         if (begun_) {
-            tokens_done_ += tokens_of(*begun_, next);
+            tokens_done_ += std::exchange(prompts_[*begun_].n_left, 0);
             const double seconds = std::chrono::duration<double>(now - begin_).count();
             progress_.message(fmt::format("{}/{} {}: {:.1f} s; about {} left for all", *begun_ + 1, prompts_.size(),
                                           prompts_[*begun_].name,
                                           std::chrono::duration<double>(now - begun_at_).count(),
-                                          clock_text(seconds / tokens_done_ * tokens_of(next, prompts_.size()))));
+                                          clock_text(seconds / tokens_done_ * tokens_left_from(next))));
         } else {
             begin_ = now;
         }
@@ -96,13 +97,14 @@ class Batch {
  private:
     struct OfPrompt {
         std::string name;
-        double n_tokens = 0;
+        double n_left = 0;  ///< tokens; 0 once the prompt is done
         int64_t n_visible = 0;
     };
 
-    double tokens_of(size_t begin, size_t end) const {
+    /// Earlier prompts are done, but for questions of a context that come with its first one.
+    double tokens_left_from(size_t begin) const {
         double n = 0;
-        for (size_t i = begin; i < end; ++i) n += prompts_[i].n_tokens;
+        for (size_t i = begin; i < prompts_.size(); ++i) n += prompts_[i].n_left;
         return n;
     }
 

@@ -330,12 +330,16 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         if (whole.options.is_part_of_it(complete)) {
             const trace::Reader stored(job.output);
             require_same_tokens(stored, whole.prompts);
+            engine::require_same_questions(stored, whole.prompts, whole.plans);
             whole.n_prompts_there = static_cast<size_t>(stored.n_prompts());
             whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
         }
         const auto folder = trace::part_folder_of(job.output);
-        if (whole.options.is_part_of_it(trace::recipe_at(folder)))
-            require_same_tokens(trace::Reader(folder), whole.prompts);
+        if (whole.options.is_part_of_it(trace::recipe_at(folder))) {
+            const trace::Reader begun(folder);
+            require_same_tokens(begun, whole.prompts);
+            engine::require_same_questions(begun, whole.prompts, whole.plans);
+        }
     } else {
         whole.recipe = recipe();
     }
