@@ -165,14 +165,33 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
                     path.string(), why));
 }
 
-[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend) {
+/// @param output the complete trace beside it, to which what is wanted can be added; empty where there is none
+[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend,
+                                         const fs::path& output) {
     std::string why;
     try {
         if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
     } catch (const TraceError&) {
         // Whatever it is, it is another thing.
     }
-    refuse_existing(folder, why);
+    if (output.empty()) refuse_existing(folder, why);
+    std::error_code error;
+    throw OutputExists(fmt::format(
+        "{} holds an unfinished {} of {}, which is not what is to be written{}; finish it with the command that began "
+        "it, or remove the folder to give up what is finished in it. {} itself is complete, and stays as it is",
+        folder.string(), fs::exists(folder / base_part(), error) ? "extension" : "replacement", output.string(), why,
+        output.string()));
+}
+
+/// Whoever writes into the folder has to be waited for, whatever it contains. @throws OutputBusy
+void require_free(const fs::path& folder) {
+    std::error_code error;
+    if (!fs::exists(folder / "lock", error)) return;
+    try {
+        const FolderLock held(folder);
+    } catch (const WriteFailed&) {
+        // No lock can be taken there: whether another process writes is not known.
+    }
 }
 
 // Force replaces traces, whatever is left of them: not a text that somebody has named as the output by mistake.
@@ -257,8 +276,10 @@ Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, 
     if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path, may_extend));
     if (file == Found::other) require_replaceable(path);
     const fs::path folder = part_folder_of(path);
-    if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
-        refuse_existing_folder(folder, recipe, may_extend);
+    if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other) {
+        require_free(folder);
+        refuse_existing_folder(folder, recipe, may_extend, file == Found::part ? path : fs::path());
+    }
     return file;
 }
 
@@ -332,7 +353,8 @@ struct Writer::Impl {
         try {
             Found found = look_at_folder(folder, recipe, options.is_part_of_it);
             if (found == Found::other && !options.force)
-                refuse_existing_folder(folder, recipe, options.is_part_of_it != nullptr);
+                refuse_existing_folder(folder, recipe, options.is_part_of_it != nullptr,
+                                       extends_output ? path : fs::path());
             if (found == Found::other || (options.force && fs::exists(folder / base_part()))) {
                 empty_folder(folder);
                 found = Found::nothing;

@@ -556,6 +556,32 @@ class Extended(ProgramTest):
         self.refuses(1, ["half.h5.part ", *named], *self.command("half.h5", *more, "--isolated", **begun))
         self.assertIn("resuming", self.made(*self.command("half.h5", *asked, "--isolated", **begun)).stderr)
 
+    def test_what_is_in_the_way_of_a_complete_trace(self):
+        """Its unfinished extension, or what is to replace it; neither costs the trace that is there."""
+        many = {"policies": ("snapkv:window=8", "h2o"), "budgets": "20,30,21-90+1"}
+        other = {"policies": ("random",), "budgets": "20"}
+        for kind, begins in (("extension", ("--isolated",)), ("replacement", ("--isolated", "-n", 9, "--force"))):
+            with self.subTest(kind):
+                output = f"{kind}.h5"
+                self.made(*self.command(output, "--isolated"))
+                before = self.path(output).read_bytes()
+                begun = [word for word in self.command(output, *begins, **many)]
+                if "-n" in begins:
+                    del begun[begun.index("-n"):begun.index("-n") + 2]
+                process = self.start_until(f"{output}.part/run-0-4.h5", *begun)
+                process.send_signal(signal.SIGSTOP)
+                wanted = self.command(output, "--isolated", **other)
+                self.refuses(1, ["another kvscope is writing"], *wanted)
+                process.kill()
+                process.communicate()
+                said = self.refuses(1, [f"{output}.part holds an unfinished {kind} of {output}", "the command that began it",
+                                        "remove the folder", "stays as it is"], *wanted)
+                self.assertNotIn("--force", said)
+                self.assertEqual(self.path(output).read_bytes(), before)
+                shutil.rmtree(self.path(f"{output}.part"))
+                self.made(*wanted)
+                self.assertEqual(self.labels(output), ["full", "snapkv:window=8 @ 20", "snapkv:window=8 @ 30", "random @ 20"])
+
     def test_a_prompt_with_other_tokens_is_refused(self):
         self.made(*self.command("tokens.h5"))
         with h5py.File(self.path("tokens.h5"), "r+") as trace:

@@ -310,8 +310,8 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     whole.options.created = now;
     const std::string complete = trace::recipe_at(job.output);
     const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
-    const auto recipe = [&] {
-        std::string wanted = engine::recipe_json(model, whole.prompts, whole.plans, job.experiment);
+    const auto recipe_of = [&](const Whole& one) {
+        std::string wanted = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
         if (job.force) return wanted;
         return engine::with_entries_of(begun, engine::with_entries_of(complete, wanted));
     };
@@ -319,11 +319,13 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
         whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
         // A command that asks for nothing beyond the complete trace ignores an unfinished extension.
-        if (!trace::is_part_of_recipe(recipe(), complete)) {
-            whole.prompts = engine::in_order_of(begun, std::move(whole.prompts));
-            whole.plans = engine::in_order_of(begun, std::move(whole.plans), false);
+        if (!trace::is_part_of_recipe(recipe_of(whole), complete)) {
+            Whole continued = whole;
+            continued.prompts = engine::in_order_of(begun, std::move(continued.prompts));
+            continued.plans = engine::in_order_of(begun, std::move(continued.plans), false);
+            if (trace::is_part_of_recipe(begun, recipe_of(continued))) whole = std::move(continued);
         }
-        whole.recipe = recipe();
+        whole.recipe = recipe_of(whole);
         whole.options.is_part_of_it = [wanted = whole.recipe](const std::string& other) {
             return trace::is_part_of_recipe(other, wanted);
         };
@@ -341,7 +343,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
             engine::require_same_questions(begun, whole.prompts, whole.plans);
         }
     } else {
-        whole.recipe = recipe();
+        whole.recipe = recipe_of(whole);
     }
     return whole;
 }
