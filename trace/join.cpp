@@ -1,7 +1,7 @@
 #include "trace/join.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -216,31 +216,34 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
     store_root(joined.id(), root);
 }
 
-/// Through a link the file that it names is replaced, and the link stays.
-std::filesystem::path through_link(const std::filesystem::path& output) {
-    std::error_code error;
-    const bool is_link = std::filesystem::is_symlink(output, error) && std::filesystem::is_regular_file(output, error);
-    const auto target = is_link ? std::filesystem::canonical(output, error) : output;
-    return error ? output : target;
-}
-
 }  // namespace
 
-void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output) {
-    const std::filesystem::path target = through_link(output);
-    // What a link names may lie on another file system, into which nothing can be moved.
-    const std::filesystem::path beside =
-        target == output ? folder / "joined.h5.tmp" : target.parent_path() / fmt::format(".{}.joined.tmp", ::getpid());
+std::optional<FileIdentity> identity_of(const std::filesystem::path& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+    constexpr std::int64_t ns_per_second = 1'000'000'000;
+    return FileIdentity{found.st_dev, found.st_ino, found.st_size,
+                        found.st_mtim.tv_sec * ns_per_second + found.st_mtim.tv_nsec};
+}
+
+void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output,
+                const std::optional<FileIdentity>& replaced) {
     std::unique_ptr<OutputFile> joined;
     {
         h5::Guard guard;
         Source parts(folder);
         require_no_gaps(parts);
-        joined = std::make_unique<OutputFile>(beside);
+        joined = std::make_unique<OutputFile>(folder / "joined.h5.tmp");
         join(parts, *joined, guard);
         joined->close();
     }
-    joined->commit(target);
+    const auto found = identity_of(output);
+    if (found && found != replaced)
+        throw OutputExists(fmt::format(
+            "{0} was replaced by another program while this trace was written, and stays as it is. All that "
+            "was finished is kept in {1}: move {0} elsewhere and run the same command again",
+            output.string(), folder.string()));
+    joined->commit(output);
 }
 
 }  // namespace kvscope::trace

@@ -85,8 +85,15 @@ bool is_emptied(const fs::path& folder) {
 
 }  // namespace
 
+fs::path linked_output(const fs::path& output) {
+    std::error_code error;
+    const bool is_link = fs::is_symlink(output, error) && fs::is_regular_file(output, error);
+    const fs::path file = is_link ? fs::canonical(output, error) : output;
+    return error ? output : file;
+}
+
 fs::path part_folder_of(const fs::path& output) {
-    fs::path folder = output;
+    fs::path folder = linked_output(output);
     folder += folder_suffix;
     return folder;
 }

@@ -29,7 +29,10 @@ namespace kvscope::trace {
 /// What the window keeps there beside the trace.
 inline constexpr std::string_view answers_name = "answers.json";
 
-/// "t.h5" → "t.h5.part".
+/// The file that an output names: of a link to a file, that file.
+std::filesystem::path linked_output(const std::filesystem::path& output);
+
+/// "t.h5" → "t.h5.part". All links to a file have the folder of the file, so that its lock keeps their writers apart.
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
 /// The trace that a folder's parts were joined into, once its writer has said so and removes the folder, or has removed

@@ -320,8 +320,9 @@ OutputState output_state(const fs::path& path, std::string_view recipe_json) {
 }
 
 struct Writer::Impl {
-    fs::path path;
+    fs::path path;  ///< the file itself, where the output is a link to it
     fs::path folder;
+    std::optional<FileIdentity> replaced;  ///< what was at the path when the writer was opened
     FolderLock lock;
     RootAttributes root;
     Parts parts;
@@ -335,7 +336,10 @@ struct Writer::Impl {
     SharedScores shared_scores;
 
     Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
-        : path(std::move(output)), folder(part_folder_of(path)), shared_scores(folder) {
+        : path(linked_output(output)),
+          folder(part_folder_of(path)),
+          replaced(identity_of(path)),
+          shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
         const Found file = require_usable_output(path, recipe, options);
         if (file == Found::same && !options.force) {
@@ -344,6 +348,9 @@ struct Writer::Impl {
         }
         make_folder(folder);
         lock = FolderLock(folder);
+        if (identity_of(path) != replaced)
+            throw OutputExists(fmt::format(
+                "{} was replaced by another kvscope in this moment; run the same command again", path.string()));
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
     }
 
@@ -372,15 +379,7 @@ struct Writer::Impl {
                 return;
             }
             fs::remove(folder / base_part());  // that of a writer which was killed before it had written trace.json
-            if (extends_output) {
-                add_base(folder, path);
-                // Another process may have extended the trace before this one had the lock.
-                if (look_at_file(folder / base_part(), recipe, options.is_part_of_it) != Found::part)
-                    throw OutputExists(
-                        fmt::format("{} was replaced by another kvscope in this moment; run the same "
-                                    "command again",
-                                    path.string()));
-            }
+            if (extends_output) add_base(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
         }
@@ -643,7 +642,7 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
 void Writer::finish() {
     if (impl_->finished) throw std::logic_error("this trace is finished already");
     try {
-        join_parts(impl_->folder, impl_->path);
+        join_parts(impl_->folder, impl_->path, impl_->replaced);
     } catch (const h5::Failure& failure) {
         throw WriteFailed(fmt::format("cannot write {}: {}", impl_->path.string(), failure.what()));
     } catch (const ReadFailed& failure) {

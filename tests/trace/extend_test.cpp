@@ -236,6 +236,44 @@ TEST_CASE("an unfinished extension is no obstacle to what is complete", "[trace]
     CHECK(Reader(path).n_runs(1) == 7);
 }
 
+TEST_CASE("writers of links to one file keep each other off", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "real.h5", link = folder / "link.h5";
+    write_small(path);
+    fs::create_symlink("real.h5", link);
+    {
+        const Writer writer(link, whole_recipe, extending(whole_recipe));
+        CHECK_THROWS_AS(Writer(path, whole_recipe, extending(whole_recipe)), OutputBusy);
+    }
+    extend(link);
+    CHECK(fs::is_symlink(link));
+    CHECK(Reader(path).n_runs(1) == 7);
+}
+
+TEST_CASE("a trace that another program put at the output meanwhile stays", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5", other = folder / "other.h5";
+    const bool was_there = GENERATE(true, false);
+    CAPTURE(was_there);
+    if (was_there) write_small(path);
+    {
+        Writer writer(path, whole_recipe, extending(whole_recipe));
+        write_some(writer, 2, 7);
+        write_small(other);
+        fs::rename(other, path);
+        const std::string before = bytes_of(path);
+        CHECK_THROWS_AS(writer.finish(), OutputExists);
+        CHECK(bytes_of(path) == before);
+    }
+    fs::rename(path, other);
+    {
+        const Writer writer(path, whole_recipe, extending(whole_recipe));
+        CHECK(writer.has_run(1, 6));
+    }
+    extend(path);
+    CHECK(Reader(path).n_runs(1) == 7);
+}
+
 TEST_CASE("a damaged trace cannot be extended, and stays", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
