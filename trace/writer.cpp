@@ -362,7 +362,11 @@ struct Writer::Impl {
             if (found == Found::other && !options.force)
                 refuse_existing_folder(folder, recipe, options.is_part_of_it != nullptr,
                                        extends_output ? path : fs::path());
-            if (found == Found::other || (options.force && fs::exists(folder / base_part()))) {
+            // After its parts were joined into the file, a folder is a leftover.
+            const auto record =
+                found == Found::same || found == Found::part ? read_folder_record(folder) : std::nullopt;
+            const bool is_leftover = extends_output && record && record->complete;
+            if (found == Found::other || is_leftover || (options.force && fs::exists(folder / base_part()))) {
                 empty_folder(folder);
                 found = Found::nothing;
             }

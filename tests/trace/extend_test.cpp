@@ -15,6 +15,7 @@
 
 #include "tests/trace/sample_trace.h"
 #include "trace/check.h"
+#include "trace/part_folder.h"
 #include "trace/peek.h"
 #include "trace/reader.h"
 #include "trace/recipe.h"
@@ -271,6 +272,20 @@ TEST_CASE("a trace that another program put at the output meanwhile stays", "[tr
         CHECK(writer.has_run(1, 6));
     }
     extend(path);
+    CHECK(Reader(path).n_runs(1) == 7);
+}
+
+TEST_CASE("what a kill left of a folder whose parts were joined is no extension", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5", parts = folder / "t.h5.part";
+    write_small(path);
+    fs::create_directory(parts);  // its base.h5 and its parts are removed already
+    write_folder_record(parts, {"kvscope", Reader(path).created_utc(), small_recipe, true});
+    Writer writer(path, whole_recipe, extending(whole_recipe));
+    CHECK(writer.extends());
+    CHECK(writer.has_run(0, 3));
+    write_some(writer, 2, 7);
+    writer.finish();
     CHECK(Reader(path).n_runs(1) == 7);
 }
 
