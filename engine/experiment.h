@@ -24,6 +24,9 @@ namespace kvscope::engine {
 struct RunPlan {
     policies::PolicySpec spec;
     policies::Budget budget;
+    /// Of a run that a trace holds: its recipe entry (JSON), where the run cannot be made again because a file of the
+    /// policy is missing or changed. Empty for all others.
+    std::string stored_entry = {};
 
     std::string label() const;  ///< policies::run_label
     /// The same for messages about what was asked for: without the budget where parameters decide it.

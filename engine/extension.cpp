@@ -10,8 +10,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/files/error.h"
 #include "engine/recipe_entries.h"
 #include "json/bounded_json.h"
+#include "policies/interface/feasibility.h"
 #include "policies/interface/recorded_policy.h"
 #include "trace/errors.h"
 
@@ -61,11 +63,34 @@ std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Ent
     return all;
 }
 
-std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry) {
+/// The entry of a run with its files as they are now; null where one cannot be read.
+nlohmann::json entry_now(const RunPlan& plan) {
+    try {
+        return recipe_entry(plan);
+    } catch (const checkpoint::CheckpointError&) {
+        return {};
+    }
+}
+
+/// A run of a recipe. Where its file is missing or changed, the plan keeps the entry: the trace can go on holding the
+/// run. Nothing where this build cannot make the run, or where the run with the file as it is now is asked for.
+/// @param asked entries of the runs that are asked for
+std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::vector<nlohmann::json>& asked) {
+    const auto without_files = [](nlohmann::json one) {
+        one.erase("files");
+        return one;
+    };
     try {
         RunPlan plan{policies::recorded_policy(entry.at("policy").get<std::string>(), entry.at("parameters").dump()),
                      policies::parse_budget(entry.at("budget").get<std::string>())};
-        if (nlohmann::json(recipe_entry(plan)) == entry) return plan;
+        const nlohmann::json own = recipe_entry_without_files(plan);
+        if (without_files(entry) != own) return std::nullopt;
+        if (entry_now(plan) == entry) return plan;
+        const bool is_asked = std::any_of(asked.begin(), asked.end(),
+                                          [&](const nlohmann::json& one) { return without_files(one) == own; });
+        if (is_asked) return std::nullopt;
+        plan.stored_entry = entry.dump();
+        return plan;
     } catch (const nlohmann::json::exception&) {
         // Another program's.
     } catch (const std::invalid_argument&) {
@@ -83,10 +108,25 @@ std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prom
 }
 
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others) {
+    const auto entry_of = [](const RunPlan& plan) { return recipe_entry(plan); };
+    std::vector<nlohmann::json> asked(plans.size());
+    std::transform(plans.begin(), plans.end(), asked.begin(), entry_of);
     return ordered(
-        list_of(recipe_json, "runs"), std::move(plans), [](const RunPlan& plan) { return recipe_entry(plan); },
-        std::equal_to<nlohmann::json>(),
-        [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry) : std::nullopt; });
+        list_of(recipe_json, "runs"), std::move(plans), entry_of, std::equal_to<nlohmann::json>(),
+        [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry, asked) : std::nullopt; });
+}
+
+void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans) {
+    for (const RunPlan& plan : plans) {
+        const policies::Parameter* file = policies::file_parameter(plan.spec);
+        if (plan.stored_entry.empty() || !file) continue;
+        std::error_code error;
+        const auto path = std::filesystem::absolute(plan.spec.values.text(file->name), error);
+        throw trace::OutputExists(fmt::format(
+            "{} holds {}, which each further prompt needs, too. But {} is {}: put it back, or choose another output",
+            output.string(), plan.label(), path.string(),
+            std::filesystem::exists(path, error) ? "another file than the one that the run read" : "not there"));
+    }
 }
 
 std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prom
 
 /// The same of its runs.
 /// @param keeps_others runs of the recipe that are not asked for are added, too: the trace goes on holding them. One
-///                     that this build cannot make, or whose files have changed, is left out.
+///                     that this build cannot make is left out, and so is one that is asked for with other files.
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
 /// The recipe with prompts as a trace of `stored_json` writes them, whose version may leave out what their token ids
@@ -25,6 +26,10 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
 
 /// Whether it has a question and is of a version that tokenized context and question apart.
 bool lacks_tokens(const std::string& recipe_json);
+
+/// Further prompts need all runs of a trace.
+/// @throws trace::OutputExists where a run has files that are missing or changed
+void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans);
 
 /// Some runs go by the answers to all questions of a context: a further question would change them.
 /// @param stored a trace, complete or not, which the prompts and plans contain in its order

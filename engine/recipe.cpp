@@ -51,10 +51,15 @@ nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
     return entry;
 }
 
+nlohmann::ordered_json recipe_entry_without_files(const RunPlan& plan) {
+    return {{"policy", plan.spec.definition->name},
+            {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
+            {"budget", plan.budget.text()}};
+}
+
 nlohmann::ordered_json recipe_entry(const RunPlan& plan) {
-    nlohmann::ordered_json entry = {{"policy", plan.spec.definition->name},
-                                    {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
-                                    {"budget", plan.budget.text()}};
+    if (!plan.stored_entry.empty()) return nlohmann::ordered_json::parse(plan.stored_entry);
+    nlohmann::ordered_json entry = recipe_entry_without_files(plan);
     const std::string files = plan.spec.definition->needs_file ? fingerprint_of_files(plan.spec) : "";
     if (!files.empty()) entry["files"] = files;
     return entry;

@@ -11,5 +11,7 @@ namespace kvscope::engine {
 nlohmann::ordered_json recipe_entry(const Prompt& prompt);
 /// @throws checkpoint::CheckpointError for a file of the policy's that cannot be read
 nlohmann::ordered_json recipe_entry(const RunPlan& plan);
+/// The same without the fingerprint of the policy's files, which are not read.
+nlohmann::ordered_json recipe_entry_without_files(const RunPlan& plan);
 
 }  // namespace kvscope::engine

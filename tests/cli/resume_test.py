@@ -526,6 +526,30 @@ class Extended(ProgramTest):
                 self.assertEqual(self.by_name(f"q{len(mode)}.h5"), self.by_name(f"q{len(mode)}-once.h5"))
                 self.assertIn("no errors", self.made("inspect", f"q{len(mode)}.h5").stdout)
 
+    def test_a_run_whose_file_is_gone_stays(self):
+        """What is not made again needs no file."""
+        importance = self.path("importance.json")
+        scores = json.dumps({f"{layer}-{head}": [(1 + layer * 7 + head * 3) % 5 / 10]
+                             for layer in range(2) for head in range(4)})
+        importance.write_text(scores)
+        self.path("prompt.txt").write_text(TEXT + " And then there was none.")
+        headkv = "headkv:importance=importance.json"
+        self.made(*self.command("file.h5", policies=(headkv,), budgets="40"))
+        old = self.old_runs("file.h5", n=2)
+        for policy, change in (("h2o", importance.unlink), ("random", lambda: importance.write_text(scores + "\n"))):
+            with self.subTest(policy):
+                change()
+                self.made(*self.command("file.h5", policies=(policy,), budgets="40"))
+                self.assertEqual(self.old_runs("file.h5", n=2), old)
+                said = self.refuses(1, ["file.h5 ", headkv, str(importance), "another output"],
+                                    *self.command("file.h5", "-f", "prompt.txt", policies=(policy,), budgets="40"))
+                self.assertNotIn("--force", said)
+        self.assertEqual(self.labels("file.h5"), ["full", f"{headkv} @ 40", "h2o @ 40", "random @ 40"])
+        self.refuses(1, ["file.h5 ", "runs/1/files"], *self.command("file.h5", policies=(headkv,), budgets="40"))
+        importance.write_text(scores)
+        self.made(*self.command("file.h5", "-f", "prompt.txt", policies=("h2o",), budgets="40"))
+        self.assertEqual(self.labels("file.h5", 1), self.labels("file.h5"))
+
     def test_the_order_of_questions_changes_no_oracle(self):
         questions = ["Who was it?", "When did the fox come?", "How many hens are there in the garden?", "Why?"]
         for name, order in (("forth", questions), ("back", questions[::-1])):

@@ -334,6 +334,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
             require_same_tokens(stored, whole.prompts);
             engine::require_same_questions(stored, whole.prompts, whole.plans);
             whole.n_prompts_there = static_cast<size_t>(stored.n_prompts());
+            if (whole.prompts.size() > whole.n_prompts_there) engine::require_recorded_files(job.output, whole.plans);
             whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
         }
         const auto folder = trace::part_folder_of(job.output);
