@@ -16,6 +16,7 @@
 #include "policies/interface/feasibility.h"
 #include "policies/interface/recorded_policy.h"
 #include "trace/errors.h"
+#include "trace/text.h"
 
 namespace kvscope::engine {
 namespace {
@@ -32,6 +33,7 @@ nlohmann::json list_of(const std::string& recipe_json, const char* name) {
 bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     if (!entry.is_object()) return false;
     nlohmann::json stored = entry;
+    for (auto* one : {&stored, &own}) one->erase("rendered");  // the text says whether it is the same prompt
     for (const char* later : {"special", "tokens"}) {
         if (stored.contains(later) || !own.contains(later)) continue;
         for (const char* key : {later, "n_context"}) own.erase(key);
@@ -114,6 +116,14 @@ std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<Run
     return ordered(
         list_of(recipe_json, "runs"), std::move(plans), entry_of, std::equal_to<nlohmann::json>(),
         [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry, asked) : std::nullopt; });
+}
+
+std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created) {
+    auto recipe = nlohmann::ordered_json::parse(recipe_json);
+    for (size_t i = 0; i < prompts.size(); ++i)
+        if (!prompts[i].chat_template.empty() && prompts[i].rendered_at != created)
+            recipe["prompts"][i]["rendered"] = trace::utc_text(prompts[i].rendered_at);
+    return recipe.dump();
 }
 
 void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans) {

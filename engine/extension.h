@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
 
 /// Whether it has a question and is of a version that tokenized context and question apart.
 bool lacks_tokens(const std::string& recipe_json);
+
+/// Adds to a recipe when each prompt of another trace was rendered, as `rendered`.
+/// @param created when this trace was begun, and its other prompts were rendered
+std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created);
 
 /// Further prompts need all runs of a trace.
 /// @throws trace::OutputExists where a run has files that are missing or changed

@@ -63,15 +63,27 @@ std::string context_of(const Model& model, const Prompt& prompt) {
     }
 }
 
-/// Whether control tokens of a stored bare text were parsed; earlier versions did not, and their recipes do not say.
-bool parsed_special(const trace::Reader& reader, int prompt) {
+/// What a recipe says of a stored prompt; an empty object where it says nothing.
+nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto number = static_cast<size_t>(reader.prompt_number(prompt));
-    if (!recipe.is_object() || !recipe.contains("prompts") || !recipe["prompts"].is_array()) return false;
+    if (!recipe.is_object() || !recipe.contains("prompts") || !recipe["prompts"].is_array())
+        return nlohmann::json::object();
     const auto& prompts = recipe["prompts"];
-    if (number >= prompts.size() || !prompts[number].is_object()) return false;
-    const auto found = prompts[number].find("special");
-    return found != prompts[number].end() && found->is_boolean() && found->get<bool>();
+    return number < prompts.size() && prompts[number].is_object() ? prompts[number] : nlohmann::json::object();
+}
+
+/// Whether control tokens of a stored bare text were parsed; earlier versions did not, and their recipes do not say.
+bool parsed_special(const nlohmann::json& entry) {
+    const auto found = entry.find("special");
+    return found != entry.end() && found->is_boolean() && found->get<bool>();
+}
+
+/// When a stored prompt was rendered: where it is that of another trace, before its own trace was begun.
+std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
+    const auto found = entry.find("rendered");
+    const bool is_said = found != entry.end() && found->is_string();
+    return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
 }
 
 /// "<|im_end|> (2), <|im_start|> (1)": the control tokens that a text spells; empty where it spells none.
@@ -206,8 +218,9 @@ Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt
     stored.token_text = reader.token_text(prompt);
     stored.n_context = attributes.n_context;
     stored.query_aware = attributes.query_aware;
-    stored.parses_special = !stored.chat_template.empty() || parsed_special(reader, prompt);
-    stored.rendered_at = trace::time_of_utc(reader.created_utc()).value_or(std::time(nullptr));
+    const auto entry = recipe_entry_of(reader, prompt);
+    stored.parses_special = !stored.chat_template.empty() || parsed_special(entry);
+    stored.rendered_at = rendered_at(reader, entry);
     stored.context = context_of(model, stored);
     const std::string origin = fmt::format("{}, prompt {}", file, prompt);
     require_embeddings(model, stored.ids, origin);

@@ -14,8 +14,10 @@ import unittest
 
 import h5py
 
-from program import DEFAULT_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
+from program import (DEFAULT_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, SOURCE, TEXT, ProgramTest,
+                     environment)
 
+CLASSIFIER = SOURCE / "tests" / "data" / "classifiers" / "bert"
 CONTROL_TOKEN = "<|im_end|>"  # of all small models
 SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
 
@@ -31,6 +33,16 @@ def snapshot(path):
                 found[f"{name} values"] = item[:].tolist()
         trace.visititems(visit)
     return repr(found)
+
+
+def clock_model(path):
+    """A copy of the small model whose chat template writes the time."""
+    shutil.copytree(HF_MODEL, path)
+    config = json.loads((path / "tokenizer_config.json").read_text())
+    config["chat_template"] = ("Now {{ strftime_now('%Y-%m-%d %H:%M:%S') }}. "
+                               "{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    (path / "tokenizer_config.json").write_text(json.dumps(config))
+    return path
 
 
 def limit_files():
@@ -108,12 +120,7 @@ class Interrupted(ProgramTest):
 
     def test_a_template_that_writes_the_time(self):
         """A trace is gone on with, and found complete, at another time than it was begun."""
-        model = self.path("clock")
-        shutil.copytree(HF_MODEL, model)
-        config = json.loads((model / "tokenizer_config.json").read_text())
-        config["chat_template"] = ("Now {{ strftime_now('%Y-%m-%d %H:%M:%S') }}. "
-                                   "{% for m in messages %}{{ m['content'] }}{% endfor %}")
-        (model / "tokenizer_config.json").write_text(json.dumps(config))
+        model = clock_model(self.path("clock"))
         commands = {}
         run, output, _, _ = self.interrupt(signal.SIGKILL, "clock", model)
         commands["run"] = (run, output)
@@ -525,6 +532,20 @@ class Extended(ProgramTest):
                 self.made(*self.command(f"q{len(mode)}-once.h5", *more, *mode, **runs))
                 self.assertEqual(self.by_name(f"q{len(mode)}.h5"), self.by_name(f"q{len(mode)}-once.h5"))
                 self.assertIn("no errors", self.made("inspect", f"q{len(mode)}.h5").stdout)
+
+    def test_a_prompt_of_another_trace_keeps_the_time_of_its_template(self):
+        """llmlingua-2 reads the context, which only the template at that time separates from the text."""
+        common = ("-m", clock_model(self.path("clock")), "-n", 4, "--dtype", "f32", "-t", 1, "-o")
+        self.made("run", "-p", TEXT, *common, "clock-1.h5")
+        commands = [("run", "--prompt-from", f"clock-{i}.h5", "--policy", policy, "--budget", 30, *common, f"clock-{i + 1}.h5")
+                    for i, policy in enumerate(("h2o", "random", f"llmlingua-2:model={CLASSIFIER}"), 1)]
+        for command in commands:
+            time.sleep(1.1)  # another second
+            self.made(*command)
+        time.sleep(1.1)
+        for command in commands:
+            self.assertIn("nothing to do", self.made(*command).stderr)
+        self.made("run", "-p", TEXT, *common, "clock-1.h5", "--policy", "h2o", "--budget", 30)
 
     def test_a_run_whose_file_is_gone_stays(self):
         """What is not made again needs no file."""

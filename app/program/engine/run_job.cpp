@@ -311,7 +311,8 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     const std::string complete = trace::recipe_at(job.output);
     const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
     const auto recipe_of = [&](const Whole& one) {
-        std::string wanted = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
+        const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
+        std::string wanted = engine::with_render_times(asked, one.prompts, now);
         if (job.force) return wanted;
         return engine::with_entries_of(begun, engine::with_entries_of(complete, wanted));
     };
@@ -339,9 +340,9 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         }
         const auto folder = trace::part_folder_of(job.output);
         if (whole.options.is_part_of_it(trace::recipe_at(folder))) {
-            const trace::Reader begun(folder);
-            require_same_tokens(begun, whole.prompts);
-            engine::require_same_questions(begun, whole.prompts, whole.plans);
+            const trace::Reader unfinished(folder);
+            require_same_tokens(unfinished, whole.prompts);
+            engine::require_same_questions(unfinished, whole.prompts, whole.plans);
         }
     } else {
         whole.recipe = recipe_of(whole);
