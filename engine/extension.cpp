@@ -139,6 +139,18 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
     }
 }
 
+std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
+                                 std::vector<RunPlan> plans) {
+    plans = in_order_of(complete_json, std::move(plans), true);
+    std::vector<RunPlan> continued = in_order_of(begun_json, plans, false);
+    const nlohmann::json held = list_of(complete_json, "runs");
+    const bool extends = std::equal(
+        held.begin(), held.end(), continued.begin(),
+        continued.begin() + static_cast<std::ptrdiff_t>(std::min(held.size(), continued.size())),
+        [](const nlohmann::json& entry, const RunPlan& plan) { return nlohmann::json(recipe_entry(plan)) == entry; });
+    return extends ? continued : plans;
+}
+
 std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json) {
     auto recipe = nlohmann::ordered_json::parse(recipe_json);
     const nlohmann::json stored = list_of(stored_json, "prompts");

@@ -21,6 +21,11 @@ std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prom
 ///                     that this build cannot make is left out, and so is one that is asked for with other files.
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
+/// The same of the runs of a complete trace, which keeps its others, and then of the folder beside it. A folder that
+/// does not extend that trace has no say.
+std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
+                                 std::vector<RunPlan> plans);
+
 /// The recipe with prompts as a trace of `stored_json` writes them, whose version may leave out what their token ids
 /// say (`special`, `tokens`, `n_context`). The caller compares the ids and where the question begins.
 std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json);

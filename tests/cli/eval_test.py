@@ -212,6 +212,31 @@ class MoreSamples(ProgramTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("--force", done.stderr)
 
+    def test_an_unfinished_replacement_is_named_as_what_is_in_the_way(self):
+        self.evaluate(1, "whole.h5", "--policy", "random").check_returncode()
+        self.evaluate(1, "other.h5", "--policy", "streaming-llm").check_returncode()
+        before = self.path("whole.h5").read_bytes()
+        with h5py.File(self.path("other.h5"), "r") as other:
+            record = {name: str(other.attrs[name]) for name in ("format", "version", "generator", "created_utc", "recipe_json")}
+        self.path("whole.h5.part").mkdir()
+        self.path("whole.h5.part/trace.json").write_text(json.dumps(record))
+        done = self.evaluate(1, "whole.h5", "--policy", "random", "--policy", "streaming-llm")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("whole.h5.part holds an unfinished replacement of whole.h5", done.stderr)
+        self.assertNotIn("--force", done.stderr)
+        self.assertEqual(self.path("whole.h5").read_bytes(), before)
+
+    def test_further_samples_need_the_files_of_all_runs(self):
+        importance = self.path("importance.json")
+        importance.write_text(json.dumps({f"{layer}-{head}": [0.1 + head / 10] for layer in range(2) for head in range(4)}))
+        self.evaluate(1, "file.h5", "--policy", f"headkv:window=8,importance={importance}").check_returncode()
+        importance.unlink()
+        self.evaluate(1, "file.h5", "--policy", "random").check_returncode()
+        done = self.evaluate(2, "file.h5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"{importance} is not there", done.stderr)
+        self.assertNotIn("--force", done.stderr)
+
     def test_a_budget_that_drops_nothing_is_told(self):
         said = ("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget",
                 "32,256", "-n", 2, "-q", "-o", "untouched.h5")

@@ -146,7 +146,9 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
                         "context and question apart; choose another output, or have it replaced",
                         arguments.job.output.string()));
     if (options.is_part_of_it && options.is_part_of_it(there)) {
-        const size_t n_there = nlohmann::json::parse(there)["runs"].size();
+        const auto held = nlohmann::json::parse(there);
+        if (samples.size() > held["prompts"].size()) engine::require_recorded_files(arguments.job.output, plans);
+        const size_t n_there = held["runs"].size();
         added.erase(added.begin() + 1, added.begin() + static_cast<std::ptrdiff_t>(n_there));
     }
     engine::require_possible_run(model, shortest->prompt, added);
@@ -208,10 +210,9 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
 int act(Arguments& arguments) {
     auto& job = arguments.job;
     auto plans = program::plans_of(job);
-    if (!job.force) {
-        plans = engine::in_order_of(trace::recipe_at(job.output), std::move(plans), true);
-        plans = engine::in_order_of(trace::recipe_at(trace::part_folder_of(job.output)), std::move(plans), false);
-    }
+    if (!job.force)
+        plans = engine::in_order_of(trace::recipe_at(job.output), trace::recipe_at(trace::part_folder_of(job.output)),
+                                    std::move(plans));
     auto& task = arguments.task;
     task.haystack = haystack_text(arguments.haystack);
     task.prompt.query_aware = arguments.query_aware == "on";
