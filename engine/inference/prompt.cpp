@@ -99,6 +99,22 @@ std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std:
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Characters of a text that no token stands for, not even tokens of their bytes.
+int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text) {
+    std::map<std::string_view, bool> has_token;
+    int64_t count = 0;
+    for (size_t at = 0; at < text.size();) {
+        const auto step = checkpoint::utf8_step(text, at);
+        const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.length), true);
+        // A normaliser may strip white space from the ends of a text.
+        if (is_new && !checkpoint::is_white_space(step.code_point))
+            found->second = !tokenizer.encode(found->first, false, false).empty();
+        count += found->second ? 0 : 1;
+        at += step.length;
+    }
+    return count;
+}
+
 }  // namespace
 
 checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text) {
@@ -113,6 +129,9 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
         bool operator==(const Found& other) const {
             return names == other.names && templated == other.templated && parsed == other.parsed;
         }
+    };
+    const auto named = [](const std::string& first, int64_t n) {
+        return n == 1 ? first : fmt::format("{} and {} more", first, n - 1);
     };
     std::vector<Found> all;
     std::vector<std::string> remarks;
@@ -130,12 +149,24 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
     }
     for (const Found& found : all)
         remarks.push_back(fmt::format(
-            "{}{}: the text spells control tokens: {}. {}", found.first,
-            found.n == 1 ? "" : fmt::format(" and {} more", found.n - 1), found.names,
+            "{}: the text spells control tokens: {}. {}", named(found.first, found.n), found.names,
             found.templated ? "They are read as control tokens, as transformers and llama.cpp read them, and can end "
                               "the turn that the chat template begins"
             : found.parsed  ? "They are read as control tokens; --no-special reads them as letters"
                             : "They are read as letters (--no-special)"));
+
+    std::string first;
+    int64_t n_prompts = 0, n_characters = 0;
+    for (const Prompt& prompt : prompts) {
+        const int64_t n = count_without_token(model.tokenizer(), prompt.content());
+        if (n == 0) continue;
+        if (n_prompts++ == 0) first = prompt.name;
+        n_characters += n;
+    }
+    if (n_prompts > 0)
+        remarks.push_back(
+            fmt::format("{}: the model's vocabulary has no token for some characters, which are left out: {}",
+                        named(first, n_prompts), n_characters));
     return remarks;
 }
 

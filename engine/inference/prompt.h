@@ -63,7 +63,8 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
 checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text);
 
 /// What has to be known of how the prompts' texts were tokenised, a sentence each: control tokens that the user's own
-/// text spells, and what became of them. Of several prompts with the same control tokens the first is named.
+/// text spells, and what became of them; how many characters have no token. Of several prompts with the same remark the
+/// first is named.
 /// @param parse_special as it was asked for
 std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special);
 

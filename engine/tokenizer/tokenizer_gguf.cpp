@@ -6,6 +6,7 @@
 #include <llama-vocab.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string_view>
 #include <unordered_map>
@@ -105,7 +106,7 @@ void check_vocabulary(const std::filesystem::path& file, const gguf_context* ggu
 
 class GgufTokenizer final : public Tokenizer {
  public:
-    explicit GgufTokenizer(const std::filesystem::path& file) {
+    explicit GgufTokenizer(const std::filesystem::path& file) : file_(file) {
         const std::unique_ptr<gguf_context, GgufFree> gguf(open_gguf_metadata(file));
         check_vocabulary(file, gguf.get());
 
@@ -123,11 +124,12 @@ class GgufTokenizer final : public Tokenizer {
         ids_.reserve(count);
         for (int32_t id = 0; id < count; ++id) {
             pieces_.push_back(read_piece(id));
+            if (pieces_.back().size() == 1) has_token_[static_cast<uint8_t>(pieces_.back()[0])] = true;
             ids_.emplace(llama_vocab_get_text(vocab_, id), id);
             if (llama_vocab_is_eog(vocab_, id) && id != assumed_end_) end_of_generation_.push_back(id);
         }
-        // A byte-level vocabulary can spell every byte; a SentencePiece one only if it says so with a token for each.
-        // llama.cpp throws in the middle of a text where one is missing, so that is found out here.
+        // Where a byte of a text has no token, llama.cpp throws for a SentencePiece vocabulary. It leaves the byte out
+        // for a byte-level one.
         const bool sentencepiece = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
         if (sentencepiece) {
             for (int byte = 0; byte < 256; ++byte) {
@@ -257,6 +259,7 @@ class GgufTokenizer final : public Tokenizer {
     }
 
     /// llama.cpp does not say where in a text its tokens stand: their pieces are looked up one after the other.
+    /// @throws CheckpointError where the tokens do not spell the text
     std::vector<uint32_t> ends_of(std::span<const int32_t> ids, std::string_view text, bool add_special) const {
         const std::vector<uint32_t> ends_of_bytes = ends_of_characters(text);
         const bool has_bos = add_special && llama_vocab_get_add_bos(vocab_);
@@ -283,21 +286,27 @@ class GgufTokenizer final : public Tokenizer {
             else
                 ends.push_back(is_added || at == text.size() ? 0 : ends_of_bytes[at]);
         }
+        while (at < text.size()) at = end_of_left_out(text, at);
         return ends;
     }
 
-    /// Where a piece ends that stands at `at`, or after white space there, which some special tokens take along; `at`
-    /// itself where the piece is neither.
+    /// Where a piece ends that stands at `at`, or after what the tokens leave out there.
     size_t end_of_piece(std::string_view piece, std::string_view text, size_t at) const {
-        if (const size_t end = end_of_match(piece, text, at); end != npos) return end;
-        size_t begin = at;
-        while (begin < text.size()) {
-            const Utf8Step step = utf8_step(text, begin);
-            if (!is_white_space(step.code_point)) break;
-            begin += step.length;
-        }
-        const size_t end = end_of_match(piece, text, begin);
-        return end != npos ? end : at;
+        size_t end;
+        while ((end = end_of_match(piece, text, at)) == npos) at = end_of_left_out(text, at);
+        return end;
+    }
+
+    /// Where a byte at `at` ends that has no token, or white space, which some special tokens take along.
+    size_t end_of_left_out(std::string_view text, size_t at) const {
+        if (at < text.size() && !has_token_[static_cast<uint8_t>(text[at])]) return at + 1;
+        const Utf8Step step = at < text.size() ? utf8_step(text, at) : Utf8Step{};
+        if (step.valid && is_white_space(step.code_point)) return at + step.length;
+        throw CheckpointError(
+            file_, fmt::format("llama.cpp leaves out a character of the text, at byte {}, although the vocabulary has "
+                               "tokens for its bytes. Does the file list a merge (tokenizer.ggml.merges) whose result "
+                               "is no token?",
+                               at));
     }
 
     /// SentencePiece writes spaces as ▁, so that a ▁ of the text comes out as a space.
@@ -342,9 +351,11 @@ class GgufTokenizer final : public Tokenizer {
         return text;
     }
 
+    std::filesystem::path file_;
     llama_vocab vocabulary_;
     const llama_vocab* vocab_ = &vocabulary_;
     std::vector<std::string> pieces_;
+    std::array<bool, 256> has_token_{};  ///< of each byte alone
     std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
     std::vector<int32_t> end_of_generation_;
     std::optional<int32_t> bos_, eos_;

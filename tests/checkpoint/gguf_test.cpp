@@ -232,6 +232,21 @@ TEST_CASE("a byte-level vocabulary without BOS or EOS ids has neither, whatever 
     CHECK(sentencepiece->eos() == 2);
 }
 
+TEST_CASE("a merge whose result is no token is named where llama.cpp leaves its text out") {
+    const TemporaryFolder folder;
+    GgufBuilder file;
+    file.text("general.architecture", "llama")
+        .text("tokenizer.ggml.model", "gpt2")
+        .text("tokenizer.ggml.pre", "smollm")
+        .texts("tokenizer.ggml.tokens", {"a", "b", "Ã", "©"})  // the bytes of é
+        .texts("tokenizer.ggml.merges", {"Ã ©"});
+    write_file(folder / "v.gguf", file.bytes());
+    const auto tokenizer = open_tokenizer(folder / "v.gguf");
+    CHECK(tokenizer->encode_with_ends("axb", false, true).ends == std::vector<uint32_t>{1, 3});
+    CHECK_THAT(refusal([&] { tokenizer->encode_with_ends("aéb", false, true); }),
+               Contains("v.gguf: ") && Contains("at byte 1") && Contains("tokenizer.ggml.merges"));
+}
+
 TEST_CASE("metadata that changes numbers is refused by key unless it is neutral; unknown keys are listed") {
     const Small small;
     const auto message = [&](auto&& change) { return changed(small, change).message; };

@@ -303,6 +303,27 @@ TEST_CASE("GGUF: control tokens and the spaces that SentencePiece adds have thei
     CHECK(tokenizer->piece(whole.ids[whole.first_token_from(prompt.find("Who"))]) == "Who");
 }
 
+TEST_CASE("GGUF: a byte without a token moves no token's place") {
+    const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
+    const std::string question = "Who jumps?";
+    // Where a character begins with F1 or F2, tokens of its other bytes stand for it.
+    for (const std::string left_out :
+         {"", "\x04", "\x06", "\x13", "\x14", "\x16", "\x1D", "\x04\x06", "\U00040000", "\U00080000"}) {
+        CAPTURE(left_out);
+        const std::string context = "The fox jumps" + left_out + " over" + left_out + ". ", text = context + question;
+        for (const std::string& whole : {text, text + left_out, left_out + text}) {
+            const auto encoding = tokenizer->encode_with_ends(whole, false, true);
+            CHECK(std::is_sorted(encoding.ends.begin(), encoding.ends.end()));
+            CHECK(encoding.ends.back() >= whole.size() - left_out.size());
+            const size_t who = encoding.first_token_from(whole.find("Who"));
+            CHECK_THAT(tokenizer->piece(encoding.ids.at(who)), Catch::EndsWith("Who"));
+            CHECK(tokenizer->piece(encoding.ids.at(encoding.first_token_from(whole.find("over")))) == " over");
+        }
+    }
+    CHECK(tokenizer->encode_with_ends("\x04", false, true).ends.empty());
+    CHECK(tokenizer->encode("\U00040000", false, true).size() == 3);
+}
+
 TEST_CASE("Tokens shown to a person are always UTF-8") {
     const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
     const auto ids = tokenizer->encode("🦙", false, false);

@@ -1,6 +1,7 @@
 // How a prompt's text becomes token ids, and where its question begins.
 #include "engine/inference/prompt.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "engine/common/error.h"
@@ -131,6 +132,34 @@ TEST_CASE("control tokens of a bare text are parsed unless they are not to be", 
     CHECK_THAT(said(in_template, false),
                Contains("--no-special is not heeded") && Contains("as transformers and llama.cpp read them"));
     CHECK(said(prepared("Hello", asked), true).empty());
+}
+
+TEST_CASE("a byte without a token moves neither the question nor what is left of the text", "[default_model]") {
+    const auto& model = default_model_f32();
+    const std::string left_out = "The\x04 code\x04 is 58-21-94.";
+    for (const bool templated : {true, false}) {
+        CAPTURE(templated);
+        const engine::PromptOptions options{.use_template = templated, .query_aware = false};
+        const auto without = prepared(code, asked, options), with = prepared(left_out, asked, options);
+        CHECK(with.ids == without.ids);
+        CHECK(with.n_context == without.n_context);
+        const auto remarks = engine::remarks_on_tokens(model, std::array{without, with, with}, true);
+        REQUIRE(remarks.size() == 1);
+        CHECK_THAT(remarks[0], Contains("prompt and 1 more: ") && Contains("which are left out: 4"));
+    }
+
+    const TemporaryFolder folder;
+    auto options = options_of(2, false);
+    options.keep_caches = true;
+    const auto prompt = prepared(left_out, asked, {.use_template = false, .query_aware = false});
+    Session session(folder, "t.h5", model, {prompt}, {plan("full", "100%")}, options);
+    session.experiment.run(session.prompts);
+    const auto caches = session.experiment.take_caches();
+    engine::SilentProgress progress;
+    const std::string joins = "\n" + asked;
+    const auto reply = caches.at(0)->ask(model, joins, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
+    CHECK_THAT(reply.remark, Contains("the question was tokenized apart from the context"));
+    CHECK(reply.read == joins);
 }
 
 TEST_CASE("a template writes the time that it is given", "[default_model]") {
