@@ -225,6 +225,14 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
     const auto slides = sliding_layers(config, c.n_layers);
     if (family.family == "llama") {
+        // For a Llama, transformers 5 reads a prompt without a window, and forgets what lies before the window as soon
+        // as it decodes.
+        const int64_t window = config.integer("sliding_window").value_or(0);
+        if (window > 0 && window < c.context_length)
+            config.fail(
+                "sliding_window is " + std::to_string(window) +
+                " in a model of the type llama, whose layers have no window; expected null, or no such field. " +
+                supported_models());
         // transformers' Llama reads everything, whatever the types; vLLM's slides.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
             config.fail(

@@ -158,6 +158,8 @@ const Names config_off = {"attn_logit_softcapping",
                           "attention_chunk_size",
                           "sliding_window_pattern",
                           "interleaved_sliding_window",
+                          "num_kv_shared_layers",
+                          "transformers_weights",
                           "use_bidirectional_attention",
                           "add_cross_attention",
                           "cross_attention_layers",
@@ -181,6 +183,9 @@ const Names config_one = {
 
 /// Neutral: null, or 1 for each layer; 1 is a layer with rotary positions.
 const Names config_ones = {"no_rope_layers"};
+
+/// Neutral: null or true.
+const Names config_on = {"is_causal"};
 
 const Names rope_read = {"rope_type", "type", "rope_theta", "factor", "beta_fast", "beta_slow", "truncate",
                          "original_max_position_embeddings", "low_freq_factor", "mscale", "mscale_all_dim",
@@ -412,7 +417,8 @@ UnknownFields unknown_in_config(const fs::path& file) {
     UnknownFields out{file, {}};
     const json whole = JsonFields::parse_file(file);
     const JsonFields config(whole, file);
-    add_unknown(config, {&config_read, &config_without_effect, &config_off, &config_one, &config_ones}, out);
+    add_unknown(config, {&config_read, &config_without_effect, &config_off, &config_one, &config_ones, &config_on},
+                out);
     for (const char* name : {"rope_parameters", "rope_scaling"})
         if (const auto rope = config.object(name)) add_unknown(*rope, {&rope_read, &rope_off}, out);
     return out;
@@ -482,6 +488,7 @@ void refuse_unsupported_fields(const JsonFields& config) {
     refuse_fields(config, config_off, "false or 0", is_off);
     refuse_fields(config, config_one, "1", [](const json& value) { return value == 1; });
     refuse_fields(config, config_ones, "1 for each layer", are_ones);
+    refuse_fields(config, config_on, "true", [](const json& value) { return value == true; });
     for (const char* name : {"rope_parameters", "rope_scaling"})
         if (const auto rope = config.object(name)) refuse_fields(*rope, rope_off, "0", is_off, std::string(name) + ".");
 }

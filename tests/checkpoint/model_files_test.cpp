@@ -128,6 +128,13 @@ TEST_CASE("fields that change numbers are refused by name unless they are neutra
              {"/residual_multiplier", 0.22, 1},
              {"/embedding_multiplier", 12, nullptr},
              {"/rope_interleaved", true, false},
+             {"/is_causal", false, true},
+             {"/is_causal", false, nullptr},
+             {"/use_bidirectional_attention", true, false},
+             {"/num_kv_shared_layers", 1, 0},
+             {"/transformers_weights", "other.safetensors", nullptr},
+             {"/sliding_window", 512, nullptr},
+             {"/sliding_window", 512, 2048},  // the whole context
              {"/no_rope_layers", {1, 0}, {1, 1}},
              {"/pruned_heads", {{"0", {1}}}, ordered_json::object()},
              {"/partial_rotary_factor", 0.5, 1.0},
