@@ -61,24 +61,35 @@ class UnicodeForm final : public Normalizer {
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
-    /// A character and the marks on it (a grapheme) are normalised apart from their neighbours. So each grapheme that
-    /// changes stands for all of its characters.
+    /// A character and the marks on it (a grapheme) are normalised apart from their neighbours, unless both compose:
+    /// the jamo ㄱ and ㅏ to 가. What changes stands for all of its characters.
     void trace(TracedView text, const std::string& whole, TracedText& out) const {
-        size_t done = 0;
-        for (size_t begin = 0; begin < text.text.size();) {
+        const auto is_ascii = [&](size_t at) { return static_cast<uint8_t>(text.text[at]) < 0x80; };
+        const size_t size = text.text.size();
+        TracedText traced(true);
+        for (size_t begin = 0; begin < size;) {
+            size_t end = grapheme_end(text.text, begin);
+            std::string becomes = mapped(text.text.substr(begin, end - begin));
+            while (end < size && !(is_ascii(end - 1) && is_ascii(end))) {
+                TokenizerWork::step();
+                const size_t next = grapheme_end(text.text, end);
+                std::string both = mapped(text.text.substr(begin, next - begin));
+                if (both == becomes + mapped(text.text.substr(end, next - end))) break;
+                becomes = std::move(both);
+                end = next;
+            }
             TokenizerWork::step();
-            const size_t end = grapheme_end(text.text, begin);
-            const TracedView grapheme = text.part(begin, end);
-            const std::string becomes = mapped(grapheme.text);
-            if (becomes == grapheme.text)
-                out.append(grapheme);
+            const TracedView part = text.part(begin, end);
+            if (becomes == part.text)
+                traced.append(part);
             else
-                out.append(becomes, grapheme.end_of(end - begin - 1));
-            done += becomes.size();
+                traced.append(becomes, part.end_of(end - begin - 1));
             begin = end;
         }
-        if (out.view().text == whole) return;
-        throw std::runtime_error("Unicode normalisation changes a text across the borders of its graphemes");
+        if (traced.view().text == whole)
+            out.append(traced.view());
+        else
+            out.append(whole, text.end_of(size - 1));  // no parts known: all of it stands for the whole text
     }
 
     static size_t grapheme_end(std::string_view text, size_t begin) {

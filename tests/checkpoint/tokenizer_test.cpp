@@ -303,6 +303,34 @@ TEST_CASE("GGUF: control tokens and the spaces that SentencePiece adds have thei
     CHECK(tokenizer->piece(whole.ids[whole.first_token_from(prompt.find("Who"))]) == "Who");
 }
 
+TEST_CASE("tokenizer.json: letters that normalisation composes across graphemes are one part of the text") {
+    json description = read_json(fs::path(KVSCOPE_TEST_DATA) / "models/smollm2-tied/tokenizer.json");
+    description["normalizer"] = {{"type", "NFKC"}};
+    const auto tokenizer = open_json(description);
+    const std::string text = "abc ㄱㅏ def";
+    const auto encoding = tokenizer->encode_with_ends(text, false, true);
+    CHECK(encoding.ids == std::vector<int32_t>{100, 101, 102, 35, 237, 179, 131, 35, 103, 104, 105});
+    CHECK(encoding.ends == std::vector<uint32_t>{1, 2, 3, 4, 10, 10, 10, 11, 12, 13, 14});
+
+    // Jamo of all forms: for compatibility, of half width, in brackets, in circles; syllables without a final
+    // consonant.
+    std::vector<std::string> letters = {"가", "e"};
+    const std::pair<char32_t, char32_t> ranges[] = {
+        {0x3131, 0x318E}, {0x3200, 0x321E}, {0x3260, 0x327E}, {0xFFA1, 0xFFDC}};
+    for (const auto& [first, last] : ranges)
+        for (char32_t c = first; c <= last; ++c) kvscope::checkpoint::append_utf8(letters.emplace_back(), c);
+    for (const std::string& first : letters) {
+        for (const std::string& second : letters) {
+            const std::string pair = first + second + "ㄳ";
+            const auto of_pair = tokenizer->encode_with_ends(pair, false, true);
+            REQUIRE(of_pair.ids == tokenizer->encode(pair, false, true));
+            REQUIRE(std::is_sorted(of_pair.ends.begin(), of_pair.ends.end()));
+            REQUIRE(of_pair.ends.back() == pair.size());
+            REQUIRE(of_pair.ends.front() <= first.size() + second.size() + (first == "e" ? 0 : 3));
+        }
+    }
+}
+
 TEST_CASE("GGUF: a byte without a token moves no token's place") {
     const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
     const std::string question = "Who jumps?";
