@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <clocale>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -72,6 +73,35 @@ TEST_CASE("a workspace gives back what it was written with, and only what is mis
     read_workspace(file, out);
     CHECK(contents(out / "t.h5") == "trace");
     CHECK(contents(out / "t.h5.notes.json") == "other notes");
+}
+
+TEST_CASE("a workspace keeps the names of its files in every locale") {
+    const std::string before = std::setlocale(LC_ALL, nullptr);
+    const std::string name = "Prüfung 試験.h5";
+    for (const char* writing : {"C", "C.UTF-8"}) {
+        for (const char* reading : {"C", "C.UTF-8"}) {
+            CAPTURE(writing, reading);
+            const TemporaryFolder folder;
+            put(folder / "t", "trace");
+            const fs::path file = folder / "w.kvscope", out = folder / "unpacked" / "w";
+            CHECK(std::setlocale(LC_ALL, writing) != nullptr);
+            CHECK_NOTHROW(write_workspace(file, {{"session", 1}}, {{folder / "t", name}}));
+            CHECK(std::setlocale(LC_ALL, reading) != nullptr);
+            CHECK_NOTHROW(read_workspace(file, out));
+            CHECK(std::string(std::setlocale(LC_ALL, nullptr)) == reading);
+            std::setlocale(LC_ALL, before.c_str());
+            CHECK(contents(out / name) == "trace");
+        }
+    }
+    // As other programs write it: with the mark for UTF-8, and without.
+    for (const char* stored : {"Prüfung.h5", "Pr__fung.h5"}) {
+        const TemporaryFolder folder;
+        const fs::path file = archive_of(folder, R"([{"name": "Prüfung.h5", "bytes": 5}])",
+                                         "archive.writestr('" + std::string(stored) + "', b'12345')\n",
+                                         "data = data.replace(b'Pr__fung', 'Prüfung'.encode())\n");
+        CHECK_NOTHROW(read_workspace(file, folder / "w"));
+        CHECK(contents(folder / "w" / "Prüfung.h5") == "12345");
+    }
 }
 
 TEST_CASE("a workspace of an earlier version, which lists traces alone, is read with the notes beside them") {

@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <locale.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,25 @@ struct FreeEntry {
     void operator()(archive_entry* e) const { archive_entry_free(e); }
 };
 
+/// libarchive converts names between UTF-8 and the thread's locale. An object of this class makes that UTF-8, whatever
+/// the process's locale is.
+class Utf8Locale {
+ public:
+    Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{})) {
+        if (locale_ != locale_t{}) before_ = ::uselocale(locale_);
+    }
+    ~Utf8Locale() {
+        if (locale_ == locale_t{}) return;
+        ::uselocale(before_);
+        ::freelocale(locale_);
+    }
+    Utf8Locale(const Utf8Locale&) = delete;
+    Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+    locale_t locale_, before_{};
+};
+
 void check(int code, archive* a, const fs::path& path, const char* doing) {
     if (code >= ARCHIVE_WARN) return;
     const char* why = archive_error_string(a);
@@ -78,6 +98,7 @@ class Writer {
     void finish() { check(archive_write_close(archive_.get()), archive_.get(), path_, "writing"); }
 
  private:
+    Utf8Locale locale_;
     fs::path path_;
     std::unique_ptr<archive, FreeWriter> archive_;
 };
@@ -155,6 +176,7 @@ class Reader {
     }
 
  private:
+    Utf8Locale locale_;
     fs::path path_;
     std::unique_ptr<archive, FreeReader> zip_;
     archive_entry* entry_ = nullptr;
