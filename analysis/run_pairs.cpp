@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "analysis/run_style.h"
+#include "policies/interface/registry.h"
 #include "trace/schema.h"
 
 namespace kvscope::analysis {
@@ -24,16 +25,31 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
 /// Two shares of bytes may be one number of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_key(a) == budget_key(b); }
 
+/// " @ 50 %", as asked for; empty for a run without a budget.
+std::string_view asked_budget(const RunAttributes& run) {
+    const std::string_view label = run.label;
+    const size_t n = policies::label_without_budget(label).size();
+    return n == 0 ? std::string_view() : label.substr(n);
+}
+
+bool same_asked_budget(const RunAttributes& a, const RunAttributes& b) {
+    return !asked_budget(a).empty() && asked_budget(a) == asked_budget(b) && a.budget_of == b.budget_of;
+}
+
 }  // namespace
 
 std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::span<const RunAttributes* const> b) {
-    const std::array<std::function<bool(const RunAttributes&, const RunAttributes&)>, 3> likenesses = {
+    const std::array<std::function<bool(const RunAttributes&, const RunAttributes&)>, 5> likenesses = {
+        [](const auto& x, const auto& y) {
+            return same_policy(x, y) && same_asked_budget(x, y) && x.granularity == y.granularity;
+        },
         [](const auto& x, const auto& y) {
             return same_policy(x, y) && (same_budget(x, y) || is_full(x)) && x.granularity == y.granularity;
         },
         [](const auto& x, const auto& y) {
             return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < kSameShare;
         },
+        [](const auto& x, const auto& y) { return x.policy == y.policy && same_asked_budget(x, y); },
         [](const auto& x, const auto& y) { return x.policy == y.policy && same_budget(x, y); }};
     const auto is_finished = [](const RunAttributes& run) { return run.status == trace::schema::run::status_complete; };
     std::vector<bool> has_like(a.size(), false);

@@ -19,9 +19,10 @@ struct RunPair {
     bool operator==(const RunPair&) const = default;
 };
 
-/// Each run of `a` with the run of `b` that is most like it, each of `b` at most once: the same policy, parameters and
-/// budget; else the same policy, parameters and share of the prompt; else policy and budget alone. `full` goes with
-/// `full`. Runs that failed have no like. In the order of `a`.
+/// Each run of `a` with the run of `b` that is most like it, each of `b` at most once. Both have the same policy and
+/// parameters, and the same budget as asked for; else the same number of entries; else the same share of the prompt.
+/// Where parameters differ, both have the same policy, and the same budget as asked for or number of entries. `full`
+/// goes with `full`. Runs that failed have no like. In the order of `a`.
 std::vector<RunPair> pair_runs(std::span<const trace::RunAttributes* const> a,
                                std::span<const trace::RunAttributes* const> b);
 

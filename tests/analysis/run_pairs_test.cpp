@@ -48,6 +48,25 @@ TEST_CASE(
     CHECK(pairs_of({run_of("h2o", "{}", 64), run_of("h2o", "{}", 64)}, {run_of("h2o", "{}", 64)}).size() == 1);
 }
 
+TEST_CASE("a run goes with the run whose budget was asked for alike before one of as many entries") {
+    const auto asked = [](const std::string& parameters, int64_t budget, const std::string& text) {
+        auto run = run_of("random", parameters, budget);
+        run.label = "random @ " + text;
+        return run;
+    };
+    using Pairs = std::vector<RunPair>;
+    const std::vector<trace::RunAttributes> a = {asked("{}", 37, "50 %")};
+    CHECK(pairs_of(a, {asked("{}", 37, "37"), asked("{}", 55, "50 %")}) == Pairs{{0, 1, true}});
+    CHECK(pairs_of(a, {asked("{}", 55, "50 %"), asked("{}", 37, "37")}) == Pairs{{0, 0, true}});
+    const std::string other = R"({"seed":1})";
+    CHECK(pairs_of(a, {asked(other, 37, "37"), asked(other, 55, "50 %")}) == Pairs{{0, 1, false}});
+    CHECK(pairs_of(a, {asked(other, 55, "50 %"), asked("{}", 37, "37")}) == Pairs{{0, 1, true}});
+    // A share of bytes is no share of the entries.
+    auto of_bytes = asked("{}", 55, "50 %");
+    of_bytes.budget_of = "bytes";
+    CHECK(pairs_of(a, {of_bytes, asked("{}", 37, "37")}) == Pairs{{0, 1, true}});
+}
+
 TEST_CASE("A − B of coverage is each run's curve less its like's, on an axis around zero") {
     const TwoTraces two;
     const FigureDefinition& coverage = figure_definition("coverage");
