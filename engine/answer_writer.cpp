@@ -19,6 +19,7 @@ class Unseen final : public Progress {
     void advance(int64_t) override {}
     void message(std::string_view text) override { shown_.message(text); }
     bool cancelled() const override { return shown_.cancelled(); }
+    bool cancelled_without_pause() const override { return shown_.cancelled_without_pause(); }
 
  private:
     Progress& shown_;

@@ -23,11 +23,13 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     std::atomic<size_t> unclaimed{0};
     std::atomic<bool> is_stopped{false};
     std::vector<std::exception_ptr> failures(runs.size());
-    kernels::in_team(kernels::threads(), [&](int member) {
-        for (size_t i = unclaimed++; i < runs.size(); i = unclaimed++) {
-            // Member 0 is the engine's thread, the only one that may ask.
-            if (member == 0 && progress.cancelled()) is_stopped = true;
+    const auto choose = [&](int member) {
+        for (;;) {
+            // Member 0 is the engine's thread, the only one that may ask. A pause here would leave the others at work.
+            if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
+            const size_t i = unclaimed++;
+            if (i >= runs.size()) return;
             try {
                 runs[i]->choose(true);
             } catch (...) {
@@ -35,10 +37,15 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
                 is_stopped = true;
             }
         }
-    });
-    for (const auto& failure : failures)
-        if (failure) std::rethrow_exception(failure);
-    if (is_stopped) throw Cancelled();
+    };
+    for (;;) {
+        kernels::in_team(kernels::threads(), choose);
+        for (const auto& failure : failures)
+            if (failure) std::rethrow_exception(failure);
+        if (!is_stopped) return;
+        if (progress.cancelled()) throw Cancelled();
+        is_stopped = false;
+    }
 }
 
 /// The copies that runs leave, made together: a call's own costs are some of a card's.

@@ -39,6 +39,7 @@ class WithoutSteps final : public Progress {
     void advance(int64_t) override {}
     void message(std::string_view) override {}
     bool cancelled() const override { return outer_.cancelled(); }
+    bool cancelled_without_pause() const override { return outer_.cancelled_without_pause(); }
 
  private:
     const Progress& outer_;

@@ -50,10 +50,10 @@ TEST_CASE("a paused job lets the others run, and continues after them under its 
     all.until_idle();
     REQUIRE(all.paused == std::vector<std::pair<std::string, uint64_t>>{{"first", first}, {"second", second}});
     CHECK(!all.jobs.has(first));
-    CHECK(!all.jobs.go_on(first + second, nullptr));
-    REQUIRE(all.jobs.go_on(second, nullptr));
-    REQUIRE(all.jobs.go_on(first, nullptr));
-    CHECK(!all.jobs.go_on(first, nullptr));  // it waits already
+    CHECK(!all.jobs.go_on(first + second, nullptr, nullptr));
+    REQUIRE(all.jobs.go_on(second, nullptr, nullptr));
+    REQUIRE(all.jobs.go_on(first, nullptr, nullptr));
+    CHECK(!all.jobs.go_on(first, nullptr, nullptr));  // it waits already
     all.until_idle();
     CHECK(all.list == std::vector<std::string>{"first begins", "second begins", "second continues", "first continues"});
 }
@@ -67,13 +67,14 @@ TEST_CASE("a paused job that waits again and is taken out of the queue is paused
         while (!may_end) std::this_thread::yield();
     });
     bool is_dropped = false;
-    REQUIRE(all.jobs.go_on(job, [&] { is_dropped = true; }));
+    REQUIRE(all.jobs.go_on(
+        job, [&] { is_dropped = true; }, nullptr));
     CHECK(all.jobs.has(job));
     CHECK(all.jobs.drop(job));
     CHECK(is_dropped);
     CHECK(all.list.size() == 1);
     may_end = true;
-    REQUIRE(all.jobs.go_on(job, nullptr));
+    REQUIRE(all.jobs.go_on(job, nullptr, nullptr));
     all.until_idle();
     CHECK(all.list == std::vector<std::string>{"job begins", "job continues"});
 }
@@ -89,7 +90,7 @@ TEST_CASE("a paused job that is ended frees what it holds, and so does one that 
         all.jobs.end_paused(job);
         CHECK(held.use_count() == 1);
         CHECK(all.list.back() == "job ends");
-        CHECK(!all.jobs.go_on(job, nullptr));
+        CHECK(!all.jobs.go_on(job, nullptr, nullptr));
         CHECK(other.use_count() == 2);
     }
     CHECK(other.use_count() == 1);
@@ -113,7 +114,7 @@ TEST_CASE("the time of a pause is no work, and the progress continues where it w
         const auto work_begin = engine::WorkClock::now();
         progress.begin("prefill", 30, "layers");
         progress.advance(12);
-        progress.allow();
+        progress.allow([] {});
         CHECK(!progress.cancelled());
         worked = engine::WorkClock::now() - work_begin;
         passed = std::chrono::steady_clock::now() - begin;
@@ -140,7 +141,7 @@ TEST_CASE("a run that may not pause is cancelled at once") {
     shown.start("run");
     shown.cancel();
     CHECK(progress.cancelled());
-    progress.allow();
+    progress.allow([] {});
     CHECK(progress.cancelled_without_pause());
     CHECK(n_pauses == 0);
 }

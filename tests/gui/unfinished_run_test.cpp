@@ -92,6 +92,7 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
         later.close(later.documents().front()->id());
     }
 
+    gui.engine.reset();  // the app that made the run is closed
     SessionWithEngine once_more("answers later");
     once_more.known_models = {request.model};
     CHECK(once_more.engine->go_on(request.output) != 0);

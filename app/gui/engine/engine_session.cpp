@@ -28,6 +28,7 @@
 #include "app/gui/engine/training_in_window.h"
 #include "app/gui/engine/unfinished_run.h"
 #include "app/gui/session/session.h"
+#include "app/gui/session/whole_path.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/paths.h"
 #include "engine/common/error.h"
@@ -103,6 +104,7 @@ class ThreadedSession final : public EngineSession {
                   jobs_.post([this, model] {
                       model_for_counts_ = model;
                       caches_.clear();  // each holds the model before
+                      jobs_.end_paused();
                       end_paused_run();
                   });
               },
@@ -112,8 +114,7 @@ class ThreadedSession final : public EngineSession {
     uint64_t run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
         if (job.output.empty()) job.output = outputs_.place_for(request);
-        if (stopped_ && stopped_->paused_job != 0 && stopped_->request == request && stopped_->output == job.output)
-            return continue_stopped_run();
+        if (is_paused_at(job.output) && stopped_->request == request) return continue_stopped_run();
         return start_run(job, request.spectra, request);
     }
 
@@ -125,7 +126,7 @@ class ThreadedSession final : public EngineSession {
             notice_(fmt::format("{} is being written already", output.filename().string()), false);
             return 0;
         }
-        if (stopped_ && stopped_->paused_job != 0 && stopped_->output == output) return continue_stopped_run();
+        if (is_paused_at(output)) return continue_stopped_run();
         try {
             const UnfinishedRun unfinished = unfinished_run(output);
             auto find_model = [model = unfinished.model, places = known_models_()] { return place_of(model, places); };
@@ -163,6 +164,7 @@ class ThreadedSession final : public EngineSession {
 
     void load_model(const fs::path& path) override {
         outputs_.forget_begun();  // the next run may be another model's
+        if (stopped_) stopped_->request.reset();
         jobs_.enqueue(path.empty() ? "the default model" : path.filename().string(),
                       [this, path] { model_.choose(path.empty() ? program::default_model() : path); });
     }
@@ -232,7 +234,7 @@ class ThreadedSession final : public EngineSession {
             set_stopped(*stopped);
         };
         if (stopped->taken) stopped->taken->is_paused = false;
-        if (jobs_.go_on(stopped->paused_job, pause_again)) return stopped->paused_job;
+        if (jobs_.go_on(stopped->paused_job, pause_again, [stopped] { stopped->start(); })) return stopped->paused_job;
         if (stopped->taken) stopped->taken->is_paused = true;
         return stopped->start();
     }
@@ -292,6 +294,8 @@ class ThreadedSession final : public EngineSession {
         if (!session_.exists(run)) return "select a run";
         const Document& document = *session_.document(run);
         const trace::RunAttributes& attributes = session_.attributes(run);
+        if (stopped_ && stopped_->paused_job != 0 && document.is_pending(run.run))
+            return analysis::run_label(attributes) + " belongs to a run that is paused: continue it first";
         if (attributes.status != "complete") return analysis::run_label(attributes) + " failed: it has no cache";
         if (document.is_pending(run.run) && running_ && running_->document() == document.id()) {
             const auto& answers = partial_answers();
@@ -374,13 +378,13 @@ class ThreadedSession final : public EngineSession {
     /// @param find_model called on the jobs' thread for the job's model; empty: it has it
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                        std::function<fs::path()> find_model, std::optional<RunRequest> request) {
-        if (stopped_ && stopped_->output == job.output) forget_stopped();
+        if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
         const auto taken = outputs_.take(job.output);
-        Stopped stopped{.run = {what, {}}, .output = job.output, .request = request, .taken = taken};
+        Stopped stopped{.run = {what, {}}, .output = normal(job.output), .request = request, .taken = taken};
         stopped.start = [this, job, spectra, plans, find_model, request] {
             return start_run(job, spectra, plans, find_model, request);
         };
@@ -406,8 +410,8 @@ class ThreadedSession final : public EngineSession {
     bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it is ({}).", place);
         run->store_answers();  // for a process that is killed while it waits
-        stopped.taken->is_paused = true;
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
+            stopped.taken->is_paused = true;
             run->stop(session_);
             running_.reset();
             partial_.clear();
@@ -426,6 +430,13 @@ class ThreadedSession final : public EngineSession {
     void set_stopped(const Stopped& stopped) {
         forget_stopped();
         stopped_ = stopped;
+    }
+
+    static fs::path normal(const fs::path& output) { return whole_path(output).lexically_normal(); }
+
+    /// Whether a run that writes there is paused in memory.
+    bool is_paused_at(const fs::path& output) const {
+        return stopped_ && stopped_->paused_job != 0 && stopped_->output == normal(output);
     }
 
     void forget_stopped() {
@@ -594,13 +605,15 @@ class ThreadedSession final : public EngineSession {
             });
         };
         events.on_begin = [&](engine::Experiment& experiment) {
-            if (!job.experiment.isolated) progress.allow();  // alone in memory, a run is measured without pauses
+            if (!job.experiment.isolated)  // alone in memory, a run is measured without pauses
+                progress.allow([model] { model->transformer().backend().wait(); });
             run->attach(
                 experiment, model, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };
         events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
             progress.forbid();
+            if (progress.has_ended()) return;  // what it holds is to be free
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
             for (auto& cache : experiment.take_caches()) caches.push_back(with_model(std::move(cache), model));

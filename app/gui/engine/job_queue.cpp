@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -57,7 +58,7 @@ void JobQueue::cancel() {
         if (under_way_ != 0) return progress_.cancel();
         if (!jobs_.empty()) next = jobs_.front().number;
     }
-    drop(next);
+    if (!drop(next)) progress_.cancel();  // it has begun meanwhile
 }
 
 bool JobQueue::drop(uint64_t number) {
@@ -74,12 +75,13 @@ bool JobQueue::drop(uint64_t number) {
     return true;
 }
 
-bool JobQueue::go_on(uint64_t number, std::function<void()> on_dropped) {
+bool JobQueue::go_on(uint64_t number, std::function<void()> on_dropped, std::function<void()> on_ended) {
     {
         const std::lock_guard lock(mutex_);
         Job job = take(paused_, number);
         if (job.number == 0) return false;
         job.on_dropped = std::move(on_dropped);
+        job.on_ended = std::move(on_ended);
         jobs_.push_back(std::move(job));
     }
     changed_.notify_all();
@@ -93,9 +95,20 @@ void JobQueue::end_paused(uint64_t number) {
 }
 
 void JobQueue::end_paused() {
-    std::deque<Job> ended;  // goes after the lock
-    const std::lock_guard lock(mutex_);
-    ended.swap(paused_);
+    std::deque<Job> ended, waiting;
+    {
+        const std::lock_guard lock(mutex_);
+        ended.swap(paused_);
+        const auto first = std::stable_partition(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.work; });
+        std::move(first, jobs_.end(), std::back_inserter(waiting));
+        jobs_.erase(first, jobs_.end());
+    }
+    // Without the lock: the jobs post while they end.
+    ended.clear();
+    for (Job& job : waiting) {
+        job.work.reset();
+        if (job.on_ended) post(job.on_ended);
+    }
 }
 
 JobQueue::Job JobQueue::take(std::deque<Job>& jobs, uint64_t number) {
@@ -194,7 +207,7 @@ void JobQueue::work() {
             if (stopping_) return;
             job = std::move(jobs_.front());
             jobs_.pop_front();
-            job.on_dropped = nullptr;
+            job.on_dropped = job.on_ended = nullptr;
             if (!job.work) job.work = work_of(job);
             under_way_ = job.number;
             work_under_way_ = job.work.get();

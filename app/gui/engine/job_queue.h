@@ -42,8 +42,10 @@ class JobQueue {
     /// Whether a job waits or is under way.
     bool has(uint64_t job) const;
     /// Puts a paused job at the end of the queue. It keeps its number.
-    /// @param on_dropped as in enqueue(); the job is paused again by then @returns false where no such job is paused
-    bool go_on(uint64_t job, std::function<void()> on_dropped);
+    /// @param on_dropped as in enqueue(); the job is paused again by then
+    /// @param on_ended called on the window's thread where end_paused() ends it before its turn
+    /// @returns false where no such job is paused
+    bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);
     /// Ends a paused job, so that what it holds is free. Nothing happens where no such job is paused.
     void end_paused(uint64_t job);
     /// Those that wait, in the order in which they begin.
@@ -56,7 +58,7 @@ class JobQueue {
     void deliver();
 
     // Any thread.
-    /// The same for all that are paused.
+    /// The same for all that are paused, and for those among them that wait in the queue again.
     void end_paused();
 
     // The job's thread.
@@ -72,6 +74,7 @@ class JobQueue {
         std::string what;
         std::function<void()> run;
         std::function<void()> on_dropped;
+        std::function<void()> on_ended{};
         std::unique_ptr<PausableWork> work{};  ///< of a job that has begun
     };
 

@@ -23,7 +23,8 @@ void PausableProgress::advance(int64_t done) {
 
 bool PausableProgress::cancelled() const {
     while (!has_ended_ && shown_.cancelled()) {
-        if (!is_allowed_) return true;
+        if (!settle_) return true;
+        settle_();
         if (pause_())
             shown_.resume(what_, phase_, steps_, done_);
         else

@@ -18,8 +18,9 @@ class PausableProgress final : public engine::Progress {
         : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
 
     const std::string& what() const { return what_; }
-    void allow() { is_allowed_ = true; }
-    void forbid() { is_allowed_ = false; }
+    /// @param settle called before each pause: waits for what a device was asked for
+    void allow(std::function<void()> settle) { settle_ = std::move(settle); }
+    void forbid() { settle_ = nullptr; }
     /// Whether the run ends because it was cancelled for good while it was paused.
     bool has_ended() const { return has_ended_; }
     /// "prefill: 12 of 30 layers"; empty before the first phase.
@@ -35,7 +36,7 @@ class PausableProgress final : public engine::Progress {
     JobProgress& shown_;
     std::string what_;
     std::function<bool()> pause_;
-    bool is_allowed_ = false;
+    std::function<void()> settle_;  ///< empty: no pause is allowed
     mutable bool has_ended_ = false;
     std::string phase_, unit_;
     int64_t steps_ = 0, done_ = 0;

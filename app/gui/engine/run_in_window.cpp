@@ -9,6 +9,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/unfinished_answers.h"
+#include "engine/common/error.h"
 
 namespace kvscope::gui {
 
@@ -87,11 +88,12 @@ void RunInWindow::store_answers() {
         }
     }
     if (!model_) return;
-    for (size_t run = 0; run < tokens.size(); ++run) answers[run].text = model_->answer_text(tokens[run]);
-    std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
-    if (answers.empty()) return;
     try {
+        for (size_t run = 0; run < tokens.size(); ++run) answers[run].text = model_->answer_text(tokens[run]);
+        std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
+        if (answers.empty()) return;
         write_unfinished_answers(output_, answers);
+    } catch (const engine::Cancelled&) {     // the next call writes them
     } catch (const std::exception& error) {  // a full disk: what the run itself cannot write it says itself
         spdlog::debug("{}", error.what());
     }
@@ -208,8 +210,8 @@ void RunInWindow::end_early(Session& session) {
 
 void RunInWindow::go_on(Session& session) {
     Document* document = session.document(document_);
-    auto records = std::exchange(partly_answered_, {});
-    if (document && !records.empty()) document->set_pending_runs(answered_, std::move(records));
+    for (auto& [prompt, records] : std::exchange(partly_answered_, {}))
+        if (document) document->set_pending_runs(prompt, std::move(records));
 }
 
 RunKey RunInWindow::key_of_answered(const Session& session, size_t run) const {
@@ -228,7 +230,7 @@ void RunInWindow::keep_partial_answers(Session& session) {
         const RunAt at = session.at(key);
         trace::RunRecord record = at.reader->run_record(at.prompt, at.run);
         if (!record.output_ids.empty()) continue;  // it is whole
-        partly_answered_[static_cast<int>(run)] = record;
+        partly_answered_[answered_][static_cast<int>(run)] = record;
         record.output_ids = answers_[run];
         record.output_text = model_->answer_text(answers_[run]);
         if (!ended_.contains(static_cast<int>(run)))

@@ -76,9 +76,9 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     std::function<void()> before_step_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
-    Cursor selected_;                 ///< what it has selected by itself
-    std::map<int, Records> waiting_;  ///< by prompt: what arrived and is not shown yet
-    Records partly_answered_;         ///< of the prompt that is answered: as they were before `stop` kept their answers
+    Cursor selected_;                         ///< what it has selected by itself
+    std::map<int, Records> waiting_;          ///< by prompt: what arrived and is not shown yet
+    std::map<int, Records> partly_answered_;  ///< by prompt: as they were before `stop` kept their answers
     std::vector<std::string> labels_;
     TaskSlot<std::string> texts_;
 

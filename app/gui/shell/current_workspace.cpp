@@ -80,11 +80,12 @@ void CurrentWorkspace::open(const std::filesystem::path& path) {
         *unpacked = unpack(path);
         return std::string();
     };
-    session_.tasks.once(read, [this, path, unpacked](const std::string& said, bool is_error) {
-        if (is_error) return notices_.add(said, true);
-        close_finished_traces();
-        show(path, *unpacked);
-    });
+    session_.tasks.once(read,
+                        [this, path, unpacked, before = finished_traces()](const std::string& said, bool is_error) {
+                            if (is_error) return notices_.add(said, true);
+                            close(before);
+                            show(path, *unpacked);
+                        });
 }
 
 void CurrentWorkspace::open_now(const std::filesystem::path& path) {
@@ -95,16 +96,22 @@ void CurrentWorkspace::open_now(const std::filesystem::path& path) {
     }
 }
 
-void CurrentWorkspace::close_finished_traces() {
+std::vector<int> CurrentWorkspace::finished_traces() const {
     std::vector<int> finished;
-    std::vector<std::string> names;
-    for (const auto& document : session_.documents()) {
-        if (!document->file()->complete()) continue;
-        finished.push_back(document->id());
-        names.push_back(document->name());
-    }
+    for (const auto& document : session_.documents())
+        if (document->file()->complete()) finished.push_back(document->id());
+    return finished;
+}
+
+void CurrentWorkspace::close(const std::vector<int>& documents) {
     sidecars_.save_annotations();
-    for (const int document : finished) session_.close(document);
+    std::vector<std::string> names;
+    for (const int id : documents) {
+        const Document* document = session_.document(id);
+        if (!document) continue;
+        names.push_back(document->name());
+        session_.close(id);
+    }
     if (!names.empty())
         notices_.add(fmt::format("closed {}: File > Open recent opens them again", fmt::join(names, ", ")));
 }

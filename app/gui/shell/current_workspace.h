@@ -24,8 +24,8 @@ class CurrentWorkspace {
     /// As everything is now; the traces are copied beside the frames. A notice says when it is written, or why not.
     /// @throws WorkspaceError where it cannot be begun
     void save(const std::filesystem::path& path);
-    /// Its traces take the place of the open ones when they are unpacked, which a worker does. A trace that a run
-    /// writes stays open. What goes wrong becomes a notice.
+    /// Its traces take the place of those that are open now when they are unpacked, which a worker does. A trace that a
+    /// run writes stays open. What goes wrong becomes a notice.
     void open(const std::filesystem::path& path);
     /// Its traces are opened at once beside those that the command line names, before there is a frame that could wait.
     void open_now(const std::filesystem::path& path);
@@ -38,7 +38,9 @@ class CurrentWorkspace {
     };
     /// On any thread. @throws WorkspaceError
     static Unpacked unpack(const std::filesystem::path& path);
-    void close_finished_traces();
+    /// Ids of the open traces but those that runs write.
+    std::vector<int> finished_traces() const;
+    void close(const std::vector<int>& documents);
     void show(const std::filesystem::path& path, const Unpacked& unpacked);
 
     Session& session_;
