@@ -461,7 +461,7 @@ class MergedEntries(ProgramTest):
         self.assertEqual(found, [tuple(float(x) if i == 4 else int(x) for i, x in enumerate(row)) for row in expected])
         self.made("export", "m.h5", "--figure", "merging", "-o", "m.svg")
         self.assertIn("Which tokens went into one entry", self.path("m.svg").read_text(encoding="utf-8"))
-        self.refuses(1, ["no chosen run of prompt 0 merges"], "export", "m.h5", "--figure", "merging", "--run", "snapkv", "-o",
+        self.refuses(1, ["no chosen run of prompt 0 records which tokens share an entry"], "export", "m.h5", "--figure", "merging", "--run", "snapkv", "-o",
                      "none.csv")
 
 
