@@ -34,8 +34,7 @@ std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOption
     if (runs.empty())
         throw NothingToShow(
             fmt::format("{}: no chosen run of prompt {} records which tokens share an entry: run a policy that merges "
-                        "entries, such as "
-                        "kvslimmer or asymkv (cam adds values to other entries and records none)",
+                        "entries, such as kvslimmer or asymkv (cam adds values to other entries and records none)",
                         reader.path().string(), options.prompt));
     return runs;
 }
