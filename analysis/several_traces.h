@@ -50,6 +50,9 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
 /// The runs that such a difference leaves out since they have no like on the other side; empty where there are none.
 /// @throws NothingToShow where no run of A has its like in B
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+/// "402 tokens in A, 408 in B, unlike from token 24 on" where the prompts of such a difference have unlike token ids;
+/// else empty.
+std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Every cell and point of it: what it is of, A, B and what is drawn.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 

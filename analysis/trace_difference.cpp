@@ -212,6 +212,8 @@ void name_sides(Figure& figure, const FigureDefinition& definition, const Paired
         figure.title += fmt::format("; {} − {}", a.name, b.name);
     if (!paired.unpaired.empty())
         figure.caption += fmt::format(" Without a like on the other side, and left out: {}.", paired.unpaired);
+    if (const std::string unlike = unlike_prompts(definition, a, b); !unlike.empty())
+        figure.caption += fmt::format(" The prompts differ: {}.", unlike);
     name_prompts(figure, definition, paired.sides);
 }
 
@@ -359,6 +361,18 @@ std::pair<bool, bool> uncounted_axes(const Figure& figure) {
 }
 
 }  // namespace
+
+std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+    const auto has_prompt = [&](const TracePart& part) {
+        const bool is_of_prompt = !definition.is_of_prompt || definition.is_of_prompt(part.options);
+        return is_of_prompt && part.options.prompt < part.reader->n_prompts();
+    };
+    if (a.reader == b.reader || !has_prompt(a) || !has_prompt(b)) return {};
+    const auto ids = a.reader->token_ids(a.options.prompt), others = b.reader->token_ids(b.options.prompt);
+    if (ids == others) return {};
+    const auto first = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first - ids.begin();
+    return fmt::format("{} tokens in A, {} in B, unlike from token {} on", ids.size(), others.size(), first);
+}
 
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     return paired_parts(definition, a, b).unpaired;

@@ -263,6 +263,13 @@ class Export(ProgramTest):
         found, _ = differences("u.h5", "--run", 1)
         self.assertFalse(found.any())
         self.refuses(2, ["two traces", "two --run"], "export", "t.h5", "--figure", "retention", "--difference", "-o", "no.pdf")
+        by_name, _ = differences("--run", "snapkv")
+        by_label, _ = differences("--run", 1, "--run", 2)
+        self.assertEqual(by_name.tolist(), by_label.tolist())
+        self.refuses(2, ["takes two runs; --run aperturekv names 1"], "export", "t.h5", "--figure", "retention",
+                     "--difference", "--run", "aperturekv @ 24", "-o", "no.pdf")
+        self.assertEqual(self.export("difference", "csv", "--run", 1, "--run", 2, "--difference"),
+                         self.export("difference", "csv", "--run", 1, "--run", 2))
         self.refuses(2, ["snapkv names 2 runs"], "export", "t.h5", "--figure", "retention", "--difference", "--run",
                      "snapkv", "--run", 1, "-o", "no.pdf")
 
@@ -282,6 +289,14 @@ class Export(ProgramTest):
                 self.assertEqual(label(self.trace, run_a), label(other, run_b))
         self.assertEqual({float(row["difference"]) for row in rows}, {0})
         self.assertEqual({row["unit"] for row in rows}, {"KV heads that keep the token"})
+
+    def test_a_difference_of_unlike_prompts_says_so(self):
+        self.make_trace("longer.h5", "--policy", "aperturekv", "--budget", "24", prompt="a fox and a hen\n" * 12)
+        done = self.made("export", "t.h5", "longer.h5", "--figure", "cost", "--difference", "-o", "unlike.csv")
+        self.assertRegex(done.stderr, r"cost subtracts unlike prompts: \d+ tokens in A, \d+ in B, unlike from token \d+ on")
+        shutil.copy(self.path("t.h5"), self.path("same.h5"))
+        done = self.made("export", "t.h5", "same.h5", "--figure", "cost", "--difference", "-o", "like.csv")
+        self.assertNotIn("unlike", done.stderr)
 
     def test_csv_that_is_safe_for_spreadsheets(self):
         self.make_trace("formulas.h5", "--policy", "h2o", "--budget", "24", prompt="=1+1 +2 -3 @x and some more words\n" * 8)

@@ -91,13 +91,21 @@ std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Re
                                                      const std::vector<fs::path>& traces,
                                                      const analysis::FigureOptions& chosen) {
     if (readers.size() == 2) return parts_of_traces(readers, traces, chosen);
-    if (readers.size() != 1 || chosen.runs.size() != 2)
+    const trace::Reader& reader = readers.front();
+    std::vector<analysis::RunChoice> choices = chosen.runs;
+    if (readers.size() == 1 && choices.size() == 1) {  // one name of two runs names both
+        const auto runs = analysis::chosen_runs(reader, chosen);
+        if (runs.size() != 2)
+            throw analysis::FigureError(fmt::format("--difference of one trace takes two runs; --run {} names {}",
+                                                    std::get<std::string>(choices.front()), runs.size()));
+        choices.assign(runs.begin(), runs.end());
+    }
+    if (readers.size() != 1 || choices.size() != 2)
         throw analysis::FigureError(
             fmt::format("--difference takes two traces, or one trace and two --run; given: {} and {}", readers.size(),
-                        chosen.runs.size()));
-    const trace::Reader& reader = readers.front();
+                        choices.size()));
     std::vector<analysis::TracePart> parts;
-    for (const auto& choice : chosen.runs) {
+    for (const auto& choice : choices) {
         analysis::FigureOptions options = chosen;
         options.runs = {choice};
         const auto runs = analysis::chosen_runs(reader, options);
@@ -201,6 +209,8 @@ class FigureOfTraces {
     FigureOfTraces(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                    const analysis::FigureDefinition& definition)
         : definition_(&definition), is_difference_(arguments.difference), is_of_all_(arguments.are_all()) {
+        // The figure `difference` subtracts two runs of one trace by itself.
+        if (readers.size() == 1 && definition.shown_runs == &analysis::compared_runs) is_difference_ = false;
         const auto options = is_of_all_ ? analysis::heeded_options(definition, arguments.options) : arguments.options;
         const bool of_two_runs = is_difference_ && readers.size() == 1;
         if (of_two_runs && options.runs.empty() && !arguments.options.runs.empty()) {
@@ -247,6 +257,9 @@ class FigureOfTraces {
             if (const std::string runs = analysis::unpaired_runs(*definition_, parts_[0], parts_[1]); !runs.empty())
                 complain(fmt::format("kvscope: {} leaves out runs without a like on the other side: {}",
                                      definition_->name, runs));
+            if (const std::string unlike = analysis::unlike_prompts(*definition_, parts_[0], parts_[1]);
+                !unlike.empty())
+                complain(fmt::format("kvscope: {} subtracts unlike prompts: {}", definition_->name, unlike));
             return;
         }
         analysis::check_figure(*definition_, parts_);
