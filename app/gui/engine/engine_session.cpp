@@ -113,12 +113,15 @@ class ThreadedSession final : public EngineSession {
 
     uint64_t run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
-        if (job.output.empty()) job.output = outputs_.place_for(request);
-        if (is_paused_at(job.output) && stopped_->request == request) return continue_stopped_run();
-        return start_run(job, request.spectra, request);
+        const RunRequest named = naming_its_model(request);
+        if (job.output.empty()) job.output = outputs_.place_for(named);
+        if (is_paused_at(job.output) && stopped_->request == named) return continue_stopped_run();
+        return start_run(job, request.spectra, named);
     }
 
-    fs::path goes_on_at(const RunRequest& request) const override { return outputs_.goes_on_at(request); }
+    fs::path goes_on_at(const RunRequest& request) const override {
+        return outputs_.goes_on_at(naming_its_model(request));
+    }
 
     uint64_t go_on(const fs::path& path) override {
         const fs::path output = path.extension() == ".part" ? fs::path(path).replace_extension() : path;
@@ -430,6 +433,16 @@ class ThreadedSession final : public EngineSession {
     void set_stopped(const Stopped& stopped) {
         forget_stopped();
         stopped_ = stopped;
+    }
+
+    /// With the model that a request without one is made on, so that requests before and after its loading are alike.
+    RunRequest naming_its_model(RunRequest request) const {
+        if (request.model.empty()) request.model = status().model_path;
+        try {
+            if (request.model.empty()) request.model = program::default_model();
+        } catch (const std::exception&) {  // there is none: the run says so
+        }
+        return request;
     }
 
     static fs::path normal(const fs::path& output) { return whole_path(output).lexically_normal(); }
