@@ -266,7 +266,7 @@ class Export(ProgramTest):
         by_name, _ = differences("--run", "snapkv")
         by_label, _ = differences("--run", 1, "--run", 2)
         self.assertEqual(by_name.tolist(), by_label.tolist())
-        self.refuses(2, ["takes two runs; --run aperturekv names 1"], "export", "t.h5", "--figure", "retention",
+        self.refuses(2, ["takes two runs; --run aperturekv @ 24 names 1"], "export", "t.h5", "--figure", "retention",
                      "--difference", "--run", "aperturekv @ 24", "-o", "no.pdf")
         self.assertEqual(self.export("difference", "csv", "--run", 1, "--run", 2, "--difference"),
                          self.export("difference", "csv", "--run", 1, "--run", 2))
