@@ -103,8 +103,8 @@ TEST_CASE("the time of a pause is no work, and the progress continues where it w
     PausableWork* self = nullptr;
     std::string place;
     PausableWork work([&] {
-        PausableProgress progress(shown, "run", [&] {
-            place = progress.place();
+        PausableProgress progress(shown, "run", [&](const std::string& paused_at) {
+            place = paused_at;
             is_paused = true;
             const bool goes_on = self->pause();
             shown.start("run");  // as the queue does before a job continues
@@ -137,7 +137,7 @@ TEST_CASE("the time of a pause is no work, and the progress continues where it w
 TEST_CASE("a run that may not pause is cancelled at once") {
     JobProgress shown([] {});
     int n_pauses = 0;
-    PausableProgress progress(shown, "run", [&] { return ++n_pauses > 0; });
+    PausableProgress progress(shown, "run", [&](const std::string&) { return ++n_pauses > 0; });
     shown.start("run");
     shown.cancel();
     CHECK(progress.cancelled());

@@ -101,11 +101,10 @@ class ThreadedSession final : public EngineSession {
           model_(
               progress_,
               [this](const auto& model) {
+                  end_paused_runs();  // each holds the model before, as the caches do
                   jobs_.post([this, model] {
                       model_for_counts_ = model;
-                      caches_.clear();  // each holds the model before
-                      jobs_.end_paused();
-                      end_paused_run();
+                      caches_.clear();
                   });
               },
               [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); }),
@@ -232,14 +231,14 @@ class ThreadedSession final : public EngineSession {
     uint64_t continue_stopped_run() override {
         const auto stopped = std::exchange(stopped_, std::nullopt);
         if (!stopped) return 0;
+        if (stopped->paused_job == 0) return stopped->start();
+        stopped->taken->is_paused = false;
         const auto pause_again = [this, stopped] {
             stopped->taken->is_paused = true;
             set_stopped(*stopped);
         };
-        if (stopped->taken) stopped->taken->is_paused = false;
-        if (jobs_.go_on(stopped->paused_job, pause_again, [stopped] { stopped->start(); })) return stopped->paused_job;
-        if (stopped->taken) stopped->taken->is_paused = true;
-        return stopped->start();
+        const bool goes_on = jobs_.go_on(stopped->paused_job, pause_again, [stopped] { stopped->start(); });
+        return goes_on ? stopped->paused_job : stopped->start();
     }
 
     EngineStatus status() const override { return jobs_.status(); }
@@ -393,9 +392,8 @@ class ThreadedSession final : public EngineSession {
         };
         return jobs_.enqueue(what, [this, job, spectra, plans, run, stopped, find_model]() mutable {
             if (find_model) job.model = find_model();
-            PausableProgress* shown = nullptr;
-            PausableProgress progress(progress_, stopped.run.what, [&] { return pause(run, stopped, shown->place()); });
-            shown = &progress;
+            PausableProgress progress(progress_, stopped.run.what,
+                                      [&](const std::string& place) { return pause(run, stopped, place); });
             try {
                 execute(job, spectra, plans, run, progress);
             } catch (const engine::Cancelled&) {
@@ -457,11 +455,12 @@ class ThreadedSession final : public EngineSession {
         if (before) jobs_.end_paused(before->paused_job);
     }
 
-    /// Frees what a paused run holds; it can still be started again.
-    void end_paused_run() {
-        if (!stopped_ || stopped_->paused_job == 0) return;
-        jobs_.end_paused(std::exchange(stopped_->paused_job, 0));
-        stopped_->run.rest = rest_of(stopped_->output);
+    /// The engine's thread: frees what paused runs hold. The last of them can still be started again.
+    void end_paused_runs() {
+        jobs_.end_paused();
+        jobs_.post([this] {
+            if (stopped_ && std::exchange(stopped_->paused_job, 0) != 0) stopped_->run.rest = rest_of(stopped_->output);
+        });
     }
 
     /// What is left of a run that was cancelled and is not in memory, as a sentence.
@@ -602,10 +601,7 @@ class ThreadedSession final : public EngineSession {
         model_.choose(job.model, &job.experiment);
         const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, progress.what());
-        if (job.experiment.isolated || is_memory_short()) {  // isolated runs measure memory
-            jobs_.end_paused();
-            jobs_.post([this] { end_paused_run(); });
-        }
+        if (job.experiment.isolated || is_memory_short()) end_paused_runs();  // isolated runs measure memory
         if (!spectra) spectra = has_spectra(job.output, job.force);
         job.experiment.analyze = spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         std::vector<std::vector<int32_t>> contexts;

@@ -25,7 +25,7 @@ bool PausableProgress::cancelled() const {
     while (!has_ended_ && shown_.cancelled()) {
         if (!settle_) return true;
         settle_();
-        if (pause_())
+        if (pause_(place()))
             shown_.resume(what_, phase_, steps_, done_);
         else
             has_ended_ = true;

@@ -12,9 +12,12 @@ namespace kvscope::gui {
 /// The progress of a run. Once `allow` was called, a run that is cancelled pauses instead of ending.
 class PausableProgress final : public engine::Progress {
  public:
-    /// @param what  as EngineStatus::what
-    /// @param pause called on the run's thread; waits until the run continues, or returns false: the run is to end
-    PausableProgress(JobProgress& shown, std::string what, std::function<bool()> pause)
+    /// Waits until the run continues, or returns false: the run is to end. Called on the run's thread.
+    /// @param place "prefill: 12 of 30 layers"; empty before the first phase
+    using Pause = std::function<bool(const std::string& place)>;
+
+    /// @param what as EngineStatus::what
+    PausableProgress(JobProgress& shown, std::string what, Pause pause)
         : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
 
     const std::string& what() const { return what_; }
@@ -23,8 +26,6 @@ class PausableProgress final : public engine::Progress {
     void forbid() { settle_ = nullptr; }
     /// Whether the run ends because it was cancelled for good while it was paused.
     bool has_ended() const { return has_ended_; }
-    /// "prefill: 12 of 30 layers"; empty before the first phase.
-    std::string place() const;
 
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
@@ -33,9 +34,11 @@ class PausableProgress final : public engine::Progress {
     bool cancelled_without_pause() const override { return has_ended_ || shown_.cancelled(); }
 
  private:
+    std::string place() const;
+
     JobProgress& shown_;
     std::string what_;
-    std::function<bool()> pause_;
+    Pause pause_;
     std::function<void()> settle_;  ///< empty: no pause is allowed
     mutable bool has_ended_ = false;
     std::string phase_, unit_;
