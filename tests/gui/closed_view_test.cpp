@@ -40,11 +40,10 @@ TEST_CASE("a dialog that a view has opened closes with the view, and nothing is 
     driven.drive([&](ImGuiTestContext& c) {
         const auto asks = [&] { return c.ItemExists("//$FOCUSED/##path"); };
         if (window.empty()) {
-            // Model and prompt have a column of their own where the view is wide.
-            const bool is_of_text = button.ends_with("##model") || button.ends_with("##prompt");
-            const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
-            const bool has_columns = text.Window && text.Window->Active;
-            c.SetRef(is_of_text && has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+            if (button.ends_with("##model") || button.ends_with("##prompt"))
+                DrivenApp::refer_to_prompt_of_run(c);
+            else
+                c.SetRef(c.WindowInfo("//run-1/form").ID);
         }
         c.ItemClick((window + button).c_str());
         c.Yield(3);

@@ -99,6 +99,12 @@ void DrivenApp::start_by_palette(const std::string& typed) {
     settle();
 }
 
+void DrivenApp::refer_to_prompt_of_run(ImGuiTestContext& c) {
+    const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
+    const bool has_columns = text.Window && text.Window->Active;
+    c.SetRef(has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+}
+
 void DrivenApp::settle() {
     for (int i = 0; i < 4; ++i) {
         draw();

@@ -42,6 +42,9 @@ class DrivenApp {
     /// Whether the last frame asked for the end.
     bool has_ended() const { return has_ended_; }
 
+    /// Refers to the part of the view Run that contains model and prompt: a column of its own where the view is wide.
+    static void refer_to_prompt_of_run(ImGuiTestContext& c);
+
     static std::string window_of(const std::string& view) { return "//" + view + "-1"; }
 
  private:

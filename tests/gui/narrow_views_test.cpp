@@ -32,18 +32,23 @@ std::string text_in_chooser(const std::string& shown_text, const std::string& en
     return shown_text.substr(begin, end + end_of_choice.size() - begin);
 }
 
-}  // namespace
-
-TEST_CASE("no label is cut off, and no text lies on another, in the narrow views of Explore at 1280 × 720") {
-    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const trace::sample::TemporaryFolder folder;
+/// Two traces in a folder, of which the first has a long name.
+AppOptions explore_long_and_short_name(const trace::sample::TemporaryFolder& folder) {
     const std::filesystem::path other = folder / "one.h5";
     const std::filesystem::path longer = folder / "what somebody called this trace with great care, at length.h5";
     trace::sample::write(other);
     trace::sample::write(longer);
     AppOptions options = explore(longer);
     options.traces.push_back(other);
-    DrivenApp driven(options);
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("no label is cut off, and no text lies on another, in the narrow views of Explore at 1280 × 720") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    DrivenApp driven(explore_long_and_short_name(folder));
     const WindowSize size(driven, 1280, 720);
     driven.app().apply_layout("explore");
     driven.settle();
@@ -93,13 +98,7 @@ TEST_CASE("answers lie on no other ones, and no label is cut off, at 1280 × 720
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const char* layout = GENERATE("explore", "compare");
     const trace::sample::TemporaryFolder folder;
-    const std::filesystem::path other = folder / "one.h5";
-    const std::filesystem::path longer = folder / "what somebody called this trace with great care, at length.h5";
-    trace::sample::write(other);
-    trace::sample::write(longer);
-    AppOptions options = explore(longer);
-    options.traces.push_back(other);
-    DrivenApp driven(options);
+    DrivenApp driven(explore_long_and_short_name(folder));
     const WindowSize size(driven, 1280, 720);
     driven.app().apply_layout(layout);
     driven.settle();

@@ -94,9 +94,7 @@ TEST_CASE("a workspace that is opened leaves the prompt that is being typed, and
     driven.app().show_view(*find_view_kind("run"));
     draw(driven, 12);
     driven.drive([&](ImGuiTestContext& c) {
-        const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
-        const bool has_columns = text.Window && text.Window->Active;
-        c.SetRef(has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+        DrivenApp::refer_to_prompt_of_run(c);
         c.ItemClick("##context");
         c.KeyChars("once upon a time");
         c.Yield(2);

@@ -179,9 +179,7 @@ TEST_CASE("Escape leaves the field of the prompt and keeps its text") {
     driven.settle();
     std::string context;
     driven.drive([&](ImGuiTestContext& c) {
-        const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
-        const bool has_columns = text.Window && text.Window->Active;
-        c.SetRef(has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+        DrivenApp::refer_to_prompt_of_run(c);
         c.ItemClick("##context");
         const ImGuiID field = ImGui::GetActiveID();
         c.KeyChars(start.c_str());
