@@ -249,8 +249,8 @@ class RunView : public View {
                        : "Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them";
     }
 
-    /// Stands there always, so that no other button comes under the mouse when a job ends. A job that has just begun
-    /// cannot be cancelled yet: the second click of a double click is meant for the one before.
+    /// Draws the button always: when a job ends, no other button may take its place below the mouse. A job can be
+    /// cancelled half a second after it has begun, as the second click of a double click is meant for the job before.
     void draw_cancel(EngineSession& engine, const EngineStatus& status) {
         constexpr double not_before_s = 0.5;
         const std::string now = status.busy() ? status.what : "";
