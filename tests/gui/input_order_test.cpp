@@ -210,4 +210,33 @@ TEST_CASE("a script of events ends in the same state at 2 frames a second as at 
     CHECK(slow.layout == fast.layout);
 }
 
+TEST_CASE("slow clicks are no double click after a frame that was interrupted") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    Window& window = *test_window();
+    const auto real_clock = window.clock;
+    const double begin = real_clock();
+    bool is_double_click = false;
+    const std::function<bool()> frame = [&] {
+        is_double_click = is_double_click || ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+        return true;
+    };
+    // The frame reads its events at `begin` and is then stopped for five seconds.
+    bool has_read = false;
+    window.clock = [&] { return std::exchange(has_read, true) ? begin + 5 : begin; };
+    window.draw_frame(frame);
+    double now = begin;
+    window.clock = [&] { return now; };
+    for (const double seconds : {1.0, 1.01, 2.0, 2.01}) {
+        now = begin + seconds;
+        const bool is_press = seconds == 1.0 || seconds == 2.0;
+        ImGui::GetIO().AddMouseButtonEvent(0, is_press);
+        window.note_input_time();
+    }
+    now = begin + 5;
+    window.draw_frame(frame);
+    window.draw_frame(frame);
+    window.clock = real_clock;
+    CHECK_FALSE(is_double_click);
+}
+
 }  // namespace kvscope::gui::testing

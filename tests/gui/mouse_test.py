@@ -155,7 +155,7 @@ class Mouse(unittest.TestCase):
             state, _ = self.save_workspace(f"{milliseconds_between}.kvscope")
             return state["layout"]["views"][0]["state"]["layer"]
 
-        self.assertEqual(layer_after_clicks(800), -1)
+        self.assertEqual(layer_after_clicks(2000), -1)
         self.assertGreaterEqual(layer_after_clicks(100), 0)
 
     def test_text_typed_beside_a_field_is_no_command(self):

@@ -164,7 +164,7 @@ double Window::seconds_to_sleep() const {
 
 bool Window::pass(const std::function<bool()>& frame, bool takes_input) {
     const auto input_at = input_.begin_pass(takes_input);
-    const double at = input_at ? std::max(*input_at, passed_at_) : takes_input ? clock() : passed_at_;
+    const double at = input_at ? std::max(*input_at, passed_at_) : takes_input ? polled_at_ : passed_at_;
     ImGuiIO& io = ImGui::GetIO();
     io.DeltaTime = passed_at_ < 0 ? 1.0f / 60 : std::max(static_cast<float>(at - passed_at_), 1e-6f);
     passed_at_ = at;
@@ -202,6 +202,8 @@ bool Window::take_input(const std::function<bool()>& frame) {
 
 bool Window::draw_frame(const std::function<bool()>& frame) {
     frames_left_ = std::max(frames_left_ - 1, 0);
+    polled_at_ = clock();
+    glfwPollEvents();
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     note_input_time();
@@ -238,9 +240,7 @@ void Window::show_frame() {
 void Window::run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
                  const std::function<bool()>& may_close) {
     for (;;) {
-        if (const double seconds = seconds_to_sleep(); seconds == 0) {
-            glfwPollEvents();
-        } else {
+        if (const double seconds = seconds_to_sleep(); seconds != 0) {
             wanted_at_ = -1;
             seconds < 0 ? glfwWaitEvents() : glfwWaitEventsTimeout(seconds);
             frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third

@@ -118,7 +118,10 @@ class Window {
     uint64_t n_frames_ = 0;
     InputQueue input_;
     std::optional<double> event_at_;  ///< time of the last event that the next frame takes; nullopt: none is known
-    double passed_at_ = -1;           ///< time of the last pass; negative: there was none
+    /// Time before the last reading of events. A pass without input has this time, so that no pass is later than an
+    /// event that is still unread.
+    double polled_at_ = 0;
+    double passed_at_ = -1;  ///< time of the last pass; negative: there was none
     bool is_asked_again_ = false;
     int passes_to_settle_ = 0;  ///< until the next input
     int n_settled_ = 0;
