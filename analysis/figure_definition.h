@@ -50,7 +50,7 @@ struct FigureOptions {
     /// Of an option of the figure's own. @returns `otherwise` where nothing was typed
     std::string own_text(const std::string& name, const std::string& otherwise) const;
     /// @throws FigureError where it is no number of [least, most]
-    double own_number(const std::string& name, double otherwise, double least, double most) const;
+    double unique_id(const std::string& name, double otherwise, double least, double most) const;
 };
 
 /// What of a trace is shown in a figure that may be of several.
@@ -68,7 +68,7 @@ struct FigureOption {
     std::vector<std::string> choices = {};     ///< all there are, the default first; empty: not from a list
     std::vector<std::string> of_sources = {};  ///< the sources with which it is heeded; empty: with all
     /// Of an option that this figure declares for itself: what its field shows while it is empty ("90"). The command
-    /// line and the report offer it; the figure reads it by FigureOptions::own_text or own_number.
+    /// line and the report offer it; the figure reads it by FigureOptions::own_text or unique_id.
     std::string hint = {};
 
     bool is_own() const { return !hint.empty(); }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "analysis/tables/terminal_text.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/what_if.h"
+#include "app/gui/session/live_what_if.h"
 #include "app/gui/shell/app.h"
 #include "app/gui/shell/window.h"
 

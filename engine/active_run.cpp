@@ -8,8 +8,8 @@
 #include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/guarded.h"
-#include "engine/inference/measures.h"
-#include "engine/model/projection.h"
+#include "engine/inference/recorded_measures.h"
+#include "engine/model/projection_of_model.h"
 #include "policies/interface/feasibility.h"
 #include "policies/interface/validation.h"
 

@@ -9,7 +9,7 @@
 #include "engine/calibration_text.h"
 #include "engine/files/cache_entry.h"
 #include "engine/inference/prefill.h"
-#include "engine/model/projection.h"
+#include "engine/model/projection_of_model.h"
 #include "kernels/cpu_features.h"
 #include "kernels/linear.h"
 

@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "engine/classifier/prompt_probabilities.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "engine/decisions.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
-#include "engine/inference/measures.h"
 #include "engine/inference/prefill.h"
 #include "engine/inference/projection_modes.h"
+#include "engine/inference/recorded_measures.h"
 
 namespace kvscope::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "kernels/team.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/linear.h"
 
 namespace kvscope::engine {

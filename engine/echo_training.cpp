@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/echo_moments.h"
 #include "engine/inference/prefill.h"
 

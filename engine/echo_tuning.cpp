@@ -10,7 +10,7 @@
 #include <numbers>
 #include <optional>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/echo_training.h"
 #include "engine/inference/prefill.h"
 #include "engine/resumable_state.h"

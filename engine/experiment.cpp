@@ -14,16 +14,16 @@
 #include "engine/answer_writer.h"
 #include "engine/answering.h"
 #include "engine/calibration.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
 #include "engine/device/guarded.h"
 #include "engine/device/tensor_memory.h"
 #include "engine/inference/answer_attention.h"
-#include "engine/inference/measures.h"
+#include "engine/inference/recorded_measures.h"
 #include "engine/result_writer.h"
-#include "engine/run_checks.h"
+#include "engine/run_requirements.h"
 
 namespace kvscope::engine {
 namespace {

@@ -10,13 +10,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/recipe_entries.h"
 #include "json/bounded_json.h"
 #include "policies/interface/feasibility.h"
 #include "policies/interface/recorded_policy.h"
-#include "trace/errors.h"
-#include "trace/text.h"
+#include "trace/storable_text.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::engine {
 namespace {

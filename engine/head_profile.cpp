@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "engine/inference/prompt.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "policies/interface/seeded_random.h"
 
 namespace kvscope::engine {

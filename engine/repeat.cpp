@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "json/bounded_json.h"
 #include "policies/interface/recorded_policy.h"
 #include "trace/answer_length.h"

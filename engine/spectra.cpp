@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/model/model.h"
 #include "kernels/team.h"
 #include "trace/kept_spectra.h"

@@ -11,7 +11,7 @@
 #include "kernels/pool.h"
 #include "kernels/softmax.h"
 #include "policies/interface/adaptive_budgets.h"
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 #include "policies/interface/window_policy.h"
 
 namespace kvscope::policies {

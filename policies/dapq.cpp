@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "policies/interface/row_scores.h"
 #include "policies/interface/scoring_policy.h"
 #include "policies/interface/seeded_random.h"
-#include "policies/interface/selection.h"
 
 namespace kvscope::policies {
 

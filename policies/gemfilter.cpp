@@ -8,7 +8,7 @@
 
 #include "kernels/parallel.h"
 #include "kernels/pool.h"
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 

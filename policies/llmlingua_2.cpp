@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "policies/interface/errors.h"
 #include "policies/interface/policy.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 

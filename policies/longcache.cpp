@@ -10,7 +10,7 @@
 #include "kernels/parallel.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/common_parameters.h"
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 

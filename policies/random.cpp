@@ -1,5 +1,5 @@
+#include "policies/interface/row_scores.h"
 #include "policies/interface/scoring_policy.h"
-#include "policies/interface/selection.h"
 
 namespace kvscope::policies {
 

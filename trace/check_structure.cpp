@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "trace/checker.h"
 #include "trace/hdf5.h"
-#include "trace/text.h"
+#include "trace/problem_list.h"
+#include "trace/storable_text.h"
 
 namespace kvscope::trace {
 

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <span>
 
-#include "trace/checker.h"
 #include "trace/hdf5.h"
+#include "trace/problem_list.h"
 
 namespace kvscope::trace {
 

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "trace/errors.h"
 #include "trace/reader.h"
 #include "trace/schema.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::trace::h5 {
 

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "trace/errors.h"
 #include "trace/hdf5.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::trace {
 

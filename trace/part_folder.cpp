@@ -15,7 +15,7 @@
 #include "json/bounded_json.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
-#include "trace/text.h"
+#include "trace/storable_text.h"
 
 namespace kvscope::trace {
 

@@ -11,7 +11,7 @@
 
 #include "trace/hdf5.h"
 #include "trace/source.h"
-#include "trace/text.h"
+#include "trace/storable_text.h"
 
 namespace kvscope::trace {
 

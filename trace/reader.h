@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "trace/errors.h"
 #include "trace/records.h"
 #include "trace/schema.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::trace {
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 #include "json/bounded_json.h"
-#include "trace/errors.h"
 #include "trace/hdf5.h"
 #include "trace/source.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::trace {
 

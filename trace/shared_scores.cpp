@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "kernels/team.h"
-#include "trace/errors.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
 #include "trace/part_folder.h"
 #include "trace/schema.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::trace {
 

@@ -10,7 +10,7 @@
 
 #include "trace/fields.h"
 #include "trace/hdf5.h"
-#include "trace/text.h"
+#include "trace/storable_text.h"
 
 namespace kvscope::trace {
 

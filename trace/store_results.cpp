@@ -5,8 +5,8 @@
 
 #include "trace/hdf5.h"
 #include "trace/result_table.h"
+#include "trace/storable_text.h"
 #include "trace/store.h"
-#include "trace/text.h"
 
 namespace kvscope::trace {
 

@@ -27,8 +27,8 @@
 #include "trace/part_folder.h"
 #include "trace/shared_scores.h"
 #include "trace/source.h"
+#include "trace/storable_text.h"
 #include "trace/store.h"
-#include "trace/text.h"
 
 namespace kvscope::trace {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/errors.h"
 #include "trace/records.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::trace {
 

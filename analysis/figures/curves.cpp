@@ -21,7 +21,7 @@ constexpr double usual_threshold = 90;  // %
 /// As a share.
 double threshold_of(const FigureOptions& options) {
     constexpr double smallest = 0.1;  // %
-    return options.own_number("threshold", usual_threshold, smallest, 100) / 100;
+    return options.unique_id("threshold", usual_threshold, smallest, 100) / 100;
 }
 
 std::string over_of(const FigureOptions& options) { return options.own_text("over", std::string(over_budget)); }

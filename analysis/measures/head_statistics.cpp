@@ -1,7 +1,7 @@
 #include "analysis/measures/head_statistics.h"
 
 #include "analysis/measures/kv_head_attention.h"
-#include "policies/interface/focus.h"
+#include "policies/interface/score_spread.h"
 
 namespace kvscope::analysis {
 

@@ -9,7 +9,7 @@
 
 #include "analysis/tables/joined_letters.h"
 #include "analysis/tables/reading_order.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {
 namespace {

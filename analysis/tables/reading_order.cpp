@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "analysis/tables/column_layout.h"
 #include "analysis/tables/terminal_text.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::analysis {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {
 namespace {

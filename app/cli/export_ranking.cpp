@@ -35,8 +35,8 @@ void name_pair(const trace::Reader& reader, const analysis::RankingOptions& opti
 }
 
 /// That those which are named are there. @throws analysis::FigureError
-void check_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
-                const analysis::RankingOptions& options) {
+void find_refused_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
+                       const analysis::RankingOptions& options) {
     if (options.runs.empty()) return;
     if (definition.runs == analysis::RankedRuns::two)
         analysis::compared_runs(reader, options.choice());
@@ -74,8 +74,8 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     figures::ExportOptions file;
     file.csv_safe = what.format.is_csv_safe();
     if (to_file)
-        figures::export_figure({nullptr, table, [&] { check_runs(reader, definition, what.options); }}, what.output,
-                               file, what.force);
+        figures::export_figure({nullptr, table, [&] { find_refused_runs(reader, definition, what.options); }},
+                               what.output, file, what.force);
     else
         what.format.print(table());
     if (definition.runs == analysis::RankedRuns::two) name_pair(reader, what.options);

@@ -18,7 +18,7 @@
 #include "analysis/task_scores.h"
 #include "engine/options/run_options.h"
 #include "json/bounded_json.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 #include "trace/tree.h"

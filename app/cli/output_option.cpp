@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "analysis/tables/table_format.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 
 namespace kvscope::cli {
 

@@ -12,12 +12,12 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/cli/version_text.h"
-#include "app/figures/output_file.h"
-#include "trace/errors.h"
+#include "app/figures/whole_file.h"
+#include "trace/trace_errors.h"
 
 namespace kvscope::cli {
 namespace {

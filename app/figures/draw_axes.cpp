@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "app/figures/figure_theme.h"
 #include "app/figures/fit_ticks.h"
 #include "app/figures/pen.h"
-#include "app/figures/theme.h"
 
 namespace kvscope::figures {
 namespace {

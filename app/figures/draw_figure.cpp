@@ -8,8 +8,8 @@
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_legend.h"
 #include "app/figures/draw_shapes.h"
+#include "app/figures/figure_theme.h"
 #include "app/figures/pen.h"
-#include "app/figures/theme.h"
 
 namespace kvscope::figures {
 namespace {

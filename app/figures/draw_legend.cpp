@@ -1,9 +1,9 @@
 #include "app/figures/draw_legend.h"
 
 #include "app/figures/draw_raster.h"
+#include "app/figures/figure_theme.h"
 #include "app/figures/pen.h"
 #include "app/figures/raster.h"
-#include "app/figures/theme.h"
 
 namespace kvscope::figures {
 namespace {

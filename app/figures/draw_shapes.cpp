@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/strokes.h"
+#include "analysis/line_and_marker_shapes.h"
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_raster.h"
+#include "app/figures/figure_text.h"
+#include "app/figures/figure_theme.h"
 #include "app/figures/pen.h"
-#include "app/figures/text.h"
-#include "app/figures/theme.h"
 
 namespace kvscope::figures {
 namespace {

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "app/figures/layout.h"
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 
 namespace kvscope::figures {
 namespace {

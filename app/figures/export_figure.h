@@ -28,7 +28,7 @@ std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path&
 /// Writes one figure, or its numbers, to a file whose extension says how. Each file appears whole or not at all.
 /// @returns the files written: `path` alone, or of a figure with several pages as SVG or PNG one a page, "x-1.png",
 /// "x-2.png" for "x.png"
-/// @throws OutputExists (app/figures/output_file.h) for a file that is there already unless `force`, OutputFailed where
+/// @throws OutputExists (app/figures/whole_file.h) for a file that is there already unless `force`, OutputFailed where
 /// it cannot be written, analysis::NothingToShow where there is no such figure, and what FigureFormat::render throws.
 /// An existing file is refused before anything is computed.
 std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,

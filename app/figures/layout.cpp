@@ -9,8 +9,8 @@
 
 #include "analysis/panel_titles.h"
 #include "app/figures/check_figure.h"
+#include "app/figures/figure_theme.h"
 #include "app/figures/fit_ticks.h"
-#include "app/figures/theme.h"
 
 namespace kvscope::figures {
 namespace {

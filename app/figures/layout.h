@@ -6,7 +6,7 @@
 
 #include "analysis/figure.h"
 #include "analysis/ticks.h"
-#include "app/figures/text.h"
+#include "app/figures/figure_text.h"
 
 namespace kvscope::figures {
 

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <ctime>
 
+#include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 #include "app/figures/surface.h"
-#include "app/figures/text.h"
 
 namespace kvscope::figures {
 namespace {

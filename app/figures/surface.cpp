@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "app/figures/draw_figure.h"
+#include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
-#include "app/figures/text.h"
 
 namespace kvscope::figures {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <string_view>
 
+#include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 #include "app/figures/surface.h"
-#include "app/figures/text.h"
 
 namespace kvscope::figures {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "engine/cache/run_cache.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {

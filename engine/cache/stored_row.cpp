@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_gguf.h"
 #include "engine/tokenizer/tokenizer_json_file.h"

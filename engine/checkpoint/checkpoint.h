@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/checkpoint/config.h"
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
 

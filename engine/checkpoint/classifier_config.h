@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
 

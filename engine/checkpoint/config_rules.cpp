@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/json_fields.h"
 
 namespace kvscope::checkpoint {

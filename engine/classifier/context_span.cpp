@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/product.h"
 

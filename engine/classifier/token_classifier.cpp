@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/tokenizer/tokenizer_characters.h"
 
 namespace kvscope::engine {

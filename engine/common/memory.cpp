@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/cuda_library.h"
 
 namespace kvscope::engine {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
 namespace {

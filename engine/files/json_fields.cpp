@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/file.h"
 #include "engine/files/json_text.h"
 

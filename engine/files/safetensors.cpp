@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/content_kind.h"
-#include "engine/files/error.h"
 #include "engine/files/half.h"
 #include "engine/files/json_text.h"
 #include "kernels/parallel_with.h"

@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/key_gradients.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/sampler.h"
 #include "kernels/index_of_largest.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/generate.h"

@@ -10,7 +10,7 @@
 
 #include "engine/device/guarded.h"
 #include "engine/inference/decode_merging.h"
-#include "engine/inference/feed_side.h"
+#include "engine/inference/feed_on_device.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -97,7 +97,7 @@ class Feed {
     };
 
     bool is_apart(size_t s) const { return &sequences_[s].cache->model().backend() != &model_.backend(); }
-    FeedSide& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
+    FeedOnDevice& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
 
     void run_layer(int layer) {
         at::Tensor qkv = model_.project(layer, residual_);
@@ -110,7 +110,7 @@ class Feed {
         side_.begin(qkv, plain, out);
         observed_.clear();
         for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s);
-        for (FeedSide* side : {&side_, &apart_}) {
+        for (FeedOnDevice* side : {&side_, &apart_}) {
             if (side == &apart_ && !any_apart_) continue;
             side->attend(side->work);
             side->add_errors(layer, options_.errors);
@@ -139,8 +139,8 @@ class Feed {
     }
 
     void read_or_fail(int layer, size_t s) {
-        FeedSide& side = side_of(s);
-        FeedSide::Work& work = side.work;
+        FeedOnDevice& side = side_of(s);
+        FeedOnDevice::Work& work = side.work;
         const size_t n_appended = work.appended.size(), n_rows = work.rows.size(), n_blocks = work.blocks.size(),
                      n_comparisons = side.comparisons.size(), n_observed = observed_.size();
         attempt(layer, s, [&] {
@@ -170,7 +170,7 @@ class Feed {
     /// Appends n tokens of a sequence to a row of its cache, where the cache renumbers rotated to the row's places,
     /// and the queries with them.
     /// @returns the position of the first token, or its place
-    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedSide& side, FeedSide::Work& work) {
+    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const RowColumns columns = columns_of(cache, r);
         const int64_t row = first_row_[s] + first, position = sequences_[s].position + first;
@@ -211,7 +211,7 @@ class Feed {
     }
 
     /// One token of a sequence, as a decode step attends: token t of those it is fed.
-    void step(int layer, size_t s, int64_t t, FeedSide& side, FeedSide::Work& work) {
+    void step(int layer, size_t s, int64_t t, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s] + t;
@@ -234,9 +234,9 @@ class Feed {
     }
 
     /// Tokens of a sequence with entries that are stored in parts, one after the other.
-    void read_behind_parts(int layer, size_t s, FeedSide& side) {
+    void read_behind_parts(int layer, size_t s, FeedOnDevice& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
-            FeedSide::Work work;
+            FeedOnDevice::Work work;
             step(layer, s, t, side, work);
             side.attend(work);
         }
@@ -244,9 +244,9 @@ class Feed {
 
     /// Tokens that are given to plain rows, all at once: each row is a prompt of its own, which goes on where the row
     /// ends.
-    void read_block(int layer, size_t s, FeedSide& side) {
+    void read_block(int layer, size_t s, FeedOnDevice& side) {
         auto& cache = *sequences_[s].cache;
-        FeedSide::Work& work = side.work;
+        FeedOnDevice::Work& work = side.work;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s], n = n_tokens(s);
         for (int r = 0; r < cache.n_rows(); ++r) {
@@ -297,7 +297,7 @@ class Feed {
     /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.
     /// @param hidden entries that the token does not see
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
-                       const RowColumns& columns, FeedSide& side) {
+                       const RowColumns& columns, FeedOnDevice& side) {
         RunCache::RowView view = whole;
         view.first = hidden;
         const size_t skipped = static_cast<size_t>(view.first * d()) * element();
@@ -309,7 +309,7 @@ class Feed {
     }
 
     /// Where the weights of a row's queries go that its policy will look at.
-    float* observe(const FeedSide& side, const RunCache::RowView& view, int queries) {
+    float* observe(const FeedOnDevice& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
         observed.n_visible = view.n_entries;
@@ -334,7 +334,7 @@ class Feed {
             if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
             if (sequences_[s].acting->decode_merging().every > 0)
                 attempt(layer, s, [&] {
-                    const FeedSide& side = side_of(s);
+                    const FeedOnDevice& side = side_of(s);
                     merge_decoded(*side.model, layer, at(side.qkv, first_row_[s], 0), *sequences_[s].acting,
                                   sequences_[s].run, sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
                 });
@@ -380,8 +380,8 @@ class Feed {
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
-    FeedSide side_;   // the model's own device
-    FeedSide apart_;  // the processor, for caches that are there while the model is elsewhere
+    FeedOnDevice side_;   // the model's own device
+    FeedOnDevice apart_;  // the processor, for caches that are there while the model is elsewhere
     bool any_apart_ = false;
     std::deque<Observed> observed_;
 };

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/key_gradients.h"
 #include "kernels/parallel_with.h"
 

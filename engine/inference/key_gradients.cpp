@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/linear.h"
 #include "kernels/parallel_with.h"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/lowest_failure.h"
 #include "kernels/team.h"
 #include "policies/interface/decision_order.h"

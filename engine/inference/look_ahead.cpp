@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/device/guarded.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"

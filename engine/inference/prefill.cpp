@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/work_clock.h"
-#include "engine/device/moment.h"
+#include "engine/device/device_timestamp.h"
 #include "engine/device/tensor_memory.h"
 #include "engine/inference/projection_measures.h"
 #include "engine/inference/prompt_attention.h"
@@ -276,8 +276,8 @@ class Pass {
 
     /// A layer that the device was asked for.
     struct UnderWay {
-        Moment begin;
-        std::optional<Moment> end{};
+        DeviceTimestamp begin;
+        std::optional<DeviceTimestamp> end{};
         DenseLayer dense{};
         std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< queries, and which of the window's they begin at
         double seconds_seen = 0;                               ///< in begin_layer, and in waiting for the layer

@@ -9,7 +9,7 @@
 #include <limits>
 #include <string_view>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/files/cache_entry.h"
 #include "kernels/parallel_with.h"
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "engine/common/error.h"
-#include "engine/files/error.h"
+#include "engine/common/engine_error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/utf8.h"
 #include "json/bounded_json.h"
 #include "trace/creation_time.h"

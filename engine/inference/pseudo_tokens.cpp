@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "policies/interface/seeded_random.h"
 
 namespace kvscope::engine {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/cache/run_cache.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "engine/inference/sampler.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/index_of_largest.h"
 
 namespace kvscope::engine {

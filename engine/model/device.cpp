@@ -8,7 +8,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/held_weights.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/device/cuda_backend.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "engine/checkpoint/held_weights.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/model/device.h"
 

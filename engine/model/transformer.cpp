@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::engine {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "engine/checkpoint/held_weights.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::engine {
 namespace {

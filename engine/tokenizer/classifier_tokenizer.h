@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/tokenizer/aligned_normalizer.h"
 #include "engine/tokenizer/aligned_pretokenizer.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"

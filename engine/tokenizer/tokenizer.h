@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/tokenizer/tokenizer_json_file.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/json_text.h"
 
 namespace kvscope::checkpoint {

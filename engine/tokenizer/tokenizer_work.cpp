@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/stop_check.h"
 
 namespace kvscope::checkpoint {

@@ -2,7 +2,7 @@
 
 #include "kernels/integer_shares.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 

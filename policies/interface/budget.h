@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 

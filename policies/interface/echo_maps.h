@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "policies/interface/errors.h"
 #include "policies/interface/observations.h"
+#include "policies/interface/policy_errors.h"
 #include "policies/interface/stored_layer.h"
 
 namespace kvscope::policies {

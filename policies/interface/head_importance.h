@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "policies/interface/errors.h"
 #include "policies/interface/observations.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 

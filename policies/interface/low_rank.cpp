@@ -3,7 +3,7 @@
 #include <Eigen/Eigenvalues>
 #include <stdexcept>
 
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::policies {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 
-#include "policies/interface/errors.h"
 #include "policies/interface/policy.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 namespace {

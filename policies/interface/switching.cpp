@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "policies/interface/errors.h"
-#include "policies/interface/selection.h"
+#include "policies/interface/policy_errors.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 namespace kvscope::policies {
 

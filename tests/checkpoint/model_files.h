@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 #include "tests/checkpoint/files.h"
 
 namespace kvscope::checkpoint::testing {

@@ -7,7 +7,7 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 
 using namespace kvscope;
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "app/cli/command.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 
 #if __has_include("engine/experiment.h")  // a build with the engine
 
-#include "app/cli/engine/run_options.h"
+#include "app/cli/engine/declare_run_options.h"
 
 using namespace kvscope;
 using engine::RunOption;

@@ -11,10 +11,10 @@
 #include <new>
 #include <string>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/device/guarded.h"
-#include "engine/run_checks.h"
+#include "engine/run_requirements.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/sanitized.h"
 #include "tests/skip.h"

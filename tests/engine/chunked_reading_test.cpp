@@ -5,11 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/threads.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/generate.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"

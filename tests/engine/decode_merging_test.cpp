@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/chunked_reading.h"
 #include "engine/inference/decode.h"
 #include "tests/engine/reference_runs.h"

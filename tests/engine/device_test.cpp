@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/options/device_name.h"
 #include "kernels/bf16.h"
 #include "kernels/cuda_library.h"

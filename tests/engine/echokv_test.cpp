@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/echo_training.h"
 #include "engine/echo_tuning.h"
 #include "tests/engine/reference_runs.h"

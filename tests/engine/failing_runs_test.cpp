@@ -6,9 +6,9 @@
 #include <map>
 #include <new>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/evaluate.h"
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 #include "policies/interface/reselect.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
@@ -16,7 +16,7 @@
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/faulty_policies.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;

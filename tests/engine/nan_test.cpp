@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"
 #include "kernels/cpu_features.h"

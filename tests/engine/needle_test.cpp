@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/evaluate.h"
 #include "engine/head_profile.h"
 #include "policies/interface/head_importance.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "engine/calibration.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "tests/engine/reference_runs.h"
 #include "tests/own_cache.h"
 

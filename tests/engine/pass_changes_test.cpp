@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/kept_difference.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 

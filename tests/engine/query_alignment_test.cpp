@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/pseudo_tokens.h"
 #include "tests/engine/experiment_on_disk.h"
 

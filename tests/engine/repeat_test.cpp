@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/policies/echo_maps_file.h"

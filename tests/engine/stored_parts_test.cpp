@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "kernels/bf16.h"

@@ -2,14 +2,14 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/same_bits.h"
 #include "tests/policies/throwaway_policies.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/figures/text.h"
+#include "app/figures/figure_text.h"
 
 using namespace kvscope::figures;
 using namespace kvscope::analysis;

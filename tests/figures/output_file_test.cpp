@@ -1,10 +1,9 @@
-#include "app/figures/output_file.h"
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "app/figures/whole_file.h"
 #include "tests/trace/sample_trace.h"
 
 using namespace kvscope::figures;

@@ -7,9 +7,9 @@
 
 #include "app/figures/export_figure.h"
 #include "app/figures/layout.h"
-#include "app/figures/output_file.h"
 #include "app/figures/pdf.h"
 #include "app/figures/svg.h"
+#include "app/figures/whole_file.h"
 #include "tests/figures/picture.h"
 #include "tests/trace/sample_trace.h"
 

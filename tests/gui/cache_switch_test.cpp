@@ -13,7 +13,7 @@
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/skip.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/reader.h"
 #include "trace/schema.h"
 

@@ -17,13 +17,13 @@
 #include "analysis/what_if/what_if.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
+#include "app/gui/session/live_what_if.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
-#include "app/gui/session/what_if.h"
 #include "kernels/team.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/policies/echo_maps_file.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::gui {

@@ -8,7 +8,7 @@
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/settings.h"
-#include "app/gui/session/workspace.h"
+#include "app/gui/session/workspace_file.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

@@ -13,7 +13,7 @@
 
 #include "app/gui/engine/job_queue.h"
 #include "app/gui/engine/pausable_progress.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/work_clock.h"
 
 namespace kvscope::gui {

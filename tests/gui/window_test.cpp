@@ -5,7 +5,7 @@
 #include <fstream>
 #include <random>
 
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/session/annotations.h"

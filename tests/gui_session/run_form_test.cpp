@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/session/run_check.h"
+#include "app/gui/session/refused_runs.h"
 #include "app/gui/session/session.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"
@@ -58,7 +58,7 @@ TokenCount counted() {
 
 std::vector<std::string> texts(const RunForm& form, BudgetNote::Kind kind) {
     std::vector<std::string> texts;
-    for (const BudgetNote& note : budget_notes(form, counted(), check_runs(form, counted())))
+    for (const BudgetNote& note : budget_notes(form, counted(), find_refused_runs(form, counted())))
         if (note.kind == kind) texts.push_back(note.text);
     return texts;
 }
@@ -67,7 +67,7 @@ std::vector<std::string> texts(const RunForm& form, BudgetNote::Kind kind) {
 
 TEST_CASE("a budget that is not above a policy's window is refused with the least that it takes") {
     const RunForm form = form_of({"snapkv:window=40", "h2o:recent=100", "streaming-llm"}, "40,256");
-    const RunCheck check = check_runs(form, counted());
+    const RefusedRuns check = find_refused_runs(form, counted());
     REQUIRE(check.rows[0].refused.size() == 1);
     CHECK(check.rows[0].refused[0].budget == "40");
     CHECK(check.rows[0].refused[0].least == 41);
@@ -85,13 +85,13 @@ TEST_CASE("a budget that is not above a policy's window is refused with the leas
 TEST_CASE("a run is held back only where no ticked policy can run at any budget") {
     RunForm form = form_of({"snapkv:window=40", "h2o:recent=40", "streaming-llm"}, "8,40");
     form.rows[2].ticked = false;
-    const RunCheck check = check_runs(form, counted());
+    const RefusedRuns check = find_refused_runs(form, counted());
     CHECK_FALSE(check.rows[0].can_run());
     CHECK(check.rows[2].can_run());
     CHECK(check.problem() ==
           "None of the 2 policies can run. SnapKV (window=40): at none of the budgets: it needs at least 41 entries");
     form.rows[2].ticked = true;
-    CHECK(check_runs(form, counted()).problem().empty());
+    CHECK(find_refused_runs(form, counted()).problem().empty());
     CHECK(texts(form, BudgetNote::Kind::error)[0] ==
           "8 is too small for SnapKV (window=40) and H2O (recent=40), which need at least 41 entries");
 }
@@ -100,11 +100,11 @@ TEST_CASE("a policy without its file, with one that is not there or with one tha
     const trace::sample::TemporaryFolder folder;
     write_file(folder / "scores.json", "[]");
     const std::string missing = folder / "nothing.json", wrong = folder / "scores.json";
-    const RunCheck check = check_runs(
+    const RefusedRuns check = find_refused_runs(
         form_of({"headkv", "headkv:importance=" + missing, "headkv:importance=" + wrong, "echokv:maps=" + wrong},
                 "64,256"),
         counted());
-    for (const RunCheck::Row& row : check.rows) {
+    for (const RefusedRuns::Row& row : check.rows) {
         CAPTURE(row.policy, row.reasons());
         CHECK_FALSE(row.can_run());
         CHECK(row.refused.size() == 1);
@@ -121,20 +121,20 @@ TEST_CASE("a file that comes, changes or goes is looked at again, and nothing el
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "scores.json";
     const RunForm form = form_of({"headkv:importance=" + file.string()}, "64");
-    const std::string before = stamp_of_check(form, counted());
-    CHECK(stamp_of_check(form, counted()) == before);
+    const std::string before = stamp_of_refused_runs(form, counted());
+    CHECK(stamp_of_refused_runs(form, counted()) == before);
     write_file(file, "[]");
-    const std::string there = stamp_of_check(form, counted());
+    const std::string there = stamp_of_refused_runs(form, counted());
     CHECK(there != before);
     fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
-    CHECK(stamp_of_check(form, counted()) != there);
-    CHECK(stamp_of_check(form_of({"headkv:importance=" + file.string()}, "65"), counted()) != there);
+    CHECK(stamp_of_refused_runs(form, counted()) != there);
+    CHECK(stamp_of_refused_runs(form_of({"headkv:importance=" + file.string()}, "65"), counted()) != there);
 }
 
 TEST_CASE("parameters that contradict each other or the model cannot run, whatever the budget") {
-    const RunCheck check =
-        check_runs(form_of({"dapq:content=first-last,first=3,last=3", "gemfilter:layer=40"}, "64,256"), counted());
-    for (const RunCheck::Row& row : check.rows) {
+    const RefusedRuns check = find_refused_runs(
+        form_of({"dapq:content=first-last,first=3,last=3", "gemfilter:layer=40"}, "64,256"), counted());
+    for (const RefusedRuns::Row& row : check.rows) {
         CAPTURE(row.policy);
         CHECK_FALSE(row.can_run());
         CHECK(row.refused.size() == 1);
@@ -161,7 +161,7 @@ TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one th
                           "cache's bytes. 1,000: 50 % ("));
     CHECK_THAT(facts[0],
                Catch::Contains(" a token), 53.2 % with what Palu (whitening=prompt) stores besides; 1 %: 1 % ("));
-    const RunCheck check = check_runs(form, counted());
+    const RefusedRuns check = find_refused_runs(form, counted());
     CHECK(check.rows[0].n_refused >= 1);
     CHECK_FALSE(check.rows[0].refused.back().least);
     CHECK_THAT(check.rows[0].reasons(), Catch::Contains("is the least it can do with"));
@@ -170,14 +170,14 @@ TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one th
 }
 
 TEST_CASE("a share that comes to no entry is refused with the least that a policy takes, one entry included") {
-    const RunCheck check = check_runs(form_of({"random", "snapkv:window=40"}, "0.0001"), counted());
+    const RefusedRuns check = find_refused_runs(form_of({"random", "snapkv:window=40"}, "0.0001"), counted());
     CHECK(check.rows[0].refused.at(0).least == 1);
     CHECK(check.rows[1].refused.at(0).least == 41);
 }
 
 TEST_CASE("before tokens are counted only what no prompt could change is refused") {
-    const RunCheck check =
-        check_runs(form_of({"snapkv:window=64", "k-vec:window=64", "palu", "snapkv"}, "64,0.0001"), {});
+    const RefusedRuns check =
+        find_refused_runs(form_of({"snapkv:window=64", "k-vec:window=64", "palu", "snapkv"}, "64,0.0001"), {});
     CHECK(check.rows[0].refused.at(0).least == 65);
     CHECK(check.rows[0].n_refused == 1);
     CHECK(check.rows[1].n_refused == 1);
@@ -188,7 +188,7 @@ TEST_CASE("before tokens are counted only what no prompt could change is refused
 TEST_CASE("every policy that needs no file runs as it is declared") {
     RunForm form = filled_form();
     form.request.budgets = "256,1999";
-    for (const RunCheck::Row& row : check_runs(form, counted()).rows) {
+    for (const RefusedRuns::Row& row : find_refused_runs(form, counted()).rows) {
         CAPTURE(row.policy, row.reasons());
         const auto& spec = form.rows[static_cast<size_t>(row.id) - static_cast<size_t>(form.rows[0].id)].spec;
         CHECK((row.n_refused > 0) == (spec.definition->needs_file || spec.definition->name == "minicache" ||

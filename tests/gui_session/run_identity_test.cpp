@@ -6,8 +6,8 @@
 
 #include "analysis/run_choice.h"
 #include "app/gui/session/annotations.h"
+#include "app/gui/session/live_what_if.h"
 #include "app/gui/session/session.h"
-#include "app/gui/session/what_if.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

@@ -1,5 +1,3 @@
-#include "app/gui/session/workspace.h"
-
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/gui/session/workspace_file.h"
 #include "tests/trace/sample_trace.h"
 
 namespace fs = std::filesystem;

@@ -1,7 +1,7 @@
 // K-VEC on attention that is worked out by hand: Algorithm 1 of its paper.
 #include <catch2/catch.hpp>
 
-#include "policies/interface/focus.h"
+#include "policies/interface/score_spread.h"
 #include "tests/policies/hand_cache.h"
 
 using namespace kvscope::policies;

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "policies/interface/errors.h"
+#include "policies/interface/policy_errors.h"
 #include "policies/interface/registry.h"
 #include "tests/policies/random_cache.h"
 

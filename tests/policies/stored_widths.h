@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 #include "policies/interface/stored_layer.h"
 
 namespace kvscope::policies::test {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
 #include "trace/reader.h"

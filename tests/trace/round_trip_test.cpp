@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/fields.h"
 #include "trace/reader.h"
 #include "trace/tree.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
 #include "trace/part_folder.h"

@@ -19,7 +19,7 @@
 #include "app/cli/export_ranking.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
@@ -176,7 +176,7 @@ void check_traces(const std::vector<fs::path>& traces) {
 }
 
 /// A run that one of several traces has is left out of the others' figures; one that none has is a mistake.
-void check_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
+void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     std::exception_ptr failure;
     for (const auto& reader : readers) {
         if (!reader.result_tasks().empty()) return;  // scores have runs of their own
@@ -200,7 +200,7 @@ void check_ranges(const std::vector<trace::Reader>& readers, const analysis::Fig
         analysis::chosen_layers(reader, options);
         analysis::chosen_heads(reader, options);
     }
-    if (!options.runs.empty()) check_runs(readers, options);
+    if (!options.runs.empty()) find_refused_runs(readers, options);
 }
 
 /// Which figure of the traces, and why there is none.
@@ -374,7 +374,7 @@ void rank(const Arguments& arguments) {
     ranking.options.layers = arguments.options.layers;
     if (arguments.options.own.contains(threshold)) {
         constexpr double most = std::numeric_limits<double>::max();
-        ranking.options.threshold = arguments.options.own_number(threshold, 0, -most, most);
+        ranking.options.threshold = arguments.options.unique_id(threshold, 0, -most, most);
     }
     if (!arguments.tokens.empty()) ranking.options.tokens = token_range(arguments.tokens);
     ranking.output = arguments.output;

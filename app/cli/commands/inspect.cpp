@@ -13,7 +13,7 @@
 #include "app/cli/inspect_maps.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/inspect_trace.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
 #include "app/program/find_model.h"

@@ -1,7 +1,7 @@
 #include "app/cli/engine/model_options.h"
 
-#include "app/cli/engine/run_options.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/engine/declare_run_options.h"
+#include "app/cli/option_validators.h"
 #include "app/program/find_model.h"
 #include "engine/model/device.h"
 #include "engine/options/run_options.h"

@@ -13,7 +13,7 @@
 #include "analysis/figure_definition.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/version.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/model/model.h"
 #include "engine/spectra.h"
 #include "trace/reader.h"

@@ -1,6 +1,6 @@
 #include "app/cli/engine/needle_options.h"
 
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/program/paths.h"
 #include "engine/inference/prompt.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "app/cli/stop_signal.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/progress.h"
 #include "engine/files/stop_check.h"
 

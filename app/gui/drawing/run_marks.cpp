@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/strokes.h"
+#include "analysis/line_and_marker_shapes.h"
 #include "app/gui/drawing/ground_colors.h"
 
 namespace kvscope::gui {

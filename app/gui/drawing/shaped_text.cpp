@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/tables/joined_letters.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/texture.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/selection.h"
+#include "app/gui/session/run_selection.h"
 #include "engine/common/progress.h"
 #include "engine/model/model.h"
 #include "engine/repeat.h"

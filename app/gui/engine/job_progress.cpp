@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::gui {
 namespace {

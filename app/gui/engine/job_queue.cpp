@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/files/stop_check.h"
 #include "kernels/team.h"
 

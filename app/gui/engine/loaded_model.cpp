@@ -6,7 +6,7 @@
 
 #include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/model/device.h"
 #include "engine/options/device_name.h"

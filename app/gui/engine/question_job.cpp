@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/selection.h"
+#include "app/gui/session/run_selection.h"
 #include "engine/inference/conversation.h"
 
 namespace kvscope::gui {

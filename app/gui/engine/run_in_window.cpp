@@ -9,7 +9,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/unfinished_answers.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::gui {
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/files/stop_check.h"
 #include "engine/inference/prompt.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 #include "app/program/engine/training_job.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/session/what_if.h"
+#include "app/gui/session/live_what_if.h"
 #include "app/gui/session/what_if_curves.h"
 
 namespace kvscope::gui {

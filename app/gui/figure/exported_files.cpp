@@ -8,7 +8,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/figures/export_figure.h"
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 
 namespace kvscope::gui {
 

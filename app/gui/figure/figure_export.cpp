@@ -9,7 +9,7 @@
 #include <stop_token>
 
 #include "app/figures/export_figure.h"
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_source.h"
 #include "trace/interruption.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/strokes.h"
+#include "analysis/line_and_marker_shapes.h"
 #include "analysis/ticks.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"

@@ -10,7 +10,7 @@
 #include "analysis/several_traces.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/drawing/pyramid.h"
-#include "app/gui/session/own_number.h"
+#include "app/gui/session/unique_id.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -25,7 +25,7 @@ struct PreparedFigure {
     /// The documents and prompts that it is of, which may be closed by now.
     std::vector<std::pair<int, int>> traces = {};
     std::vector<RunKey> sides = {};  ///< as sides_of() the request has them
-    uint64_t number = own_number();  ///< what is made of it is known by
+    uint64_t number = unique_id();   ///< what is made of it is known by
 
     /// The run that a panel, curve or point is of; not valid where it is of none.
     RunKey run_of(const analysis::Subject& subject) const;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {

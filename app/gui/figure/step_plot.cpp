@@ -12,7 +12,7 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_badge.h"

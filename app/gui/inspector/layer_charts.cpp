@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/tables/number_text.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

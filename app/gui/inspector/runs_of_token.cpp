@@ -8,8 +8,8 @@
 #include <set>
 
 #include "analysis/tables/number_text.h"
-#include "app/gui/drawing/more_below.h"
 #include "app/gui/drawing/run_marks.h"
+#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/session/span_reports.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
@@ -166,7 +166,7 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
         shown_document = each.run.document;
         draw_run(context, each.run, each.report, asked);
     }
-    draw_more_below(context.theme);
+    draw_scroll_fade(context.theme);
     ImGui::EndChild();
     return table_of_runs(context.session, reports, prompt, asked);
 }

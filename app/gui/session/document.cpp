@@ -56,7 +56,7 @@ void Document::reload() {
             runs.pending.erase(file->run_number(prompt_index, run));
     }
     show(file, std::move(memory));
-    file_version_ = own_number();
+    file_version_ = unique_id();
     follow_to_finished_file();
     prompt = std::clamp(prompt, 0, std::max(0, file_->n_prompts() - 1));
 }

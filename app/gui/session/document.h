@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/session/own_number.h"
-#include "app/gui/session/selection.h"
+#include "app/gui/session/run_selection.h"
 #include "app/gui/session/unfinished_answers.h"
+#include "app/gui/session/unique_id.h"
 #include "trace/reader.h"
 
 namespace kvscope::gui {
@@ -244,7 +244,7 @@ class Document {
     std::shared_ptr<const trace::Reader> file_;
     std::shared_ptr<const trace::Reader> reader_;
     std::map<int, MemoryRuns> memory_;
-    uint64_t file_version_ = own_number();
+    uint64_t file_version_ = unique_id();
     /// What has_text() was asked last, of which version of the file, and the answer.
     struct SearchedText {
         std::string text;

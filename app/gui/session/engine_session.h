@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/own_number.h"
-#include "app/gui/session/selection.h"
+#include "app/gui/session/run_selection.h"
+#include "app/gui/session/unique_id.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
 #include "policies/interface/registry.h"
@@ -138,7 +138,7 @@ class PrefillInMemory {
  public:
     virtual ~PrefillInMemory() = default;
 
-    const uint64_t number = own_number();  ///< what results of it are known by
+    const uint64_t number = unique_id();  ///< what results of it are known by
 
     /// Why a policy cannot decide from it, as a sentence; empty where it can.
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;

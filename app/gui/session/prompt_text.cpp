@@ -11,7 +11,7 @@ PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> t
     PromptText out;
     static_cast<analysis::TokenTexts&>(out) = analysis::token_texts(std::move(tokens));
     out.ids = std::move(ids);
-    out.number = own_number();
+    out.number = unique_id();
     for (const auto& token : out.tokens) out.shown.push_back(analysis::shown_token(token));
     return out;
 }

@@ -6,10 +6,10 @@
 #include <iterator>
 #include <numeric>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/cell_text.h"
-#include "app/gui/session/own_number.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/session/unique_id.h"
 
 namespace kvscope::gui {
 namespace {
@@ -51,7 +51,7 @@ std::string shown_cell(const analysis::Column& column, const Cell& cell) {
 RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefinition& definition,
                        const analysis::RankingOptions& options) {
     RankedRows rows;
-    rows.number = own_number();
+    rows.number = unique_id();
     rows.ranking = definition.name;
     rows.prompt = options.prompt;
     try {

@@ -11,7 +11,7 @@
 
 #include "analysis/shell_command.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/paths.h"
 #include "policies/interface/budget.h"

@@ -1,7 +1,7 @@
 #include "app/gui/session/run_styles.h"
 
 #include "analysis/run_style.h"
-#include "app/gui/session/own_number.h"
+#include "app/gui/session/unique_id.h"
 
 namespace kvscope::gui {
 
@@ -20,7 +20,7 @@ const std::vector<analysis::LineStyle>& RunStyles::of(const Document& document, 
         for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
         const Document& first = *documents.front();
         auto styles = analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt));
-        if (styles != of_documents_ || number_ == 0) number_ = own_number();
+        if (styles != of_documents_ || number_ == 0) number_ = unique_id();
         of_documents_ = std::move(styles);
         prompts_ = std::move(prompts);
     }

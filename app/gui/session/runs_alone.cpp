@@ -9,7 +9,7 @@
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::gui {
 namespace {

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::gui {

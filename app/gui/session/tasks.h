@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/session/own_number.h"
+#include "app/gui/session/unique_id.h"
 
 namespace kvscope::gui {
 
@@ -33,7 +33,7 @@ class TaskSlot {
 
  private:
     friend class Tasks;
-    std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(own_number());
+    std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(unique_id());
 };
 
 /// Work beside the window: no frame waits for the disk or for arithmetic. A key of a slot that is asked with a new

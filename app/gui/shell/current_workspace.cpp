@@ -12,7 +12,7 @@
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/stored_json.h"
-#include "app/gui/session/workspace.h"
+#include "app/gui/session/workspace_file.h"
 #include "app/gui/shell/crash_log.h"
 
 namespace kvscope::gui {

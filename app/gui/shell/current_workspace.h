@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "app/gui/session/session.h"
-#include "app/gui/session/workspace.h"
+#include "app/gui/session/workspace_file.h"
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/trace_sidecars.h"
 
 namespace kvscope::gui {
 
-/// The open traces, their annotations, the layout and the selection as one file (app/gui/session/workspace.h).
+/// The open traces, their annotations, the layout and the selection as one file (app/gui/session/workspace_file.h).
 class CurrentWorkspace {
  public:
     /// Removes what opened workspaces of a program that crashed have left.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/drawing/more_below.h"
+#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/shell/dock_places.h"
 
 namespace kvscope::gui {
@@ -291,7 +291,7 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
         focus_where_clicked();
         if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
         guard_.draw(open, context);
-        draw_more_below(context.theme);
+        draw_scroll_fade(context.theme);
     }
     open.is_drawn = true;
     open.is_docked = ImGui::IsWindowDocked();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "trace/interruption.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"

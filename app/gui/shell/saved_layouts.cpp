@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/stored_json.h"
 #include "app/gui/shell/layouts.h"
 #include "app/gui/view/text_field.h"

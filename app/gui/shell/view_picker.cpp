@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "app/gui/drawing/ground_colors.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"

@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "app/figures/output_file.h"
 #include "app/figures/surface.h"
+#include "app/figures/whole_file.h"
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::gui {
 

@@ -8,7 +8,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "app/gui/drawing/plot_range.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

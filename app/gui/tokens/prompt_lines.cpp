@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/tables/reading_order.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::gui {
 namespace {

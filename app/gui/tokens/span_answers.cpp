@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "app/gui/drawing/more_below.h"
 #include "app/gui/drawing/run_marks.h"
+#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/span_reports.h"
@@ -82,7 +82,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
         draw_sentence(report.sentence);
         if (ImGui::IsItemClicked()) session.selection.select_run(key);
     }
-    draw_more_below(context.theme);
+    draw_scroll_fade(context.theme);
     ImGui::EndChild();
 }
 

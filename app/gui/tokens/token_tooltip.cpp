@@ -8,7 +8,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {

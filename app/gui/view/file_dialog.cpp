@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 #include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {

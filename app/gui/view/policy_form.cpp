@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/gui/drawing/more_below.h"
+#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
@@ -28,12 +28,12 @@ void wrapped_tooltip(const std::string& text) {
     ImGui::EndTooltip();
 }
 
-const ImVec4& color_of(const Theme& theme, const RunCheck::Row& row) {
+const ImVec4& color_of(const Theme& theme, const RefusedRuns::Row& row) {
     return row.can_run() ? theme.warning : theme.error;
 }
 
 /// A disc with what is beneath the mouse as its reason, at x of the row; an item, so that tests and readers find it.
-void draw_mark(const Theme& theme, const RunCheck::Row& row, float x) {
+void draw_mark(const Theme& theme, const RefusedRuns::Row& row, float x) {
     ImGui::SameLine(x);
     const float size = ImGui::GetFrameHeight();
     const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -72,7 +72,8 @@ void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, 
 }
 
 /// Its name, which opens its parameters, its mark and its buttons. @param browse asks for the policy's file
-Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked, const std::function<void()>& browse) {
+Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* checked,
+                const std::function<void()>& browse) {
     const auto& definition = *row.spec.definition;
     ImGui::Checkbox("##ticked", &row.ticked);
     ImGui::SameLine();
@@ -108,9 +109,9 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked
 
 }  // namespace
 
-void tick_all_that_can_run(RunForm& form, const RunCheck& check) {
+void tick_all_that_can_run(RunForm& form, const RefusedRuns& check) {
     form.tick([&](const PolicyRow& row) {
-        const RunCheck::Row* checked = check.find(row.id);
+        const RefusedRuns::Row* checked = check.find(row.id);
         return !checked || checked->can_run();
     });
 }
@@ -119,7 +120,7 @@ void tick_none(RunForm& form) {
     form.tick([](const PolicyRow&) { return false; });
 }
 
-void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RunCheck& check) {
+void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check) {
     const Theme& theme = context.theme;
     ImGui::SeparatorText("Policies");
     ImGui::TextDisabled("tick");
@@ -160,13 +161,13 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
     }
     for (const auto& line : lines) draw_wrapped(line, theme.ink_quiet);
     if (!same_height) return;
-    draw_more_below(theme);
+    draw_scroll_fade(theme);
     ImGui::EndChild();
 }
 
 void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,
-                       const RunCheck& check) {
-    for (const RunCheck::Row& row : check.rows)
+                       const RefusedRuns& check) {
+    for (const RefusedRuns::Row& row : check.rows)
         if (row.ticked && row.n_refused > 0)
             draw_wrapped(fmt::format("{}: {}", row.policy, row.brief()), color_of(theme, row));
     if (!form.budget_problem().empty()) return;

@@ -14,7 +14,7 @@
 #include "app/gui/figure/step_plot.h"
 #include "app/gui/session/answer_output.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/tokens/answer_words.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {

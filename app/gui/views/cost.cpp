@@ -18,7 +18,7 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/cell_text.h"
 #include "app/gui/session/comparison.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/runs_table.h"
 #include "app/gui/view/memory_choice.h"
 #include "app/gui/view/run_label.h"

@@ -13,7 +13,7 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/figure/pair_choice.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/overlap_bars.h"

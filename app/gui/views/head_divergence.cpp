@@ -11,7 +11,7 @@
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_cells.h"
 #include "app/gui/view/view.h"

@@ -14,12 +14,12 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/inspector/border_of_head.h"
 #include "app/gui/inspector/heads_of_layer.h"
+#include "app/gui/inspector/largest_losses.h"
 #include "app/gui/inspector/layer_charts.h"
 #include "app/gui/inspector/runs_of_token.h"
 #include "app/gui/inspector/token_heading.h"
 #include "app/gui/inspector/token_notes.h"
-#include "app/gui/inspector/where_to_look.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
@@ -133,7 +133,7 @@ class InspectorView : public View {
         if (focus->prompt >= focus->reader()->n_prompts())
             draw_nothing(context, why_no_prompt(*focus));
         else
-            where_to_look_.draw(context);
+            largest_losses_.draw(context);
     }
 
     /// A question with its answers. Until those of the next question are there it stays, as a whole.
@@ -231,7 +231,7 @@ class InspectorView : public View {
     std::array<Table, 3> tables_;  ///< where it is kept, the heads of a layer, the border of one; as they are drawn
     size_t pointed_at_ = 0;        ///< the one under the mouse
     TokenNotes notes_;
-    WhereToLook where_to_look_;
+    LargestLosses largest_losses_;
     std::optional<Answered> shown_;
     TaskSlot<SpanReports> runs_;
     TaskSlot<TokenReport> report_;

@@ -11,7 +11,7 @@
 #include "app/gui/drawing/ground_colors.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"

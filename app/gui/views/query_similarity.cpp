@@ -9,7 +9,7 @@
 #include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_cells.h"

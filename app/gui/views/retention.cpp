@@ -17,7 +17,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/tokens/map_key.h"

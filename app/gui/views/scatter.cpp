@@ -8,7 +8,7 @@
 #include "analysis/cost_table.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 
 namespace kvscope::gui {

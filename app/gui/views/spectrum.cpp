@@ -9,7 +9,7 @@
 #include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "trace/kept_spectra.h"
 

@@ -1,5 +1,3 @@
-#include "app/gui/session/what_if.h"
-
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -10,7 +8,8 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/curve_plot.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/measures.h"
+#include "app/gui/session/live_what_if.h"
+#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"

@@ -14,7 +14,7 @@
 #include "app/program/paths.h"
 #include "app/program/version.h"
 #include "engine/extension.h"
-#include "engine/run_checks.h"
+#include "engine/run_requirements.h"
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/feasibility.h"

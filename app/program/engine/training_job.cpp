@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "app/program/paths.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/inference/prompt.h"
 
 namespace kvscope::program {

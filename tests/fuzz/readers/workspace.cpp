@@ -1,7 +1,6 @@
-#include "app/gui/session/workspace.h"
-
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/workspace_file.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

@@ -15,12 +15,12 @@
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/model_spectra.h"
 #include "app/cli/engine/terminal_progress.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/output_option.h"
 #include "app/figures/export_figure.h"
 #include "app/program/paths.h"
 #include "app/program/version.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::cli::analyze_file {
 namespace {

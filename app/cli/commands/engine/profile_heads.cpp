@@ -7,9 +7,9 @@
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/needle_options.h"
 #include "app/cli/engine/terminal_progress.h"
-#include "app/cli/option_checks.h"
-#include "app/figures/output_file.h"
-#include "engine/common/error.h"
+#include "app/cli/option_validators.h"
+#include "app/figures/whole_file.h"
+#include "engine/common/engine_error.h"
 #include "engine/head_profile.h"
 
 namespace kvscope::cli::profile_heads_file {

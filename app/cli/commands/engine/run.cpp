@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "app/cli/command.h"
+#include "app/cli/engine/declare_run_options.h"
 #include "app/cli/engine/run_in_terminal.h"
-#include "app/cli/engine/run_options.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/terminal.h"
 #include "app/program/paths.h"
 

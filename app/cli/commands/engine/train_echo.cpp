@@ -16,11 +16,11 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/terminal_progress.h"
-#include "app/cli/option_checks.h"
-#include "app/figures/output_file.h"
+#include "app/cli/option_validators.h"
 #include "app/figures/same_file.h"
+#include "app/figures/whole_file.h"
 #include "app/program/engine/training_job.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 
 namespace kvscope::cli::train_echo_file {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "app/cli/command.h"
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/gui/session/engine_session.h"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/gui/drawing/more_below.h"
+#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/run_check.h"
+#include "app/gui/session/refused_runs.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/copy_command.h"
@@ -131,7 +131,7 @@ class RunView : public View {
             least_height = 0;
         if (height < least_height) ImGui::Dummy({1, least_height - height - ImGui::GetStyle().ItemSpacing.y});
         least_height = std::max(least_height, height);
-        draw_more_below(context.theme);
+        draw_scroll_fade(context.theme);
         ImGui::EndChild();
     }
 
@@ -159,7 +159,7 @@ class RunView : public View {
         draw_model(context, status);
         prompt_.draw(context, form_, tokens, true);
         draw_menu(context);
-        draw_more_below(context.theme);
+        draw_scroll_fade(context.theme);
         ImGui::EndChild();
         ImGui::SameLine(0, gap);
         begin_part("form", {0, height});
@@ -176,8 +176,8 @@ class RunView : public View {
 
     /// Which runs would fail, as of the last time that it was found out.
     void check(Tasks& tasks, const std::optional<TokenCount>& tokens) {
-        const auto found = tasks.ask(checks_, "", stamp_of_check(form_, tokens),
-                                     [form = form_, tokens] { return check_runs(form, tokens); });
+        const auto found = tasks.ask(checks_, "", stamp_of_refused_runs(form_, tokens),
+                                     [form = form_, tokens] { return find_refused_runs(form, tokens); });
         if (found.value) check_ = found.value;
         is_checked_ = found.current;
     }
@@ -238,7 +238,7 @@ class RunView : public View {
         ImGui::SetNextWindowScroll({0, -1});
         ImGui::BeginChild("messages", {0, std::max(end - ImGui::GetCursorPosY(), line)});
         draw_messages(context, status, tokens, problem);
-        draw_more_below(context.theme);
+        draw_scroll_fade(context.theme);
         ImGui::EndChild();
         ImGui::Separator();
     }
@@ -586,8 +586,8 @@ class RunView : public View {
     RunForm form_;
     bool was_wide_ = false;
     bool scroll_to_top_ = false;
-    TaskSlot<RunCheck> checks_;
-    std::shared_ptr<const RunCheck> check_ = std::make_shared<const RunCheck>();
+    TaskSlot<RefusedRuns> checks_;
+    std::shared_ptr<const RefusedRuns> check_ = std::make_shared<const RefusedRuns>();
     bool is_checked_ = false;  ///< `check_` is of the form as it is
     PromptForm prompt_{lifetime};
     EngineSession* engine_ = nullptr;

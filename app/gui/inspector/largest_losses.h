@@ -9,7 +9,7 @@ namespace kvscope::gui {
 
 /// What the inspector shows before a token is selected: the sentences of which the selected run lost most, or, where
 /// the trace does not say that, the tokens that the shown runs disagree about. Each is a click away.
-class WhereToLook {
+class LargestLosses {
  public:
     void draw(Context& context);
 

@@ -25,7 +25,7 @@ struct RowColumns {
 
 /// A device that caches lie on, and a layer of a feed as the sequences see it that have theirs there: what is attended
 /// to there, and compared.
-struct FeedSide {
+struct FeedOnDevice {
     /// What is attended to together, and what it is read from.
     struct Work {
         std::vector<kernels::RowCopy> appended;  ///< first of all
@@ -45,7 +45,7 @@ struct FeedSide {
         at::Tensor expected, queries, found;
     };
 
-    explicit FeedSide(const Transformer& on) : model(&on), shape(on.shape()) {}
+    explicit FeedOnDevice(const Transformer& on) : model(&on), shape(on.shape()) {}
 
     const Transformer* model;
     policies::ModelShape shape;

@@ -1,4 +1,4 @@
-#include "engine/files/error.h"
+#include "engine/files/checkpoint_error.h"
 
 #include <algorithm>
 

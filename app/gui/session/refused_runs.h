@@ -9,7 +9,7 @@
 namespace kvscope::gui {
 
 /// Which runs of a form would fail, found before any is made. Of all its rows, ticked or not.
-struct RunCheck {
+struct RefusedRuns {
     struct Refused {
         std::string budget{};          ///< as budget_text has it; empty: whatever the budget
         std::string reason{};          ///< a sentence, or several
@@ -47,13 +47,14 @@ struct BudgetNote {
 };
 
 /// Asks the policies themselves. May read their files: beside the window, or in tests. @param tokens as far as counted
-RunCheck check_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
-/// Changes with everything that check_runs depends on; looks at whether files are there, and at when they were written.
-std::string stamp_of_check(const RunForm& form, const std::optional<TokenCount>& tokens);
+RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
+/// Changes with everything that find_refused_runs depends on; looks at whether files are there, and at when they were
+/// written.
+std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 
 /// Budgets that ticked policies cannot take, those that drop nothing, and what they mean to policies that keep every
 /// token. Nothing where the budgets cannot be read.
 std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
-                                     const RunCheck& check);
+                                     const RefusedRuns& check);
 
 }  // namespace kvscope::gui

@@ -1,4 +1,4 @@
-#include "analysis/strokes.h"
+#include "analysis/line_and_marker_shapes.h"
 
 #include <algorithm>
 #include <cmath>

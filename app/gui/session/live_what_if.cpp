@@ -1,4 +1,4 @@
-#include "app/gui/session/what_if.h"
+#include "app/gui/session/live_what_if.h"
 
 #include <fmt/format.h>
 

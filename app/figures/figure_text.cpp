@@ -1,4 +1,4 @@
-#include "app/figures/text.h"
+#include "app/figures/figure_text.h"
 
 #include <pango/pangocairo.h>
 
@@ -6,8 +6,8 @@
 #include <numbers>
 #include <vector>
 
+#include "app/figures/figure_theme.h"
 #include "app/figures/pen.h"
-#include "app/figures/theme.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // Fontconfig keeps its patterns as offsets, which the leak checker cannot follow, for as long as the program runs.

@@ -1,4 +1,4 @@
-#include "app/cli/engine/run_options.h"
+#include "app/cli/engine/declare_run_options.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 
 namespace kvscope::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/figures/output_file.h"
+#include "app/figures/whole_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

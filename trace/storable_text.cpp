@@ -1,4 +1,4 @@
-#include "trace/text.h"
+#include "trace/storable_text.h"
 
 #include <cstddef>
 #include <ctime>

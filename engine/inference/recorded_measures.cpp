@@ -1,4 +1,4 @@
-#include "engine/inference/measures.h"
+#include "engine/inference/recorded_measures.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "app/gui/drawing/more_below.h"
+#include "app/gui/drawing/scroll_fade.h"
 
 #include <imgui_internal.h>
 
@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-void draw_more_below(const Theme& theme) {
+void draw_scroll_fade(const Theme& theme) {
     if (ImGui::GetScrollY() >= ImGui::GetScrollMaxY() - 1) return;
     const ImRect inner = ImGui::GetCurrentWindow()->InnerRect;
     const float height = std::min(2 * ImGui::GetTextLineHeightWithSpacing(), inner.GetHeight() / 3);

@@ -1,4 +1,4 @@
-#include "app/gui/session/workspace.h"
+#include "app/gui/session/workspace_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>

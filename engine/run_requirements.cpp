@@ -1,11 +1,11 @@
-#include "engine/run_checks.h"
+#include "engine/run_requirements.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "engine/checkpoint/held_weights.h"
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "kernels/types.h"
 #include "policies/interface/feasibility.h"

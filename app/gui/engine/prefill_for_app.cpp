@@ -1,4 +1,4 @@
-#include "app/gui/engine/live_prefill.h"
+#include "app/gui/engine/prefill_for_app.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "trace/check.h"
+#include "trace/check_trace.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "json/bounded_json.h"
-#include "trace/checker.h"
 #include "trace/hdf5.h"
 #include "trace/load.h"
+#include "trace/problem_list.h"
 #include "trace/source.h"
-#include "trace/text.h"
+#include "trace/storable_text.h"
 
 namespace kvscope::trace {
 

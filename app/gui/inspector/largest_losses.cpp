@@ -1,4 +1,4 @@
-#include "app/gui/inspector/where_to_look.h"
+#include "app/gui/inspector/largest_losses.h"
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -104,7 +104,7 @@ void narrow_down_to_selected(const Session& session, RankingRequest& request) {
 
 }  // namespace
 
-void WhereToLook::draw(Context& context) {
+void LargestLosses::draw(Context& context) {
     ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
     ImGui::TextWrapped(
         "Click a token in Prompt or Retention to see why it was kept or dropped: in which runs, layers and heads, with "
@@ -118,7 +118,7 @@ void WhereToLook::draw(Context& context) {
     if (draw_losses(context) == Drawn::nothing) draw_disagreement(context);
 }
 
-WhereToLook::Drawn WhereToLook::draw_losses(Context& context) {
+LargestLosses::Drawn LargestLosses::draw_losses(Context& context) {
     Session& session = context.session;
     RankingRequest request = ranking_request(session, analysis::ranking_definition("kl-losses"), std::nullopt);
     if (!request.document) return Drawn::nothing;
@@ -138,7 +138,7 @@ WhereToLook::Drawn WhereToLook::draw_losses(Context& context) {
     return Drawn::rows;
 }
 
-void WhereToLook::draw_disagreement(Context& context) {
+void LargestLosses::draw_disagreement(Context& context) {
     Session& session = context.session;
     const RankingRequest request = ranking_request(session, analysis::ranking_definition("tokens"), std::nullopt);
     if (!request.document || request.runs.size() < 2) return;

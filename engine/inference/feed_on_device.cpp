@@ -1,4 +1,4 @@
-#include "engine/inference/feed_side.h"
+#include "engine/inference/feed_on_device.h"
 
 #include <ATen/Functions.h>
 
@@ -6,7 +6,7 @@
 
 namespace kvscope::engine {
 
-void FeedSide::begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out) {
+void FeedOnDevice::begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out) {
     qkv = std::move(of_qkv);
     plain = std::move(of_plain);
     out = std::move(of_out);
@@ -16,7 +16,7 @@ void FeedSide::begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out) 
     comparisons.clear();
 }
 
-const Transformer::Rotation& FeedSide::rotation_to(int64_t first, int64_t n) {
+const Transformer::Rotation& FeedOnDevice::rotation_to(int64_t first, int64_t n) {
     auto& known = rotations[{first, n}];
     if (known.cosines.defined()) return known;
     std::vector<int64_t> to(static_cast<size_t>(n));
@@ -24,13 +24,14 @@ const Transformer::Rotation& FeedSide::rotation_to(int64_t first, int64_t n) {
     return known = model->rotation(to);
 }
 
-const Transformer::Rotation& FeedSide::turn_by(int64_t by, int64_t n) {
+const Transformer::Rotation& FeedOnDevice::turn_by(int64_t by, int64_t n) {
     auto& known = turns[{by, n}];
     if (known.cosines.defined()) return known;
     return known = model->turn(std::vector<int64_t>(static_cast<size_t>(n), by));
 }
 
-void FeedSide::rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
+void FeedOnDevice::rotate(void* data, int n_heads, int64_t n, int64_t token_stride,
+                          const Transformer::Rotation& by) const {
     model->backend().rope({.dtype = model->dtype(),
                            .n_tokens = n,
                            .n_heads = n_heads,
@@ -41,8 +42,8 @@ void FeedSide::rotate(void* data, int n_heads, int64_t n, int64_t token_stride, 
                            .sines = by.sines.const_data_ptr<float>()});
 }
 
-void FeedSide::queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
-                     bool continues) const {
+void FeedOnDevice::queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights,
+                         Work& to, bool continues) const {
     to.rows.push_back({.q = q,
                        .q_stride = d(),
                        .n_queries = queries,
@@ -57,8 +58,8 @@ void FeedSide::queue(const RunCache::RowView& view, const void* q, int queries, 
                        .attention = weights});
 }
 
-bool FeedSide::queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row,
-                     Work& to) const {
+bool FeedOnDevice::queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row,
+                         Work& to) const {
     bool continues = false;
     for (auto& entries : stored) {
         kernels::DecodeRow row = to.stored.emplace_back(std::move(entries)).row;
@@ -80,7 +81,7 @@ bool FeedSide::queue(std::vector<StoredEntries::Attended> stored, const void* q,
 }
 
 /// (queries, channels) of queries (queries, d), on the processor, where entries stored in parts are.
-const void* FeedSide::on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& to) const {
+const void* FeedOnDevice::on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& to) const {
     const size_t element = kernels::size_of(model->dtype());
     auto& some = to.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element);
     char* next = some.data();
@@ -89,16 +90,16 @@ const void* FeedSide::on_channels(const char* q, int queries, std::span<const ui
     return some.data();
 }
 
-void FeedSide::attend(Work& all) const {
+void FeedOnDevice::attend(Work& all) const {
     const kernels::Backend& backend = model->backend();
     backend.copy_rows(all.appended);
     backend.attention_prefill(all.blocks);
     backend.attention_decode(all.rows, shape.head_dim, model->dtype(), model->attention_scale());
 }
 
-FeedSide::Comparison& FeedSide::begin_comparison(const AttentionReference& reference, int layer, size_t sequence,
-                                                 int64_t token, int64_t n, const RowColumns& columns,
-                                                 int64_t position) {
+FeedOnDevice::Comparison& FeedOnDevice::begin_comparison(const AttentionReference& reference, int layer,
+                                                         size_t sequence, int64_t token, int64_t n,
+                                                         const RowColumns& columns, int64_t position) {
     const int64_t width = columns.queries * d();
     const auto of_row = [&](const std::vector<at::Tensor>& layers) {
         return layers[static_cast<size_t>(layer)]
@@ -120,7 +121,7 @@ FeedSide::Comparison& FeedSide::begin_comparison(const AttentionReference& refer
     return comparison;
 }
 
-void FeedSide::add_errors(int layer, std::span<OutputErrors> errors) const {
+void FeedOnDevice::add_errors(int layer, std::span<OutputErrors> errors) const {
     if (comparisons.empty()) return;
     std::vector<std::vector<double>> found;
     std::vector<kernels::RowErrors> problems;

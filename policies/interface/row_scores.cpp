@@ -1,4 +1,4 @@
-#include "policies/interface/selection.h"
+#include "policies/interface/row_scores.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "app/cli/option_checks.h"
+#include "app/cli/option_validators.h"
 
 #include <fmt/format.h>
 

@@ -10,12 +10,12 @@
 namespace kvscope::engine {
 
 /// A place in the order of what a device was asked for: on a card when all of it until then is done, elsewhere now.
-class Moment {
+class DeviceTimestamp {
  public:
-    explicit Moment(const ComputeDevice& device);
+    explicit DeviceTimestamp(const ComputeDevice& device);
     /// Seconds from here to a later one of the same device, which has to be past (kernels::Backend::wait). Pauses of
     /// this thread's work in between do not count.
-    double until(const Moment& later) const;
+    double until(const DeviceTimestamp& later) const;
 
  private:
     WorkClock::time_point time_ = WorkClock::now();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/check.h"
+#include "trace/check_trace.h"
 #include "trace/extents.h"
 #include "trace/schema.h"
 #include "trace/source.h"

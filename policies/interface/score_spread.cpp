@@ -1,4 +1,4 @@
-#include "policies/interface/focus.h"
+#include "policies/interface/score_spread.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "analysis/tables/utf8.h"
+#include "analysis/tables/utf8_characters.h"
 
 #include <utf8proc.h>
 

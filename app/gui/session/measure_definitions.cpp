@@ -1,4 +1,4 @@
-#include "app/gui/session/measures.h"
+#include "app/gui/session/measure_definitions.h"
 
 #include <array>
 #include <utility>

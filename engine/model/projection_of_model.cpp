@@ -1,11 +1,11 @@
-#include "engine/model/projection.h"
+#include "engine/model/projection_of_model.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <string>
 
-#include "engine/common/error.h"
+#include "engine/common/engine_error.h"
 #include "kernels/bf16.h"
 
 namespace kvscope::engine {

@@ -1,4 +1,4 @@
-#include "app/gui/session/run_check.h"
+#include "app/gui/session/refused_runs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,7 +55,7 @@ std::string file_problem(const policies::PolicySpec& spec) {
     return {};
 }
 
-RunCheck::Refused refusal(std::string budget, const std::string& reason, std::optional<int64_t> least = {}) {
+RefusedRuns::Refused refusal(std::string budget, const std::string& reason, std::optional<int64_t> least = {}) {
     return {std::move(budget), without_options(reason), least};
 }
 
@@ -69,7 +69,7 @@ std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const 
 
 /// Of a policy that no file and no parameter of its own stands against.
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,
-                   const policies::PromptAhead& prompt, RunCheck::Row& row) {
+                   const policies::PromptAhead& prompt, RefusedRuns::Row& row) {
     std::optional<int64_t> least;
     for (const Budget& budget : budgets) {
         const std::string reason = policies::obstacle_to(spec, budget, prompt);
@@ -85,8 +85,9 @@ void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& 
     }
 }
 
-RunCheck::Row check_row(const PolicyRow& of, const std::vector<Budget>& budgets, const policies::PromptAhead& prompt) {
-    RunCheck::Row row{.id = of.id, .policy = name_in_form(of.spec), .ticked = of.ticked};
+RefusedRuns::Row check_row(const PolicyRow& of, const std::vector<Budget>& budgets,
+                           const policies::PromptAhead& prompt) {
+    RefusedRuns::Row row{.id = of.id, .policy = name_in_form(of.spec), .ticked = of.ticked};
     row.n_runs = static_cast<int>(budgets.size());
     std::string reason = file_problem(of.spec);
     const auto share = reason.empty() ? of.spec.own_share() : std::nullopt;
@@ -119,10 +120,10 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 /// "64 is too small for SnapKV and H2O, which need at least 65 entries", for each number that is needed.
-void note_refused(const std::string& budget, const RunCheck& check, std::vector<BudgetNote>& notes) {
+void note_refused(const std::string& budget, const RefusedRuns& check, std::vector<BudgetNote>& notes) {
     std::vector<std::pair<std::optional<int64_t>, std::vector<std::string>>> by_least;
-    for (const RunCheck::Row& row : check.rows) {
-        for (const RunCheck::Refused& refused : row.refused) {
+    for (const RefusedRuns::Row& row : check.rows) {
+        for (const RefusedRuns::Refused& refused : row.refused) {
             if (!row.ticked || refused.budget != budget) continue;
             const auto same = [&](const auto& other) { return other.first == refused.least; };
             auto found = std::find_if(by_least.begin(), by_least.end(), same);
@@ -206,14 +207,14 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
 
 }  // namespace
 
-std::string RunCheck::Row::reasons() const {
+std::string RefusedRuns::Row::reasons() const {
     std::vector<std::string> lines;
     for (const Refused& one : refused)
         lines.push_back(one.budget.empty() ? one.reason : fmt::format("{}: {}", one.budget, one.reason));
     return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-std::string RunCheck::Row::brief() const {
+std::string RefusedRuns::Row::brief() const {
     if (refused.empty()) return {};
     if (refused[0].budget.empty()) return refused[0].reason;
     std::vector<std::string> budgets;
@@ -224,18 +225,18 @@ std::string RunCheck::Row::brief() const {
                : fmt::format("{}: {}", at, refused[0].reason);
 }
 
-const RunCheck::Row* RunCheck::find(int id) const {
+const RefusedRuns::Row* RefusedRuns::find(int id) const {
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.id == id; });
     return found == rows.end() ? nullptr : &*found;
 }
 
-int RunCheck::n_refused() const {
+int RefusedRuns::n_refused() const {
     int n = 0;
     for (const Row& row : rows) n += row.ticked ? row.n_refused : 0;
     return n;
 }
 
-std::string RunCheck::problem() const {
+std::string RefusedRuns::problem() const {
     const Row* first = nullptr;
     int n_ticked = 0;
     for (const Row& row : rows) {
@@ -250,14 +251,14 @@ std::string RunCheck::problem() const {
                : fmt::format("None of the {} policies can run. {}: {}", n_ticked, first->policy, first->brief());
 }
 
-RunCheck check_runs(const RunForm& form, const std::optional<TokenCount>& tokens) {
+RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens) {
     const auto budgets = budgets_of(form);
-    RunCheck check;
+    RefusedRuns check;
     for (const PolicyRow& row : form.rows) check.rows.push_back(check_row(row, budgets, prompt_of(tokens)));
     return check;
 }
 
-std::string stamp_of_check(const RunForm& form, const std::optional<TokenCount>& tokens) {
+std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens) {
     const auto prompt = prompt_of(tokens);
     std::string stamp = fmt::format("{}|{}|{}", form.request.budgets, prompt.n_tokens, prompt.model_fingerprint);
     for (const PolicyRow& row : form.rows) {
@@ -272,7 +273,7 @@ std::string stamp_of_check(const RunForm& form, const std::optional<TokenCount>&
 }
 
 std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
-                                     const RunCheck& check) {
+                                     const RefusedRuns& check) {
     std::vector<BudgetNote> notes;
     const auto budgets = budgets_of(form);
     const bool any_of_entries = std::any_of(form.rows.begin(), form.rows.end(), [](const PolicyRow& row) {
