@@ -8,26 +8,24 @@
 
 namespace kvscope::gui {
 
-/// The file beside a trace that holds what the window adds to it: pins, notes, labels of runs, further answers, kept
-/// what-ifs, how it
-/// was looked at. The trace itself is never edited. Where a later kvscope has written it, this one leaves it as it is
-/// and has a file of its own, "….notes.v1.json".
+/// Returns the path of the annotations file of a trace. The file holds what the app adds to the trace: pins, notes, run
+/// labels, further answers, kept what-ifs and the view state. The trace itself is never edited. If a later version of
+/// kvscope has written the usual file, the path is "….notes.v1.json", and the other file stays unchanged.
 std::filesystem::path annotations_path(const std::filesystem::path& trace);
 
-/// All of these files that are there, also the later kvscope's, to be carried with the trace.
+/// Returns the annotations files of a trace that exist, including those of later versions of kvscope.
 std::vector<std::filesystem::path> annotation_files(const std::filesystem::path& trace);
 
-/// Reads what is there into a document. What cannot be understood is told by `annotations_notices` and stays in the
-/// file.
+/// Reads the annotations of a document. `annotations_notices` lists what cannot be parsed. That part stays in the file.
 void load_annotations(Document& document);
-/// How the trace was looked at when that was saved last; null where nothing is remembered.
+/// Returns the view state that was saved last (see view_state()), or null if there is none.
 nlohmann::json load_view(const std::filesystem::path& trace);
 
-/// Writes a document's annotations and `view` (null: nothing to remember), whole or not at all, or removes the file
-/// where there are none. What others wrote there since it was read stays, and so does what a later kvscope put beside
-/// what this one knows. A file that cannot be read or understood is not written for the view's sake; for a person's
-/// annotations it is first renamed, which is told by `annotations_notices`.
-/// @throws std::runtime_error
+/// Writes the annotations of a document and its view state, or removes the file if both are empty. The write is atomic.
+/// Changes that other processes made since the file was read stay, and so do fields of later versions of kvscope. An
+/// unreadable file is not replaced for the view state alone. For annotations it is first renamed, and
+/// `annotations_notices` reports the new name.
+/// @throws std::runtime_error if the file cannot be written
 void save_annotations(Document& document, const nlohmann::json& view);
 
 }  // namespace kvscope::gui

@@ -12,36 +12,37 @@
 
 namespace kvscope::gui {
 
-/// What one run wrote, how far its distributions are from the full cache's, and what it has that a reference has not.
+/// Answer of one run, its divergence from the full run, and its differences from a reference answer.
 struct AnswerOutput {
     std::string text;
     std::vector<Word> words;
-    std::vector<StepPlace> steps;    ///< of output_ids
-    std::vector<float> kl;           ///< (T) to the full cache, nats; or empty
-    std::vector<uint8_t> agreement;  ///< (T) or empty
-    std::string switches;            ///< when its cache changed its form, as sentences; empty: never
+    std::vector<StepPlace> steps;    ///< where the tokens of output_ids are in `text`
+    std::vector<float> kl;           ///< (T) KL divergence from the full run in nats; may be empty
+    std::vector<uint8_t> agreement;  ///< (T) whether the step agrees with the full run; may be empty
+    std::string switches;            ///< sentences that list when the cache changed its form; empty if it never did
 
     bool has_reference = false;
-    bool by_tokens = false;           ///< else by words: an answer lacks its ids, or the vocabularies differ
-    Difference difference;            ///< of its tokens or words from the reference's
-    std::vector<StepPlace> marks;     ///< where those are that the reference has not, neighbours joined
-    std::vector<size_t> gaps;         ///< bytes before which the reference has more
-    std::vector<float> reference_kl;  ///< (T) of the reference; or empty
+    bool by_tokens = false;  ///< differences are counted in tokens; false if ids are missing or the vocabularies differ
+    Difference difference;   ///< from the reference, in tokens or words
+    std::vector<StepPlace> marks;     ///< where the answer differs from the reference; adjacent places are joined
+    std::vector<size_t> gaps;         ///< byte positions where the reference has additional text
+    std::vector<float> reference_kl;  ///< (T) KL divergence of the reference; may be empty
 
-    /// kl − reference_kl, at the steps that both have.
+    /// Returns kl − reference_kl for the steps that both answers have.
     std::vector<float> kl_difference() const;
     bool is_as_reference() const { return difference.n_extra() + difference.n_missing() == 0; }
-    /// How much it differs, in ever fewer words: "3 extra, 8 missing of 21 tokens", …, "+3 −8".
+    /// Returns descriptions of the difference, longest first: "3 extra, 8 missing of 21 tokens", …, "+3 −8".
     std::vector<std::string> difference_texts() const;
     const char* unit() const { return by_tokens ? "tokens" : "words"; }
-    /// Whether a decode step's token is marked; its words may be where `by_tokens` is not set.
+    /// Whether the token of a decode step is marked. If `by_tokens` is false, this means that one of its words is.
     bool is_marked(size_t step) const;
 };
 
-/// @throws what trace::Reader throws
+/// Reads the answer of a run and compares it with `reference`, if there is one.
+/// @throws the exceptions of trace::Reader
 AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference);
 
-/// Marks of what differs, in places: neighbours joined, without those that wrote nothing.
+/// Returns the places that differ. Adjacent places are joined, and empty places are omitted.
 std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const std::vector<bool>& differs);
 
 }  // namespace kvscope::gui

@@ -8,8 +8,8 @@
 
 namespace kvscope::gui {
 
-/// What answers are held against: the full cache's of the same prompt, run A's, or those of the same runs of another
-/// open trace.
+/// The answers with which the shown answers are compared: the full run of the same prompt, run A, or the matching runs
+/// of another open trace.
 class AnswerReference {
  public:
     void choose_full() { chosen_ = Kind::full; }
@@ -19,21 +19,20 @@ class AnswerReference {
         trace_ = name;
     }
 
-    /// Before the answers of a frame are asked for.
+    /// Determines the reference for this frame. Call once per frame before the other functions.
     void resolve(const Session& session);
 
-    /// Of what resolve() found; nothing where a run is the reference itself, or has no like.
+    /// Returns the reference of a run, or nullopt if the run is the reference itself or has no matching run.
     std::optional<RunKey> of(const Session& session, const RunKey& run) const;
 
-    /// Those of the runs that have a reference, with it: of one trace less one trace.
+    /// Returns the runs that have a reference, each paired with it. All runs belong to one trace, and all references to
+    /// one trace.
     Compared compared(const Session& session, const std::vector<RunKey>& runs) const;
 
     bool is_full() const { return now_ == Kind::full; }
     bool is_trace(const std::string& name) const { return now_ == Kind::trace && trace_ == name; }
     bool is_one_run() const { return now_ == Kind::a; }
-    /// "full", "A", "one.h5"
     const std::string& name() const { return name_; }
-    /// "the full cache's", "A's", "one.h5's"
     std::string possessive() const { return now_ == Kind::full ? "the full cache's" : name_ + "'s"; }
 
     void save(nlohmann::json& state) const;
@@ -42,11 +41,11 @@ class AnswerReference {
  private:
     enum class Kind { full, a, trace };
     Kind chosen_ = Kind::full;
-    std::string trace_;  ///< that was chosen
+    std::string trace_;  ///< name of the chosen trace
 
-    Kind now_ = Kind::full;  ///< what of it there is
+    Kind now_ = Kind::full;  ///< the reference in use: `chosen_` if it is available, else full
     std::string name_ = "full";
-    std::vector<ComparedRuns> pairs_;  ///< runs of all other traces, less those of `trace_`
+    std::vector<ComparedRuns> pairs_;  ///< runs of all other traces, each with the matching run of `trace_`
 };
 
 }  // namespace kvscope::gui

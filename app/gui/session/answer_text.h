@@ -12,31 +12,33 @@
 
 namespace kvscope::gui {
 
-/// A word of an answer, without the blanks before it.
+/// A word of an answer, without the spaces before it.
 struct Word {
-    size_t begin = 0;  ///< bytes of the text
+    size_t begin = 0;  ///< byte positions in the text
     size_t end = 0;
-    size_t line_breaks = 0;  ///< before it
-    bool glued = false;      ///< no blank before it
-    bool differs = false;    ///< what mark_differences() says
+    size_t line_breaks = 0;  ///< number of line breaks before the word
+    bool glued = false;      ///< no space before the word
+    bool differs = false;    ///< set by mark_differences()
 };
 
-/// Splits at blanks, before and after each Chinese or Japanese character, and words without end every 32 characters.
+/// Splits a text at spaces and around each Chinese or Japanese character. Words of more than 32 characters are split,
+/// too.
 std::vector<Word> words_of(std::string_view text);
 
-/// How a sequence of words or tokens differs from a reference, by a longest common subsequence of the two.
+/// Difference between two sequences of words or tokens, from their longest common subsequence.
 struct Difference {
-    std::vector<bool> differs;  ///< (n) those that are in no longest common subsequence
-    std::vector<size_t>
-        left_out;            ///< (n + 1) of the reference, before each and at the end, where nothing stands for them
-    size_t n_reference = 0;  ///< of the reference
-    /// What the reference has not. Taken the other way round this is n_missing(), and the other way about.
+    std::vector<bool> differs;     ///< (n) elements that are not in the longest common subsequence
+    std::vector<size_t> left_out;  ///< (n + 1) number of reference elements missing before each element and at the end;
+                                   ///< replaced elements are not counted
+    size_t n_reference = 0;        ///< length of the reference
+    /// Number of elements that the reference does not have.
     size_t n_extra() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
-    /// What the reference alone has: what is replaced counts on both sides.
+    /// Number of reference elements that this sequence does not have. A replaced element counts as extra and as
+    /// missing.
     size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);
-/// Sets `differs` of the words of `text`.
+/// Sets Word::differs for the words of `text`.
 void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference);
 Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 

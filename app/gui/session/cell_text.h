@@ -7,16 +7,17 @@
 
 namespace kvscope::gui {
 
-/// nullopt for texts, empty cells and NaN.
+/// Returns the number in a cell, or nullopt for text, empty cells and NaN.
 std::optional<double> number_in(const analysis::Cell& cell);
 
-/// In the digits and units of its column: "1.5 MB", "< 0.001", "NaN"; empty for an empty cell.
+/// Formats a cell with the digits and unit of its column: "1.5 MB", "< 0.001", "NaN". Returns "" for an empty cell.
 std::string text_of(const analysis::Column& column, const analysis::Cell& cell);
 
-/// Whether nothing of a difference is seen in the digits of its column.
+/// Whether a difference is rounded to zero in the digits of its column.
 bool is_unseen(const analysis::Column& column, double difference);
 
-/// A difference in the digits of its column with its sign, which zero has not; empty for what is no number.
+/// Formats a difference with its sign and the digits of its column. Zero has no sign. Returns "" if the cell has no
+/// number.
 std::string difference_text(const analysis::Column& column, const analysis::Cell& cell);
 
 }  // namespace kvscope::gui

@@ -6,24 +6,25 @@
 
 namespace kvscope::gui {
 
-/// A and B, as far as a person has chosen them (Session::compared() fills in the rest), and the flicker between them.
+/// The runs A and B that the user has chosen, and the run that flicker shows. Session::compared() chooses what is
+/// missing.
 struct ChosenPair {
     std::optional<RunKey> a, b;
-    bool alone = false;             ///< where both are chosen, no other run is shown; the choice of shown runs stays
-    std::optional<RunKey> flicker;  ///< shown alone for the moment; the choice of shown runs stays as it is
+    bool alone = false;             ///< show only A and B; has an effect only if both are chosen
+    std::optional<RunKey> flicker;  ///< the only run that is shown at present; `hidden` is unaffected
 
     bool is_complete() const { return a && b && *a != *b; }
     bool is_alone() const { return alone && is_complete(); }
     bool has(const RunKey& run) const { return a == run || b == run; }
 
-    /// Chooses a run for A or B, or none. Where that ends a pair, the next one is not shown alone unasked.
+    /// Sets or clears A or B. If this breaks up a complete pair, `alone` is reset.
     void choose(std::optional<RunKey>& slot, const std::optional<RunKey>& run) {
         const bool was_complete = is_complete();
         slot = run;
         alone = alone && (is_complete() || !was_complete);
     }
 
-    /// A run, or all runs of a document, are gone. Another pair is not shown alone unasked.
+    /// Removes a run, or all runs of a document. If this breaks up a complete pair, `alone` is reset.
     void forget(const RunKey& run) {
         forget_where([&](const RunKey& each) { return each == run; });
     }

@@ -9,54 +9,55 @@
 
 namespace kvscope::gui {
 
-/// What a view of runs shows differences of, as a person chose it: none, run A less run B, or each run of one open
-/// trace less its like in another.
+/// The user's choice of a comparison: none, run A minus run B, or each run of one open trace minus the matching run of
+/// another.
 struct Comparison {
     enum class Kind { automatic, none, runs, traces };
     Kind kind = Kind::automatic;
-    std::string trace, less;  ///< names (Session::name_of), where kind is `traces`
+    std::string trace, less;  ///< names of the two traces (Session::name_of) if kind is `traces`
     bool operator==(const Comparison&) const = default;
 };
 
-/// What `automatic` is.
+/// What Comparison::Kind::automatic stands for.
 enum class AutomaticComparison {
     none,
-    traces,         ///< the second open trace less the first, where two are open
-    traces_or_runs  ///< where one is open: A less B, where both are chosen
+    traces,         ///< if two traces are open: the second minus the first
+    traces_or_runs  ///< like `traces`; if one trace is open and A and B are chosen: A minus B
 };
 
-/// Two runs of which the difference is shown.
+/// Two runs whose difference is shown.
 struct ComparedRuns {
-    RunKey a, b;        ///< a − b
-    std::string label;  ///< analysis::pair_label()
+    RunKey a, b;        ///< minuend and subtrahend
+    std::string label;  ///< see analysis::pair_label()
     bool same_parameters = true;
 };
 
-/// What it comes to among the traces that are open.
+/// A comparison of open traces and existing runs.
 struct Compared {
-    Comparison::Kind kind = Comparison::Kind::none;  ///< never automatic
-    const Document* trace = nullptr;                 ///< where kind is `traces`
+    Comparison::Kind kind = Comparison::Kind::none;  ///< never `automatic`
+    const Document* trace = nullptr;                 ///< set if kind is `traces`
     const Document* less = nullptr;
-    std::string title;  ///< "two.h5 − one.h5", "A − B"; empty where there is none
+    std::string title;  ///< "two.h5 − one.h5" or "A − B"; empty without a comparison
     std::vector<ComparedRuns> pairs;
 
-    /// The pair in which a run is the minuend; nullptr where there is none.
+    /// Returns the pair whose minuend is `run`, or nullptr.
     const ComparedRuns* of(const RunKey& run) const;
 };
 
-/// @param shown_only leaves out runs of the first trace that are not shown. What cannot be (A is not chosen, the trace
-/// is closed) is as if automatic.
+/// Determines what is compared. A choice that is not possible (A is not chosen, the trace is closed) counts as
+/// automatic.
+/// @param shown_only omits runs of the first trace that are hidden
 Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only);
 
-/// Whether A and B are two runs that are there.
+/// Whether A and B are chosen, differ and exist.
 bool has_pair(const Session& session);
-/// "two.h5 − one.h5"
+/// Returns a title such as "two.h5 − one.h5".
 std::string title_of_both(const Session& session, const Document& trace, const Document& less);
 
-/// The figure's difference; document −1 where no run has its like.
+/// Returns the request for a figure's difference. Its document is −1 if no runs match.
 FigureRequest difference_request(const std::string& figure, const Compared& compared);
 
-/// Why there is nothing to show: in one line.
+/// Returns one line that says why there are no pairs.
 std::string why_no_pairs(const Compared& compared);
 
 void save_comparison(nlohmann::json& state, const Comparison& comparison);

@@ -22,110 +22,110 @@ class Session;
 
 using engine::RunOptions;
 
-/// What the Run view has been filled in with; as `kvscope run` takes it.
+/// Contents of the Run form, with the meaning of the options of `kvscope run`.
 struct RunRequest {
-    std::filesystem::path model;  ///< empty: the one that is loaded, else the default model
+    std::filesystem::path model;  ///< empty: the loaded model, else the default model
     std::string name = "prompt";
     std::string context;
-    std::vector<std::string> questions;  ///< each makes a prompt of its own; blank ones are not asked
-    std::vector<std::string> policies;   ///< "snapkv:window=8"
-    std::string budgets;                 ///< "64,256"
-    RunOptions options;                  ///< but `analyze`, for which `spectra` stands
-    std::optional<bool> spectra;         ///< of the model's projections, into the trace; unset: where they cost little
-    std::filesystem::path output;        ///< empty: a new file in the current folder
-    bool force = false;                  ///< replaces what is at `output`
-    /// Those that are not blank, without line breaks at their ends.
+    std::vector<std::string> questions;  ///< each makes its own prompt; blank questions are ignored
+    std::vector<std::string> policies;   ///< e.g. "snapkv:window=8"
+    std::string budgets;                 ///< e.g. "64,256"
+    RunOptions options;                  ///< all except `analyze`, which `spectra` replaces
+    std::optional<bool> spectra;   ///< record the spectra of the model's projections; unset: only if they cost little
+    std::filesystem::path output;  ///< empty: a new file in the current folder
+    bool force = false;            ///< replace the file at `output`
+    /// Returns the questions that are not blank, without line breaks at their ends.
     std::vector<std::string> asked_questions() const;
     bool operator==(const RunRequest&) const = default;
 };
 
-/// What the view Training has been filled in with; as `kvscope train-echo` takes it.
+/// Contents of the form Training, with the meaning of the options of `kvscope train-echo`.
 struct TrainingRequest {
-    std::vector<std::filesystem::path> texts;  ///< none: the one that comes along
+    std::vector<std::filesystem::path> texts;  ///< empty: the bundled text
     double ratio = 0.5;
-    int64_t n_tokens = 0;     ///< that are read at most; 0: all
-    bool by_descent = false;  ///< the first stage by gradient descent, else by least squares
-    int64_t steps = 600;      ///< of that
-    int64_t tune_steps = 0;   ///< of the second stage; 0: none
-    bool tune_by_qk = false;  ///< its loss: the attention's divergence, else its outputs
+    int64_t n_tokens = 0;     ///< maximum number of tokens to read; 0: all
+    bool by_descent = false;  ///< first stage by gradient descent; false: by least squares
+    int64_t steps = 600;      ///< steps of gradient descent
+    int64_t tune_steps = 0;   ///< steps of the second stage; 0: no second stage
+    bool tune_by_qk = false;  ///< loss of the second stage: divergence of the attention; false: error of its outputs
     std::filesystem::path output;
-    bool force = false;  ///< replaces what is at `output`
+    bool force = false;  ///< replace the file at `output`
     bool operator==(const TrainingRequest&) const = default;
 };
 
-/// How far the last training has come.
+/// Progress and result of the last training.
 struct TrainingStatus {
     struct Stage {
-        std::string loss;            ///< "keys-values", "outputs", "qk-kl"
-        std::vector<double> errors;  ///< of each step: the share that is missed, or nats
+        std::string loss;            ///< "keys-values", "outputs" or "qk-kl"
+        std::vector<double> errors;  ///< loss at each step: relative error, or nats for "qk-kl"
     };
     std::vector<Stage> stages;
     std::vector<std::string> messages;
     std::filesystem::path output;
-    bool is_done = false;  ///< the maps are at `output`
-    std::string error;     ///< why they are not, where it failed
-    uint64_t stamp = 0;    ///< changes with each step
+    bool is_done = false;  ///< the maps are written to `output`
+    std::string error;     ///< why training failed; empty otherwise
+    uint64_t stamp = 0;    ///< changes at each step
 };
 
-/// A job that waits until those before it have ended.
+/// A job that waits for earlier jobs to end.
 struct WaitingJob {
     uint64_t number = 0;
-    std::string what;  ///< as EngineStatus::what
+    std::string what;  ///< see EngineStatus::what
     bool operator==(const WaitingJob&) const = default;
 };
 
-/// A run that was cancelled.
+/// A run that was canceled and can be continued.
 struct StoppedRun {
-    std::string what;  ///< as EngineStatus::what
-    std::string rest;  ///< what Continue repeats and what it does not, as a sentence
+    std::string what;  ///< see EngineStatus::what
+    std::string rest;  ///< a sentence that says what Continue will and will not repeat
 };
 
-/// Up to here spectra are computed with a run without being asked for, once for each model.
+/// If the spectra of a model take at most this time, the first run of the model computes them without being asked.
 constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
     enum class State { idle, loading, running, cancelling };
     State state = State::idle;
-    std::string what;                  ///< "demo.h5: 15 runs"
-    std::string phase;                 ///< "prefill"
-    double share = 0;                  ///< of the phase, 0 to 1
-    double seconds_left = -1;          ///< of the phase; below 0: not known yet
-    std::string model;                 ///< name of the model that is loaded; empty: none
-    std::filesystem::path model_path;  ///< of that model
-    std::string device;                ///< that this model is on: "cuda:0: NVIDIA H100, …"; empty: the processor
-    std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
-    bool is_model_refused = false;     ///< the model that was chosen last cannot be loaded: a run would be refused, too
-    int64_t context_length = 0;        ///< of that model
-    double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
-    std::vector<engine::DeviceChoice> devices;  ///< of this machine, the processor first; empty: not known yet
-    std::string no_card;                        ///< why the processor is the only one; empty where it is not
-    std::string error;                          ///< of the last job, whichever it was; empty: it went well
+    std::string what;                  ///< the job, e.g. "demo.h5: 15 runs"
+    std::string phase;                 ///< the phase of the job, e.g. "prefill"
+    double share = 0;                  ///< completed share of the phase, 0 to 1
+    double seconds_left = -1;          ///< remaining time of the phase; negative if unknown
+    std::string model;                 ///< name of the loaded model; empty if none is loaded
+    std::filesystem::path model_path;  ///< path of the loaded model
+    std::string device;             ///< device of the loaded model, e.g. "cuda:0: NVIDIA H100, …"; empty for the CPU
+    std::string model_error;        ///< why the model chosen last is not loaded; empty if it is
+    bool is_model_refused = false;  ///< the model chosen last cannot be loaded, so a run would be refused
+    int64_t context_length = 0;     ///< context length of the loaded model in tokens
+    double spectra_seconds = 0;     ///< estimated time for the spectra of the loaded model; 0 if they are cached
+    std::vector<engine::DeviceChoice> devices;  ///< devices of this machine, CPU first; empty until known
+    std::string no_card;                        ///< why there is only the CPU; empty if there are other devices
+    std::string error;                          ///< why the last job failed; empty if it succeeded
     bool busy() const { return state != State::idle; }
 };
 
-/// An answer as far as it is decoded, of a run of the job under way.
+/// The text decoded so far for a run of the current job.
 struct PartialAnswer {
-    int run = -1;  ///< its number in the trace; −1: of a what-if
-    RunKey key{};  ///< not valid where no document has the run yet
+    int run = -1;  ///< number of the run in the trace; −1 for a what-if
+    RunKey key{};  ///< invalid if no document contains the run yet
     std::string label{};
-    std::string question{};  ///< that is answered; empty where none was asked
+    std::string question{};  ///< the question; empty if there is none
     std::string text{};
-    std::optional<bool> is_full{};  ///< where its cache can change its form: whether it is whole now
-    bool has_ended = false;         ///< nothing is decoded any more: its cache keeps the form that it has
+    std::optional<bool> is_full{};  ///< whether the cache is whole at present; unset if its form cannot change
+    bool has_ended = false;         ///< decoding has ended, so the form of the cache is final
 };
 
-/// How many tokens a text, with the longest of its questions, has for the model that is loaded.
+/// Number of tokens of a prompt with its longest question, counted for the loaded model.
 struct TokenCount {
     int64_t n_tokens = 0;
-    int64_t n_visible = 0;  ///< of them, what policies see
+    int64_t n_visible = 0;  ///< number of tokens that policies see
     int64_t context_length = 0;
     std::string error;
-    std::string remark{};                         ///< on how the text was tokenized; empty where there is none
-    std::optional<policies::ModelShape> shape{};  ///< of that model
+    std::string remark{};                         ///< a remark on the tokenization; may be empty
+    std::optional<policies::ModelShape> shape{};  ///< shape of the model
     std::string model_fingerprint{};
-    double token_bytes = 0;  ///< that its full cache holds of a token; 0: not known
+    double token_bytes = 0;  ///< bytes that the full cache holds per token; 0 if unknown
 
-    /// Of what policies see; no tokens where it is not known.
+    /// Returns the size of the cache of the tokens that policies see. It is empty if the model is unknown.
     policies::CacheSize cache_size() const {
         if (!shape || token_bytes <= 0) return {};
         const int n_numbers = 2 * shape->n_layers * shape->n_kv_heads * shape->head_dim;
@@ -133,107 +133,114 @@ struct TokenCount {
     }
 };
 
-/// What a prompt's prefill left behind, in memory: a policy can decide again with any parameters. Thread-safe.
+/// A prompt's prefill, held in memory so that policies can decide again with other parameters. Thread-safe.
 class PrefillInMemory {
  public:
     virtual ~PrefillInMemory() = default;
 
-    const uint64_t number = unique_id();  ///< what results of it are known by
+    const uint64_t number = unique_id();  ///< identifies this prefill in stamps
 
-    /// Why a policy cannot decide from it, as a sentence; empty where it can.
+    /// Returns a sentence on why a policy cannot decide from this prefill, or "" if it can.
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
-    /// The widest window that a policy can have.
+    /// Returns the largest window that a policy can use, in queries.
     virtual int widest_window() const = 0;
-    /// The run as this policy at this budget makes it, in entries and as a share of the full cache. For worker threads;
-    /// @throws as policies do
+    /// Returns the run that the policy makes at this budget. Call on worker threads.
+    /// @param budget in entries @param share the budget as a share of the full cache
+    /// @throws the exceptions of the policy
     virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
                                      int64_t budget, double share, uint64_t seed) const = 0;
 };
 
-/// The engine beside the window, on a thread of its own. One job at a time; further ones wait. All calls from the
-/// window's thread; none blocks and none throws: what goes wrong becomes a notice and `EngineStatus::error`.
+/// Runs engine jobs, one at a time, on a background thread. Further jobs wait. All functions are called on the UI
+/// thread. They do not block or throw; an error is reported as a notice and in EngineStatus::error.
 class EngineSession {
  public:
     virtual ~EngineSession() = default;
 
-    /// Loads the model if need be and runs the job. The trace is opened in the session as soon as its prompt is there;
-    /// kept sets follow, then answers. What is finished stays on disk whatever happens, and the same request once more
-    /// goes on from there.
-    /// @returns the job's number, for `error_of`; 0 where the request was refused
+    /// Loads the model if necessary and runs the job. The trace is opened in the session once its prompt is recorded;
+    /// kept sets and answers are added as they are finished. Finished parts stay on disk if the job is interrupted, and
+    /// the same request continues from there.
+    /// @returns the number of the job for error_of(); 0 if the request is refused
     virtual uint64_t run(const RunRequest& request) = 0;
-    /// Where that goes on with a run that was stopped, although the request names no file; empty: it begins anew.
+    /// Returns the file in which a request without an output would continue a stopped run. Empty if it would start a
+    /// new run.
     virtual std::filesystem::path goes_on_at(const RunRequest& request) const = 0;
-    /// Goes on with the run whose unfinished trace stands in the folder `<output>.part`, as its recipe says, on the
-    /// trace's model among those known. @param output that name, or the folder's @returns as `run`
+    /// Continues the unfinished trace in the folder `<output>.part` according to its recipe. The model is searched
+    /// among the known ones.
+    /// @param output `<output>` or the folder
+    /// @returns see run()
     virtual uint64_t go_on(const std::filesystem::path& output) = 0;
-    /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
+    /// Opens the demo trace in kvscope-demo/ of the current folder, or runs the demo if the trace is not complete.
     virtual void run_demo() = 0;
     /// @param path empty: the default model
     virtual void load_model(const std::filesystem::path& path) = 0;
-    /// Makes a prompt's prefill again from its exact token ids. @param model empty: the trace's, among those known
+    /// Repeats the prefill of a prompt from its token ids.
+    /// @param model empty: the trace's model, searched among the known ones
     virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
-    /// Computes the spectra of the trace's model and keeps them in the cache folder, where every trace of that model
-    /// has them from.
+    /// Computes the spectra of the trace's model and stores them in the cache folder, from which all traces of the
+    /// model read them.
     virtual void compute_spectra(int document) = 0;
-    /// Trains EchoKV's maps for the model that is loaded, else the default one. Stopped, the same request goes on.
+    /// Trains EchoKV's maps for the loaded model, or the default model. After an interruption, the same request
+    /// continues.
     virtual void train(const TrainingRequest& request) = 0;
     virtual const TrainingStatus& training() const = 0;
-    /// Fills `EngineStatus::devices`, once, beside whatever else is under way: a card is taken into use for it.
+    /// Fills EngineStatus::devices once, also while a job runs. This initializes the GPUs.
     virtual void look_for_devices() = 0;
-    /// Ends the job under way at the next safe place, or pauses it there where it is a run. Those that wait begin after
-    /// it.
+    /// Ends the current job at the next safe point. A run pauses instead. Then the next waiting job starts.
     virtual void cancel() = 0;
-    /// Whether a job waits or is under way.
+    /// Whether a job is waiting or running.
     virtual bool has_job(uint64_t job) const = 0;
-    /// The jobs that wait, in the order in which they begin.
+    /// Returns the waiting jobs in their order.
     virtual std::vector<WaitingJob> waiting() const = 0;
-    /// Takes a waiting job out of the queue. Nothing happens where it has begun, or ended.
+    /// Removes a waiting job from the queue. No effect if the job has started or ended.
     virtual void drop(uint64_t job) = 0;
-    /// Whether a run that waits, or is under way, writes to this file.
+    /// Whether a waiting or running job writes to this file.
     virtual bool is_taken(const std::filesystem::path& output) const = 0;
-    /// The run that was cancelled last; nullopt where there is none, or it was started again.
+    /// Returns the run that was canceled last, or nullopt if there is none or it has been continued.
     virtual std::optional<StoppedRun> stopped_run() const = 0;
-    /// Continues that run: where memory still holds it, nothing is repeated; else from what is finished on the disk.
-    /// @returns as `run`; 0 where there is none
+    /// Continues the stopped run. If it is still in memory, nothing is repeated; otherwise it continues from the
+    /// finished part on disk.
+    /// @returns see run(); 0 if there is no stopped run
     virtual uint64_t continue_stopped_run() = 0;
     virtual EngineStatus status() const = 0;
-    /// Why a job failed, whatever has been done since; empty where it has not ended, or went well.
+    /// Returns why a job failed. Empty if it has not ended or has succeeded.
     virtual std::string error_of(uint64_t job) const = 0;
-    /// Of the job under way; empty where nothing is decoded.
+    /// Returns the answers of the current job; empty if nothing is decoded.
     virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
-    /// Changes a run's cache between compressed and full behind the step that is decoded next; the trace says when.
-    /// Nothing happens where the run is not decoded any more, or its cache has one form alone.
+    /// Switches the cache of a run between compressed and full after the next step. The trace records the step. No
+    /// effect if decoding has ended or the cache has only one form.
     virtual void switch_cache(int run) = 0;
 
-    /// Tokens of the prompt as it would be sent, counted beside the window: the newest finished count, nullopt before
-    /// the first. A small model is loaded for it where none is.
+    /// Counts the tokens of the prompt as it would be sent, in the background. Loads a small model if none is loaded.
+    /// @returns the latest finished count; nullopt before the first
     virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
 
-    /// nullptr where the prompt's prefill is not in memory.
+    /// Returns the prefill of a prompt, or nullptr if it is not in memory.
     virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
-    /// Why a run can neither be asked more nor decoded, as a sentence; empty where it can.
+    /// Returns a sentence on why a run can be neither asked nor decoded, or "" if it can.
     virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
-    /// Whether the run's cache is still there to be asked; else it is made again first, with one prefill for all.
+    /// Whether the cache of the run is in memory. If not, ask() rebuilds it first, with one prefill for all runs of a
+    /// prompt.
     virtual bool has_cache(const RunKey& run) const = 0;
-    /// Asks the caches of runs one question each, all those of a prompt as one batch, with as many new tokens and the
-    /// sampling of their trace. The answers go into their documents.
+    /// Asks the caches of runs a question, in one batch per prompt. The number of new tokens and the sampling are those
+    /// of the trace. The answers are added to the documents.
     virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;
-    /// Makes what-ifs as runs: they get an answer, how far it is from the full cache's, and what their caches hold.
+    /// Decodes what-ifs: adds their answers, divergences from the full run and cache sizes.
     virtual void decode(const std::vector<RunKey>& what_ifs) = 0;
 
-    /// Once a frame: what arrived from the engine's thread goes into the session.
+    /// Passes results from the engine's thread to the session. Call once per frame.
     virtual void update() = 0;
 };
 
-/// @param notice called on the window's thread with what a person should see
-/// @param wake   called on any thread: something arrived, draw soon
-/// @param known_models where a trace's model may be, beside the one loaded and the default; called on the window's
-///               thread
-/// @param n_threads that models run on; 0: one a core
+/// Creates the engine session.
+/// @param notice called on the UI thread with a message for the user
+/// @param wake called on any thread when a frame should be drawn because a result has arrived
+/// @param known_models returns paths where a trace's model may be, besides the loaded and the default model; called on
+/// the UI thread
+/// @param n_threads number of threads for models; 0: one per core
 /// @param before_step called on the engine's thread before each step of a run whose cache can change its form; may
-/// wait,
-///               so that a test meets a run in the middle of its answer
+/// block, so that tests can act in the middle of an answer
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,

@@ -8,24 +8,24 @@
 
 namespace kvscope::gui {
 
-/// What is shown of one open trace.
+/// The part of a figure that one trace contributes.
 struct TraceRequest {
     int document = -1;
-    analysis::FigureOptions options;  ///< but for its runs
-    std::vector<RunId> runs = {};     ///< of the prompt; none: the figure's own choice
+    analysis::FigureOptions options;  ///< without the runs
+    std::vector<RunId> runs = {};     ///< runs of the prompt; empty: the figure's default
 };
 
-/// What a view shows, as `export` draws it.
+/// A figure that a view shows and `kvscope export` can draw.
 struct FigureRequest {
     int document = -1;
-    std::string figure;  ///< analysis::FigureDefinition::name
+    std::string figure;  ///< see analysis::FigureDefinition::name
     analysis::FigureOptions options;
     std::vector<RunId> runs = {};
-    std::vector<TraceRequest> others = {};  ///< shown with it (analysis/several_traces.h)
-    bool difference = false;                ///< the first less the only other
-    bool against_each = false;              ///< whose one run is subtracted from each of the first's
+    std::vector<TraceRequest> others = {};  ///< further traces in the figure (see analysis/several_traces.h)
+    bool difference = false;                ///< show the first trace minus the second, which is the only other one
+    bool against_each = false;              ///< subtract the only run of the second trace from each run of the first
 
-    /// The first is the request's own.
+    /// Returns trace 0 (the request's own) or one of the others.
     size_t n_traces() const { return 1 + others.size(); }
     TraceRequest trace(size_t i) const { return i == 0 ? TraceRequest{document, options, runs} : others.at(i - 1); }
 };

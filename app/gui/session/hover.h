@@ -4,13 +4,13 @@
 
 namespace kvscope::gui {
 
-/// What the mouse is over, in whichever view. A view says so while it draws, and all views see it in the next frame.
+/// What the mouse points at, in any view. Views call set() while they draw; all views read the result in the next
+/// frame.
 class Hover {
  public:
-    /// Empty where the mouse is over nothing.
+    /// Returns an empty cursor if the mouse is over nothing.
     Cursor current() const { return current_; }
-    /// Whether the prompt's text is to come to where the mouse is: where that moves along the tokens, as in a map. A
-    /// list that it passes over lights up and moves nothing.
+    /// Whether the prompt's text should scroll to the hovered token. True for maps of tokens, false for lists.
     bool leads() const { return leads_; }
     void set(const Cursor& cursor, bool leads = false) {
         next_ = cursor;
@@ -22,7 +22,7 @@ class Hover {
         next_ = {};
         next_leads_ = false;
     }
-    /// A run is gone.
+    /// Clears the cursor if it is at this run.
     void forget(const RunKey& run) {
         for (Cursor* over : {&current_, &next_})
             if (over->run == run) *over = {};

@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// Says of a Lifetime whether it has ended. One that was made of none never ends.
+/// Tells whether a Lifetime has ended. A default-constructed watch never reports an end.
 class LifetimeWatch {
  public:
     LifetimeWatch() = default;
@@ -18,9 +18,8 @@ class LifetimeWatch {
     bool is_of_one_ = false;
 };
 
-/// A member of what hands out functions that are kept beyond the frame (a dialog's answer, an entry of the palette):
-/// they may be called when it is gone. Ends with the object it is a member of; a copy of that has one of its own. The
-/// window's thread alone.
+/// Protects callbacks that may be called after their object is gone, e.g. from a dialog or the palette. Make it a
+/// member of the object: it ends with the object. A copied object gets a lifetime of its own. UI thread only.
 class Lifetime {
  public:
     Lifetime() = default;
@@ -29,11 +28,10 @@ class Lifetime {
     ~Lifetime() = default;
 
     LifetimeWatch watch() const { return LifetimeWatch(token_); }
-    /// What was handed out until now does nothing any more, as if the object had gone.
+    /// Disables all callbacks that were guarded so far.
     void begin_anew() { token_ = std::make_shared<char>(); }
 
-    /// @returns the function as one that does nothing once this has ended; what it would return is then empty, 0 or
-    /// false
+    /// Returns a function that calls `function` only while this lifetime lasts. After that it returns a default value.
     template <class Function>
     auto guard(Function function) const {
         return [watch = watch(), function = std::move(function)](const auto&... arguments) {

@@ -18,23 +18,22 @@ class PrefillInMemory;
 
 using analysis::KeptSummary;
 
-/// The selected run under another budget and other parameters, while they are moved: computed on a worker, newest
-/// wins, and shown as a run of the document that all views can look at. Each run keeps the settings that were tried on
-/// it. Knows no ImGui. All calls from the window's thread.
+/// Computes the selected run with another budget and other parameters while the user moves the sliders. The newest
+/// result is shown as a run of the document. Settings are remembered for each run. UI thread only; does not use ImGui.
 class LiveWhatIf {
  public:
-    /// Once a frame, before anything else is asked: follows the selection, takes what was computed, asks for what
-    /// changed. @param engine nullptr in a build without the engine
+    /// Follows the selection, takes finished results and requests new ones. Call at the start of each frame.
+    /// @param engine nullptr in a build without the engine
     void update(Session& session, const EngineSession* engine);
-    /// Behind the widgets: what they changed in this frame is asked for in this frame.
+    /// Requests what the widgets changed in this frame. Call after the widgets.
     void follow_widgets(Session& session);
 
-    /// Whether there is a run to change: selected, and of a policy that selects entries.
+    /// Whether a run is selected whose policy selects entries.
     bool has_source() const { return settings_ != nullptr; }
     const RunKey& source() const { return source_; }
-    /// Why there is none, or why nothing about it can be changed; empty while it is being read, too.
+    /// Returns why nothing can be changed. Empty if something can be, or while the run is read.
     const std::string& refusal() const { return refusal_; }
-    /// Whether a repeated prefill would help against what cannot be changed.
+    /// Whether repeating the prefill would make more settings available.
     bool wants_prefill() const;
     bool is_reading() const { return is_reading_; }
 
@@ -42,40 +41,40 @@ class LiveWhatIf {
     const policies::ParameterValues& recorded_values() const { return settings_->recorded.values; }
     int64_t recorded_budget() const { return settings_->recorded_budget; }
     int64_t n_tokens() const { return settings_->n_tokens; }
-    /// Below it the policy's window alone would not fit.
+    /// Returns the smallest budget in which the policy's window fits.
     int64_t least_budget() const;
-    /// To be set by widgets.
+    /// Settings for the widgets to change.
     policies::ParameterValues& values() { return settings_->values; }
     int64_t& budget() { return settings_->budget; }
     policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }
 
-    /// Why a parameter cannot be changed now; empty where it can.
+    /// Returns why a parameter cannot be changed at present, or "" if it can.
     std::string obstacle(const policies::Parameter& parameter) const;
     std::string budget_obstacle() const;
-    /// Of the trace's scores, where there are any to go by.
+    /// Whether the scores in the trace depend on the budget. Requires that the trace has scores of the run.
     bool scores_follow_budget() const;
     bool has_prefill() const { return prefill_ != nullptr; }
     int widest_window() const;
 
-    /// What the policy says against the present settings; empty where nothing.
+    /// Returns the policy's error for the present settings, or "".
     const std::string& error() const { return error_; }
     const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
-    /// Of the newest result of the source; nullopt where nothing differs from the recorded run.
+    /// Returns the summary of the newest result, or nullopt if the settings are the recorded ones.
     std::optional<KeptSummary> changed_summary() const;
-    /// Of the present settings: the changed one, or the recorded one where nothing was changed; nullopt where it is
-    /// not known yet, or cannot be.
+    /// Returns the summary of the present settings, changed or recorded. Returns nullopt if it is not known yet or
+    /// cannot be computed.
     std::optional<KeptSummary> summary_now() const;
     double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
-    /// The what-if that follows the sliders, as a run; invalid where there is none.
+    /// Returns the what-if that follows the sliders. Invalid if there is none.
     RunKey result(const Session& session) const;
-    /// The kept what-if whose settings the sliders have; invalid where they have another's, or were moved since.
+    /// Returns the kept what-if with exactly the present settings. Invalid if there is none.
     RunKey kept(const Session& session) const;
-    /// The run of the present settings: the kept one, or the result.
+    /// Returns the run with the present settings: kept() if valid, else result().
     RunKey shown(const Session& session) const;
 
-    void reset();  ///< back to the recorded settings
+    void reset();  ///< returns to the recorded settings
     void discard(Session& session);
-    /// Lets the what-if stand, also when the trace is opened the next time; the next change starts another from its
+    /// Keeps the what-if, also when the trace is opened again. The next change starts a new what-if with the same
     /// settings.
     void keep(Session& session);
 
@@ -88,12 +87,12 @@ class LiveWhatIf {
         uint64_t seed = 0;
         policies::ParameterValues values;
         int64_t budget = 0;
-        RunId added;  ///< the what-if; not valid: nothing was changed yet
+        RunId added;  ///< the what-if; invalid if nothing has been changed yet
         std::optional<KeptSummary> summary;
         double milliseconds = 0;
-        std::string shown;          ///< settings of the what-if
-        RunId kept;                 ///< a what-if that was let stand: nothing new until the sliders leave its settings
-        std::string kept_settings;  ///< of `kept`
+        std::string shown;          ///< settings of `added`
+        RunId kept;                 ///< what-if that was kept; no new one is made while the settings are the same
+        std::string kept_settings;  ///< settings of `kept`
         std::optional<KeptSummary> kept_summary;
     };
     struct Computed {
@@ -105,15 +104,15 @@ class LiveWhatIf {
     };
 
     void follow_selection(const Session& session);
-    /// The sliders go to the settings of a what-if of the source, which a person has selected.
+    /// Sets the sliders to the settings of a what-if of the source that the user has selected.
     void take_settings_of(const Session& session, const RunKey& what_if);
     void read_source(Session& session);
     void read_kept(Session& session);
-    /// Where the kept what-if was taken away, the sliders go to what is left.
+    /// After the kept what-if is removed, sets the sliders to the remaining one or the recorded settings.
     void leave_what_is_gone(const Session& session);
     void compute(Session& session);
     void show(Session& session, const Computed& computed);
-    /// The views that show one run follow the slider.
+    /// Selects the result, so that views of one run follow the slider.
     void select_result(Session& session);
     std::string settings_text() const;
     bool is_recorded() const;
@@ -123,7 +122,7 @@ class LiveWhatIf {
     RunKey told_;  ///< the run that was selected in the last frame
     Settings* settings_ = nullptr;
     std::string refusal_;
-    std::string trace_refusal_;  ///< why the trace alone does not do
+    std::string trace_refusal_;  ///< why the trace alone is not sufficient
     bool is_reading_ = false;
     std::string error_;
     std::optional<KeptSummary> recorded_summary_;
@@ -131,7 +130,7 @@ class LiveWhatIf {
     std::shared_ptr<const PrefillInMemory> prefill_;
     std::string prefill_obstacle_;
     std::shared_ptr<const Computed> taken_;
-    std::string asked_;  ///< settings that were asked for last
+    std::string asked_;  ///< settings that were requested last
     TaskSlot<analysis::WhatIf> source_slot_;
     TaskSlot<KeptSummary> recorded_slot_;
     TaskSlot<KeptSummary> kept_slot_;

@@ -8,17 +8,16 @@
 
 namespace kvscope::gui {
 
-/// What a person calls models, by fingerprint: the same in every trace.
+/// Names that the user has given to models, by fingerprint. They apply to all traces.
 using ModelNames = std::map<std::string, std::string>;
 
-/// What a model is called on the screen: as a person has chosen, else as the trace has it.
+/// Returns the displayed name of a model: the user's name, or the name in the trace.
 std::string model_name(const ModelNames& names, const trace::ModelAttributes& model);
 
-/// What its own files call it: by the trace's name, which is the file's where that says more, and by their metadata.
-/// The first is the trace's; none stands there twice.
+/// Returns the names of a model without duplicates: the trace's name first, then the name in the model's metadata.
 std::vector<std::string> own_names(const trace::ModelAttributes& model);
 
-/// The trace's own name, or what can be no label, as nothing typed, takes it away.
+/// Sets the user's name for a model. An invalid name, or the name in the trace, removes it.
 void choose_model_name(ModelNames& names, const trace::ModelAttributes& model, const std::string& name);
 
 }  // namespace kvscope::gui

@@ -15,31 +15,32 @@ namespace kvscope::gui {
 class Session;
 class Document;
 
-/// A prompt's tokens as a reader knows them.
+/// The tokens of a prompt, with their texts.
 struct PromptText : analysis::TokenTexts {
     std::vector<int32_t> ids;
-    std::vector<std::string> shown;  ///< spaces as ·, line breaks as ↵, tabs as →, bytes that are no character as ⟨E2⟩
-    uint64_t number = 0;             ///< its own: in the stamp of what is made of it
-    int prompt = 0;                  ///< of its document
+    std::vector<std::string>
+        shown;  ///< visible texts: · for space, ↵ for a line break, → for a tab, ⟨E2⟩ for an incomplete character
+    uint64_t number = 0;  ///< unique id, for use in stamps
+    int prompt = 0;       ///< index in the document
 };
 
-/// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩
+/// @param tokens texts from a trace, in which an incomplete character is written as ⟨E2⟩
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens);
 
 using analysis::shown_token;
 using analysis::whole_characters;
 
-/// The document's shown prompt: no value until it is read, whatever was shown before; why it cannot be read.
+/// Returns the tokens of the document's shown prompt. Has no value until they are read, and an error if that fails.
 TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document);
-/// The same without the reason.
+/// Like ask_prompt_text(), without the error.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
-/// (first, last) token of each.
+/// (first, last) token of each span.
 using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
-/// The spans of Session::mark in the document's shown prompt; none until they are found.
+/// Returns the spans of Session::mark in the document's shown prompt. Empty until the search has finished.
 TokenSpans marked_spans(Session& session, const Document& document);
-/// Those of Session::search; nullptr where nothing is searched, and until they are found.
+/// Returns the spans of Session::search. nullptr if nothing is searched or the search has not finished.
 std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document);
 
 }  // namespace kvscope::gui

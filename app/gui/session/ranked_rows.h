@@ -10,59 +10,61 @@
 
 namespace kvscope::gui {
 
-/// A ranking of an open trace, as the session's choice has it.
+/// Input of a ranking, chosen from the session.
 struct RankingRequest {
-    const Document* document = nullptr;  ///< nullptr: there is nothing to rank
-    std::string why_not;                 ///< then in one line
+    const Document* document = nullptr;  ///< nullptr if nothing can be ranked
+    std::string why_not;                 ///< one line that says why nothing can be ranked
     const analysis::RankingDefinition* definition = nullptr;
-    std::vector<RunKey> runs;  ///< that it is made from
+    std::vector<RunKey> runs;  ///< runs to be ranked
     analysis::RankingOptions options;
 };
 
-/// Of two runs: A and B (Session::compared); of any: those that are shown, of the trace in focus.
-/// A ranking of a range is of the selected tokens. @param threshold not set: the ranking's own
+/// Builds the request for a ranking. Uses A and B (Session::compared) if the ranking compares two runs, else the shown
+/// runs of the trace in focus. Rankings of a token range use the selected tokens.
+/// @param threshold unset: the ranking's default
 RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
                                std::optional<double> threshold);
 
-/// A ranking as a person looks at it, each cell as text.
+/// A ranking with all cells formatted.
 struct RankedRows {
-    uint64_t number = 0;  ///< its own
-    std::string nothing;  ///< why there is none; empty where there is one
-    std::string ranking;  ///< its name
+    uint64_t number = 0;  ///< unique id, for use in stamps
+    std::string nothing;  ///< why there is no ranking; empty if there is one
+    std::string ranking;  ///< name of the ranking
     analysis::Ranking made;
-    std::vector<std::vector<std::string>> texts;  ///< (rows, columns); tokens with their white space made visible
-    std::vector<RunId> runs;                      ///< by their place in the trace's prompt, when it was made
+    std::vector<std::vector<std::string>> texts;  ///< (rows, columns); white space in tokens is made visible
+    std::vector<RunId> runs;                      ///< ids of the runs by index in the trace's prompt
     int document = -1;
     int prompt = 0;
 };
 
-/// Rows of it in the order and with the filter that a person chose.
+/// The rows of a ranking in the user's order, after filtering.
 struct OrderedRows {
     std::shared_ptr<const RankedRows> of;
     std::vector<size_t> rows;
-    analysis::Table table;  ///< the same
+    analysis::Table table;  ///< the same rows as a table
 };
 
-/// How rows are ordered; without a column as they are ranked.
+/// Order and filter of rows. Without a column, the order of the ranking is used.
 struct RowOrder {
     std::optional<size_t> column;
     bool descending = false;
-    std::string filter;  ///< rows that have it in one of their texts; upper and lower ASCII letters are alike
+    std::string filter;  ///< keeps rows in which a cell contains this text; ignores ASCII case
 };
 
-/// Empty cells and NaN come last in either direction, and equal rows as they are ranked.
+/// Filters and sorts rows. Empty cells and NaN come last in both directions; equal rows keep the order of the ranking.
 OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
 
-/// The newest finished rows; while others are computed those of the same ranking and trace, as they were.
+/// Returns the newest finished rows. While new ones are computed, returns the previous rows of the same ranking and
+/// trace.
 TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
                                         const RowOrder& order);
 
-/// A cursor of the rows' prompt, moved to what a row is of.
+/// Returns `from` moved to the run, layer, head, tokens and step of a row.
 Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row);
 
-/// Whether a cursor is at what the row is of: its layer, head, step and some of its tokens; a run alone where it is of
-/// no tokens.
+/// Whether a cursor points at the layer, head, step and some tokens of a row. The run counts only if the row has no
+/// tokens.
 bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row);
 
 }  // namespace kvscope::gui

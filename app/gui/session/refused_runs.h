@@ -8,37 +8,37 @@
 
 namespace kvscope::gui {
 
-/// Which runs of a form would fail, found before any is made. Of all its rows, ticked or not.
+/// Runs of a form that would fail, found before any run is made. Covers all rows of the form, ticked or not.
 struct RefusedRuns {
     struct Refused {
-        std::string budget{};          ///< as budget_text has it; empty: whatever the budget
-        std::string reason{};          ///< a sentence, or several
-        std::optional<int64_t> least;  ///< entries that the policy would take
+        std::string budget{};          ///< see budget_text(); empty: any budget
+        std::string reason{};          ///< one or several sentences
+        std::optional<int64_t> least;  ///< smallest budget that the policy accepts, in entries
     };
     struct Row {
-        int id = 0;            ///< PolicyRow::id
-        std::string policy{};  ///< "SnapKV", "SnapKV (window=8)"
+        int id = 0;            ///< see PolicyRow::id
+        std::string policy{};  ///< e.g. "SnapKV" or "SnapKV (window=8)"
         bool ticked = false;
-        int n_runs = 0;     ///< of each prompt
-        int n_refused = 0;  ///< of them
+        int n_runs = 0;     ///< runs per prompt
+        int n_refused = 0;  ///< how many of them would fail
         std::vector<Refused> refused{};
 
         bool can_run() const { return n_refused < n_runs; }
-        /// All reasons, a line each: "64: a budget of 64 entries is not above …".
+        /// Returns all reasons, one per line: "64: a budget of 64 entries is not above …".
         std::string reasons() const;
-        /// In a few words: "not at 64: it needs at least 65 entries", "needs its file: set importance".
+        /// Returns a short reason: "not at 64: it needs at least 65 entries", "needs its file: set importance".
         std::string brief() const;
     };
     std::vector<Row> rows;
 
-    /// nullptr where a row was not there when it was checked.
+    /// Returns nullptr if the row did not exist at the time of the check.
     const Row* find(int id) const;
-    int n_refused() const;  ///< of the ticked policies' runs, of each prompt
-    /// Why no policy that is ticked can run at any budget; empty where one can.
+    int n_refused() const;  ///< failing runs per prompt, ticked policies only
+    /// Returns why no ticked policy can run at any budget, or "" if one can.
     std::string problem() const;
 };
 
-/// What is said of the budgets, beneath what they come to.
+/// A note shown below the budgets.
 struct BudgetNote {
     enum class Kind { fact, warning, error };
     Kind kind = Kind::fact;
@@ -46,14 +46,14 @@ struct BudgetNote {
     bool operator==(const BudgetNote&) const = default;
 };
 
-/// Asks the policies themselves. May read their files: beside the window, or in tests. @param tokens as far as counted
+/// Asks the policies which runs would fail. May read files, so call it on a worker thread.
+/// @param tokens nullopt until they are counted
 RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
-/// Changes with everything that find_refused_runs depends on; looks at whether files are there, and at when they were
-/// written.
+/// Returns a stamp that changes with all inputs of find_refused_runs(), including the presence and times of files.
 std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 
-/// Budgets that ticked policies cannot take, those that drop nothing, and what they mean to policies that keep every
-/// token. Nothing where the budgets cannot be read.
+/// Returns notes on budgets that ticked policies refuse, budgets that drop nothing, and the meaning of budgets for
+/// policies that keep every token. Empty if the budgets cannot be parsed.
 std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
                                      const RefusedRuns& check);
 

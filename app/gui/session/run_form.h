@@ -16,79 +16,85 @@
 
 namespace kvscope::gui {
 
-/// A policy with the parameters that it is to be run with. A policy may stand in several rows.
+/// A policy with the parameters to run it with. Several rows may have the same policy.
 struct PolicyRow {
-    int id = 0;  ///< stays while rows come and go
+    int id = 0;  ///< does not change when rows are added or removed
     bool ticked = false;
     policies::PolicySpec spec;
 };
 
-/// What differs from the defaults among the options that are seldom changed: "temperature 0.7, isolated"; empty:
-/// nothing.
+/// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated". Empty if none does.
 std::string text_of_changes(const RunOptions& options);
-/// All of those are as by default again.
+/// Resets the rarely used options to their defaults.
 void reset_seldom_changed(RunOptions& options);
 
-/// What a person fills in to run policies on a prompt. Knows no ImGui.
+/// The form with which the user runs policies on a prompt. Does not use ImGui.
 class RunForm {
  public:
-    /// A row for each policy of this build but the full cache, which always runs.
+    /// Makes a row for each policy of this build except `full`, which always runs.
     RunForm();
 
     RunRequest request;
     std::vector<PolicyRow> rows;
-    std::filesystem::path prompt_file;  ///< that the text was read from; empty: none, or it is another text by now
+    std::filesystem::path prompt_file;  ///< source of the text; empty if there is none or the text was edited
 
-    /// Takes a file's text as the prompt's. @throws PromptFileError, and then everything is as it was
+    /// Reads the prompt from a file.
+    /// @throws PromptFileError; the form is then unchanged
     void read_prompt(const std::filesystem::path& file);
-    /// One that comes with the program. @throws std::runtime_error where a file is missing
+    /// Fills in a bundled prompt.
+    /// @throws std::runtime_error if a file is missing
     void take_sample(const std::string& name);
 
-    /// Another row of the same policy behind this one, with its parameters.
+    /// Inserts a copy of a row below it.
     void duplicate(size_t row);
-    /// Ticks a policy with a parameter set: the row that has it so, else the first that has it as by default, else a
-    /// further row. @returns whether there is such a policy and it takes the value
+    /// Ticks a policy with a parameter value: in the row that has the value, else in the first row with the default
+    /// value, else in a new row.
+    /// @returns false if there is no such policy or the value is invalid
     bool use(const WantedPolicy& wanted);
-    /// The last row of a policy stays. @returns whether the row went
+    /// Removes a row, unless it is the only one of its policy.
+    /// @returns whether the row was removed
     bool remove(size_t row);
     int n_ticked() const;
-    /// Ticks the policies that are chosen, and no other.
+    /// Ticks exactly the policies for which `is_chosen` returns true.
     void tick(const std::function<bool(const PolicyRow&)>& is_chosen);
-    /// Whether there is a text and a policy to run on it.
+    /// Whether there are a text and at least one ticked policy.
     bool is_begun() const;
 
-    /// What is wrong, first thing first; empty where it can be run. @param tokens as far as they were counted
+    /// Returns the first problem that prevents a run, or "".
+    /// @param tokens nullopt until they are counted
     std::string problem(const std::optional<TokenCount>& tokens) const;
-    /// The heading under which the form says a problem() beside what is to be changed; empty: nowhere.
+    /// Returns the heading of the form's section in which a problem() is shown. Empty if it is shown in none.
     std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
-    /// Why the budgets cannot be read; empty where they can.
+    /// Returns why the budgets cannot be parsed, or "".
     std::string budget_problem() const;
-    /// Why the text and the new tokens do not fit the model's context, and what to do; empty where they do, or where
-    /// they are not counted yet.
+    /// Returns why the text and the new tokens do not fit the model's context and what to do, or "". Empty until the
+    /// tokens are counted.
     std::string length_problem(const std::optional<TokenCount>& tokens) const;
-    /// What is wrong with one option, as `kvscope run` says it; empty: nothing.
+    /// Returns the problem of one option in the words of `kvscope run`, or "".
     std::string problem_with(engine::RunOption::Member option) const;
-    /// What is wrong with the output; looks at the disk.
+    /// Returns the problem of the output file, or "". Accesses the disk.
     std::string output_problem() const;
-    /// What becomes of the output, or of what is there already; looks at the disk.
+    /// Returns a note on what the run does to the output file. Accesses the disk.
     std::string output_note() const;
-    /// What the budgets come to, one line each: "128 of 2,000 entries kept (6.4 %), …"; the counts alone where the
-    /// prompt's length is not known. @throws policies::BudgetError
+    /// Returns one line per budget: "128 of 2,000 entries kept (6.4 %), …". Without the token count, the lines have
+    /// only the budget.
+    /// @throws policies::BudgetError
     std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
-    /// Runs that would be made of each prompt, the full cache's included; 0 where the budgets cannot be read.
+    /// Number of runs per prompt, including the full run; 0 if the budgets cannot be parsed.
     int n_runs() const;
-    /// One for each question, one without any.
+    /// Number of prompts: one per question, or one without a question.
     int n_prompts() const;
 
-    /// The request with the ticked policies.
+    /// Returns the request with the ticked policies.
     RunRequest filled_in() const;
 
-    /// `kvscope run …` that makes the same trace. @param model to be named; empty: the program's default model
-    /// @throws std::invalid_argument for a text that no command line can hold
+    /// Returns the `kvscope run …` command that makes the same trace.
+    /// @param model empty: the default model
+    /// @throws std::invalid_argument if a text cannot be written in a command line
     std::string command(const std::filesystem::path& model) const;
 
     nlohmann::json to_json() const;
-    /// What cannot be understood, and policies that this build does not have, are left out.
+    /// Restores the form. Ignores invalid values and policies that this build does not have.
     void from_json(const nlohmann::json& state);
 
  private:
@@ -98,35 +104,36 @@ class RunForm {
     int next_id_ = 0;
 };
 
-/// A budget as the form's notes write it: "4,096", "12.5 %".
+/// Formats a budget for notes of the form: "4,096", "12.5 %".
 std::string budget_text(const policies::Budget& budget);
 
-/// A file that is no prompt: the message says which one, what was found and what to do.
+/// A file cannot be used as a prompt. The message names the file, the problem and the remedy.
 struct PromptFileError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The largest file that is read as a prompt: more than a context of a million tokens.
+/// Size limit of prompt files. Larger than a context of a million tokens.
 constexpr uintmax_t most_prompt_bytes = 8 << 20;
 
-/// Whether a file is called as texts are: .txt, .md, .markdown, in whichever case.
+/// Whether the file name ends in .txt, .md or .markdown, in upper or lower case.
 bool is_text_file(const std::filesystem::path& path);
 
-/// "kvscope-1.h5": the first of that kind in the current folder that is neither there nor begun.
-/// @param is_taken for what is not on disk yet
+/// Returns the first free name "kvscope-1.h5", "kvscope-2.h5", … in the current folder, for which there is no
+/// unfinished trace either.
+/// @param is_taken returns whether a name is in use that is not on disk yet
 std::filesystem::path new_output(const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
 
-/// A prompt that comes with the program.
+/// A bundled prompt.
 struct SamplePrompt {
     std::string name;
     std::string context;
     std::string question;
 };
 
-/// The demo's and those in assets/prompts/: a text, a line with ---, a question.
-/// @throws std::runtime_error where a file is missing
+/// Returns the demo prompt or one of assets/prompts/. A line "---" in the file separates context and question.
+/// @throws std::runtime_error if a file is missing
 SamplePrompt sample_prompt(const std::string& name);
-/// Names and titles.
+/// Names and titles of the bundled prompts.
 const std::vector<std::pair<std::string, std::string>>& sample_prompts();
 
 }  // namespace kvscope::gui

@@ -8,8 +8,8 @@
 
 namespace kvscope::gui {
 
-/// A run for as long as its document is open: its place among the others changes, this does not, and no other run ever
-/// has it (Document::id_of, Document::place_of).
+/// Identifies a run while its document is open. In contrast to the index (see Document::id_of and Document::place_of),
+/// the id never changes and is never reused.
 struct RunId {
     constexpr RunId() = default;
     constexpr explicit RunId(int64_t n) : number(n) {}
@@ -19,23 +19,23 @@ struct RunId {
     auto operator<=>(const RunId&) const = default;
 };
 
-/// A run of a prompt of an open trace; `document` is Document::id.
+/// A run of a prompt of an open trace; `document` is Document::id().
 struct RunKey {
     int document = -1;
     int prompt = 0;
     RunId run;
     bool valid() const { return document >= 0 && run.valid(); }
-    /// What an ImGui id or a task is called after it.
+    /// Returns a text for ImGui ids and task keys.
     std::string text() const { return std::to_string(document) + '.' + std::to_string(run.number); }
     auto operator<=>(const RunKey&) const = default;
 };
 
-/// What is pointed at. −1 where nothing of the kind is.
+/// What is selected or hovered. Unset members are −1.
 struct Cursor {
     RunKey run;
     int layer = -1;
     int kv_head = -1;
-    int query_head = -1;  ///< a head of the kv_head's group, where one was meant
+    int query_head = -1;  ///< a query head of the KV head's group, if one was chosen
     int64_t first_token = -1;
     int64_t last_token = -1;  ///< inclusive
     int step = -1;            ///< decode step
@@ -45,35 +45,35 @@ struct Cursor {
     bool operator==(const Cursor&) const = default;
 };
 
-/// The sticky selection, with a browser's back and forward.
+/// The selection, with a history like a browser's.
 class Selection {
  public:
-    /// By value: what a view holds stays as it was when the same frame selects something else.
+    /// Returns a copy, which stays valid when the selection changes in the same frame.
     Cursor current() const { return history_[at_]; }
 
-    /// A move that is no other place (the same cursor) leaves no trace.
+    /// Selects a place and adds it to the history, unless it is already selected.
     void set(const Cursor& cursor);
-    /// The same, of a place that somebody asks for: it comes into view also where it is selected already.
+    /// Selects a place at the user's request. Views scroll to it even if it is already selected.
     void go_to(const Cursor& cursor) {
         set(cursor);
         ++n_asked_;
     }
     int n_asked() const { return n_asked_; }
-    /// The cursor moved to a run: layer, head and tokens stay within a prompt.
+    /// Returns the selection moved to a run. Layer, head and tokens are kept within the same prompt.
     Cursor cursor_at(const RunKey& key) const;
-    /// The cursor where it is in that prompt, else one that says nothing but the prompt.
+    /// Returns the selection if it is in this prompt, else a cursor with only the prompt set.
     Cursor cursor_in(int document, int prompt) const;
-    /// Moves that keep the rest: of a run, what cursor_at() keeps.
+    /// Changes one part of the selection and keeps the rest; for a run, see cursor_at().
     void select_run(const RunKey& key) { set(cursor_at(key)); }
-    /// @param extend the selected tokens up to this one, else this one alone
+    /// @param extend extends the selected range to the token; false selects the token alone
     void select_token(int64_t token, bool extend = false);
     void select_layer(int layer);
     void select_head(int layer, int kv_head, int query_head = -1);
     void select_step(int step);
-    /// Nothing but the run stays selected.
+    /// Clears everything except the run.
     void deselect();
 
-    /// A run is gone: all places that named it name none.
+    /// Removes a run, or all runs of a document, from the history.
     void forget(const RunKey& run);
     void forget_document(int document);
     bool can_go_back() const { return at_ > 0; }

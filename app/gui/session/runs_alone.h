@@ -7,28 +7,28 @@
 
 namespace kvscope::gui {
 
-/// Which runs are shown beside the full cache, by one of them.
+/// Which runs are shown with the full runs, relative to a given run.
 enum class Alone {
-    run,     ///< itself
-    budget,  ///< those of its budget: as many entries, or as large a share of the bytes
-    policy,  ///< those of its policy with its parameters, at all budgets
+    run,     ///< the run itself
+    budget,  ///< runs with the same budget: number of entries or share of the bytes
+    policy,  ///< runs with the same policy and parameters, at all budgets
 };
 
-/// Shows these runs of all open traces, and full ones, and hides the others.
+/// Shows these runs of all open traces and the full runs, and hides the others.
 void show_alone(Session& session, const RunKey& run, Alone which);
 
-/// Shows these runs and full ones, and hides the others.
+/// Shows these runs and the full runs, and hides the others.
 void show_alone(Session& session, const std::vector<RunKey>& runs);
 
 void show_all(Session& session);
 
-/// The runs that a person means by "only snapkv, k-vec, dapq 256": of each part between commas those whose label has
-/// all its words, a policy's name or how it begins, or a budget; what stands behind the last part's name goes for the
-/// parts that have a name alone, where there are such runs. Empty where the text does not begin with "only ", or a part
-/// means no run.
+/// Returns the runs meant by a text such as "only snapkv, k-vec, dapq 256". Each part between commas selects the runs
+/// whose label contains all of its words; a word may be a policy's name or its beginning, or a budget. The words after
+/// the name in the last part also apply to parts that have only a name, if such runs exist. Returns nothing if the text
+/// does not begin with "only " or a part matches no run.
 std::vector<RunKey> typed_runs(const Session& session, const std::string& typed);
 
-/// "Only budget 256", as in a menu.
+/// Returns the name of a menu entry: "Only budget 256".
 std::string name_of(const Session& session, const RunKey& run, Alone which);
 
 }  // namespace kvscope::gui

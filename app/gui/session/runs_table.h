@@ -10,26 +10,27 @@
 
 namespace kvscope::gui {
 
-/// The table of runs (analysis/cost_table.h) of all open traces as a person looks at it: with what compared runs differ
-/// by, and sorted. Knows no ImGui.
+/// The table of runs (analysis/cost_table.h) of all open traces, sorted and with differences of compared runs. Does not
+/// use ImGui.
 struct RunsTable {
-    /// A column of the table of runs, or what two runs differ by in it.
+    /// A column of the table of runs, or the difference of two runs in this column.
     struct Column {
         analysis::Column column;
-        size_t of = 0;  ///< column of the table of runs
+        size_t of = 0;  ///< index of the column in the table of runs
         bool is_difference = false;
         bool is_hidden_at_first = false;
     };
-    /// A run, or A − B of two.
+    /// A run, or the difference A − B of two runs.
     struct Row {
-        RunKey run;  ///< not valid: A − B
+        RunKey run;  ///< invalid for A − B
         const analysis::Row* row = nullptr;
-        std::vector<analysis::Cell> cells;  ///< one for each column
-        std::string pinned;                 ///< "A", "B", "A − B": stands above the others
+        std::vector<analysis::Cell> cells;  ///< one per column
+        std::string pinned;                 ///< "A", "B" or "A − B" for rows at the top; else empty
     };
 
-    /// Of two traces, a column of differences stands behind each number; of two runs, A, B and A − B stand first.
-    /// @param all of the table of runs @param runs with neither cells nor pins yet
+    /// If two traces are compared, adds a column of differences after each number. If two runs are compared, puts A, B
+    /// and A − B at the top.
+    /// @param all columns of the table of runs @param runs rows without cells and `pinned`
     RunsTable(const std::vector<analysis::Column>& all, std::vector<Row> runs, const Compared& compared);
 
     std::vector<Column> columns;
@@ -37,15 +38,15 @@ struct RunsTable {
 
     size_t n_pinned() const;
     bool is_empty(size_t column) const;
-    /// What is pinned stays where it is; empty cells are last in either direction.
+    /// Sorts the rows that are not pinned. Empty cells come last in both directions.
     void sort(size_t column, bool descending);
-    /// Of the runs' numbers; 0 where there is none above.
+    /// Returns the largest positive number of the column; 0 if there is none.
     double largest(size_t column) const;
-    /// Of each group of runs (analysis::Row::group) among those that are shown; none where the column has no best, the
-    /// group is one run, or all its runs look alike.
+    /// Returns the best number of each group (analysis::Row::group) of shown runs. A group is omitted if it has only
+    /// one run or all its cells look the same. Empty if the column does not define what is best.
     std::map<std::string, double> best(size_t column, const Session& session) const;
 
-    /// Of a run: those that its numbers are compared with.
+    /// Returns the group of a row. Only numbers within a group are compared.
     static std::string group_of(const Row& row);
 
  private:

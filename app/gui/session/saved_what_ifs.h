@@ -7,9 +7,9 @@
 
 namespace kvscope::gui {
 
-/// Once a frame: makes the selections of what-ifs again that are saved beside the open traces, from the traces alone,
-/// and adds them to the runs as they come. What cannot be made so stays saved.
-/// @param notice called with the reason, once each
+/// Computes the kept sets of saved what-ifs again from the traces alone, and adds the what-ifs to the documents. A
+/// what-if that cannot be computed stays saved. Call once per frame.
+/// @param notice called once with the reason for each failure
 void restore_what_ifs(Session& session, const std::function<void(const std::string&)>& notice);
 
 }  // namespace kvscope::gui

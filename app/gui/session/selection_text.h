@@ -7,14 +7,14 @@
 
 namespace kvscope::gui {
 
-/// What `--select` takes: "token=964,layer=21,run=snapkv @ 256". Keys are token (one, or first-last), layer, head (a KV
-/// head of the layer), step (of decoding) and, at the end, run: a label as in the list of runs. What is not named stays
-/// as it is.
-/// @throws std::invalid_argument for a key or a number that cannot be read and for what the traces do not have
+/// Parses the argument of `--select`: "token=964,layer=21,run=snapkv @ 256". The keys are token (one, or first-last),
+/// layer, head (a KV head of the layer), step (of decoding) and run, a label, which must be last. Other parts of the
+/// selection stay.
+/// @throws std::invalid_argument if a key or number is invalid, or the traces do not have the place
 Cursor parse_selection(const Session& session, const std::string& text);
 
-/// A place as a person types it, as parse_selection takes it: "t700", "t700-720", "l17 h2", "layer 17", "s3".
-/// nullopt where it is no such place.
+/// Converts a typed place to the syntax of parse_selection(): "t700", "t700-720", "l17 h2", "layer 17", "s3". Returns
+/// nullopt if the text is not a place.
 std::optional<std::string> typed_place(const std::string& typed);
 
 }  // namespace kvscope::gui

@@ -8,21 +8,24 @@
 
 namespace kvscope::gui {
 
-/// The session's open traces (`paths`, in their order), selection, A and B, hidden runs, mark and token axis.
+/// Returns the state of the session as JSON: open traces (`paths` are their paths in order), selection, A and B, hidden
+/// runs, mark and token axis.
 nlohmann::json session_state(const Session& session, const std::vector<std::filesystem::path>& paths);
 
-/// A state with what `before`, which a later kvscope wrote, holds besides what this one knows.
+/// Returns `state` with the unknown fields of `before`, which a later version of kvscope wrote.
 nlohmann::json with_unknown(nlohmann::json state, const nlohmann::json& before);
 
-/// Opens what the state names, relative paths from `folder`, and goes to its selection. Traces that cannot be opened
-/// are left out, with their messages returned; so is what no longer fits.
+/// Opens the traces of a state and restores its selection. Relative paths start from `folder`. Omits what no longer
+/// fits.
+/// @returns messages about traces that cannot be opened
 std::vector<std::string> restore_session(Session& session, const nlohmann::json& state,
                                          const std::filesystem::path& folder);
 
-/// How a trace is looked at: its prompt, hidden runs, the mark and, where they are its own, A, B and the selection.
+/// Returns the view state of one trace: prompt, hidden runs, mark, and A, B and the selection if they belong to the
+/// trace.
 nlohmann::json view_state(const Session& session, const Document& document);
-/// Goes there. Runs that are others now are left out; mark and selection only where the trace is alone, and the mark,
-/// A and B where there is none yet.
+/// Restores a view state. Runs that have changed are ignored. The mark and the selection are restored only if no other
+/// trace is open. Mark, A and B do not replace existing ones.
 void restore_view(Session& session, Document& document, const nlohmann::json& state);
 
 }  // namespace kvscope::gui

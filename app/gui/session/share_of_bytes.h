@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// What a run's cache holds, as a share of the full cache's bytes. NaN: not read yet, or not known.
+/// Returns the bytes of a run's cache as a share of the full cache. NaN if it is not read yet or not known.
 double share_of_full_bytes(Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

@@ -9,14 +9,15 @@
 
 namespace kvscope::gui {
 
-/// What each run kept of a span of tokens, which is said beside it: the last answer stays until the next is there.
+/// What each run kept of a range of tokens.
 struct SpanReports {
     int64_t first = 0;
     int64_t last = 0;
     std::vector<std::pair<RunKey, analysis::SpanReport>> runs;
 };
 
-/// Of all runs of a document's shown prompt.
+/// Returns the reports of all runs of a document's shown prompt. The last result is returned until the next is
+/// computed.
 TaskResult<SpanReports> ask_span_reports(Session& session, const TaskSlot<SpanReports>& slot, const Document& document,
                                          int64_t first, int64_t last);
 

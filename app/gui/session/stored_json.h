@@ -7,31 +7,33 @@
 
 namespace kvscope::gui {
 
-/// A JSON object that the window keeps in a file, and what stands between it and being understood.
+/// A JSON object read from a file of the app, or the reason why it cannot be used.
 struct StoredJson {
     enum class State {
         absent,
-        unreadable,  ///< by the system: it may be sound
-        damaged,     ///< no JSON object, or one without a version that is a number
-        newer,       ///< of a major version that this program does not know
+        unreadable,  ///< cannot be read; the contents may be valid
+        damaged,     ///< not a JSON object, or the version is not a number
+        newer,       ///< has a newer major version
         sound,
     };
     State state = State::absent;
     nlohmann::json contents = nlohmann::json::object();
-    std::string why;  ///< what is wrong with it, with its name; empty where it is absent or sound
+    std::string why;  ///< message with the file's name; empty if absent or sound
 };
 
-/// @param version_key names its version, as in {"kvscope_notes": 1}; without it a file counts as of the first
+/// @param version_key key of the version, as in {"kvscope_notes": 1}; a file without the key counts as version 1
 StoredJson read_stored_json(const std::filesystem::path& file, const char* version_key, int version);
 
-/// Whole or not at all, also on a full disk; texts that are not UTF-8 are replaced. @throws figures::OutputFailed
+/// Writes a JSON file atomically. Replaces invalid UTF-8.
+/// @throws figures::OutputFailed
 void write_stored_json(const std::filesystem::path& file, const nlohmann::json& contents);
 
-/// Renames it to "….unreadable-1", or the next number that is free, for a person to mend. @returns the new name
-/// @throws std::runtime_error where that fails
+/// Renames a file to "….unreadable-1", or the next free number, so that the user can repair it.
+/// @returns the new path
+/// @throws std::runtime_error if the file cannot be renamed
 std::filesystem::path set_aside(const std::filesystem::path& file);
 
-/// What an object holds besides what this program writes into it: a later one's.
+/// Returns the members of an object whose keys are not in `known`. They come from a later version of kvscope.
 nlohmann::json unknown_in(const nlohmann::json& object, std::initializer_list<const char*> known);
 
 }  // namespace kvscope::gui

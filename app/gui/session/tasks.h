@@ -14,16 +14,16 @@
 
 namespace kvscope::gui {
 
-/// What is there of something that is computed beside the window. All three may be empty: under way for the first time.
+/// Result of a background computation. `value` and `error` are empty until the first computation has finished.
 template <class T>
 struct TaskResult {
-    std::shared_ptr<const T> value;  ///< the newest finished one, which may belong to an earlier stamp
-    std::string error;               ///< of the newest finished one
-    bool current = false;            ///< value or error belong to the stamp asked for
+    std::shared_ptr<const T> value;  ///< newest result, possibly of an earlier stamp
+    std::string error;               ///< error of the newest computation; empty on success
+    bool current = false;            ///< `value` or `error` belongs to the requested stamp
 };
 
-/// Where the results of one question are kept, one for each key. Who asks owns it: a view as its member; a function
-/// that several views call, as a static of its own. When it goes, its work is stopped and its results are dropped.
+/// Owns the results of one computation, one result per key. A view has it as a member; a function that several views
+/// call has it as a static variable. The destructor stops the work and drops the results.
 template <class T>
 class TaskSlot {
  public:
@@ -36,27 +36,26 @@ class TaskSlot {
     std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(unique_id());
 };
 
-/// Work beside the window: no frame waits for the disk or for arithmetic. A key of a slot that is asked with a new
-/// stamp is computed again and shows its last result meanwhile.
-///
-/// The functions given run on worker threads, one per key at a time; only the newest stamp of a key is computed. Work
-/// is stopped (reading a trace then throws, trace/interruption.h) when its slot is gone, when the window closes, when
-/// the last frames did not ask for it while other work waits, and when another stamp is wanted and it has run for a
-/// while. Results that no frame asks for are kept for some seconds. Everything else is called from the window's thread
-/// alone.
+/// Runs computations on worker threads, so that no frame waits for disk or arithmetic. When a key of a slot is
+/// requested with a new stamp, it is computed again; the last result is returned until then.
+/// A key is computed by one thread at a time, and only its newest stamp. A computation is stopped (reading a trace then
+/// throws, see trace/interruption.h) if its slot or the app is closed, if other work waits and the last frames did not
+/// request it, or if another stamp is requested and it has run for a while. Results that no frame requests are dropped
+/// after a few seconds. UI thread only, except for the computations.
 class Tasks {
  public:
     using Seconds = std::chrono::duration<double>;
 
-    /// @param on_done called on a worker thread whenever a result is there (wakes the window)
-    /// @param kept    for how long a result is kept that frames no longer ask for
+    /// @param on_done called on a worker thread after each computation, to draw a frame
+    /// @param kept how long results are kept that no frame requests
     explicit Tasks(std::function<void()> on_done, int n_threads = 2, Seconds kept = Seconds(4));
     ~Tasks();
     Tasks(const Tasks&) = delete;
     Tasks& operator=(const Tasks&) = delete;
 
-    /// @param key   empty where the slot has one result alone
-    /// @param stamp of everything that the result depends on besides
+    /// Returns the newest result and starts the computation if the stamp is new.
+    /// @param key empty if the slot has only one result
+    /// @param stamp changes with all other inputs of the computation
     template <class T>
     TaskResult<T> ask(const TaskSlot<T>& slot, const std::string& key, const std::string& stamp,
                       std::type_identity_t<std::function<T()>> compute) {
@@ -67,22 +66,23 @@ class Tasks {
         return {std::static_pointer_cast<const T>(result.value), result.error, result.current};
     }
 
-    /// Work that is asked for once, an export: one after the other on a thread of its own, to its end even where the
-    /// window is closed before.
-    /// @param work  returns what to say
-    /// @param ended is given that, or why it failed, by `deliver`; never where the window was closed
+    /// Runs work exactly once, e.g. an export. Such work runs on its own thread, one at a time, and is finished even if
+    /// the app is closed.
+    /// @param work returns a message
+    /// @param ended called by deliver() with the message or error; not called after the app is closed
     void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
-    /// Calls `ended` of all that has ended. @returns what was thrown there, for a person to see
+    /// Calls `ended` for all finished work.
+    /// @returns messages of exceptions that `ended` threw, for the user
     [[nodiscard]] std::vector<std::string> deliver();
 
-    /// Drops what belongs to slots that are gone and what nobody has asked for in the time that results are kept.
-    /// @returns after which time there is more to drop, so that a window that sleeps is to draw a frame
+    /// Drops the results of destroyed slots, and results that were not requested for the time set in the constructor.
+    /// @returns the time until the next result expires; the app should then draw a frame
     std::optional<Seconds> end_frame();
 
-    /// Keys whose newest stamp has no result yet, and work asked for once that has not ended.
+    /// Number of requested computations that have not finished.
     int n_pending() const;
 
-    /// Blocks until nothing is under way: for tests and screenshots. What was asked for once is then to be delivered.
+    /// Blocks until all work has finished, for tests and screenshots. Call deliver() afterwards.
     void wait() const;
 
  private:

@@ -6,16 +6,16 @@
 
 namespace kvscope::gui {
 
-/// "1", "2", …: the trace's number of this session. No other trace gets it, also after this one is closed.
+/// Returns the number of a trace in this session: "1", "2", …. It is not reused after the trace is closed.
 std::string badge_of(const Document& document);
 
-/// The badge as it stands in a text: "[2]".
+/// Returns the badge as used in text: "[2]".
 std::string badge_in_text(const Document& document);
 
-/// In titles of figures on the screen: the badge and, where it is not too long for a title, the trace's name.
+/// Returns the badge and, if it is short enough, the name of the trace. Used in titles of figures on the screen.
 std::string title_of(const Session& session, const Document& document);
 
-/// The run's label with that title in place of the trace's name.
+/// Returns the run's label with title_of() instead of the trace's name.
 std::string label_in_title(const Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

@@ -7,23 +7,24 @@
 
 namespace kvscope::gui {
 
-/// As much of an answer as was decoded when its run was stopped, or its program killed.
+/// The decoded part of an answer whose run was stopped or killed.
 struct UnfinishedAnswer {
     int prompt = 0;
-    int run_number = -1;  ///< in the trace to be
+    int run_number = -1;  ///< number of the run in the trace
     std::string label;
     std::string text;
     int64_t n_tokens = 0;
-    bool has_ended = false;  ///< it is whole, and only the run's other results lack
+    bool has_ended = false;  ///< the answer is complete; only other results of the run are missing
     bool operator==(const UnfinishedAnswer&) const = default;
 };
 
-/// Into the folder of the unfinished trace, `<output>.part/answers.json`, which goes when the trace is whole. Nothing
-/// is written where the folder is not there. @throws figures::OutputFailed
+/// Writes answers to `<output>.part/answers.json`. The folder is removed when the trace is complete. No effect if the
+/// folder does not exist.
+/// @throws figures::OutputFailed
 void write_unfinished_answers(const std::filesystem::path& output, const std::vector<UnfinishedAnswer>& answers);
 
-/// Those of an unfinished trace; none where there is no such file, or it cannot be understood.
-/// @param trace its path, or that of its folder
+/// Returns the answers stored with an unfinished trace. Empty if there is no file or it is invalid.
+/// @param trace path of the trace or of its folder
 std::vector<UnfinishedAnswer> read_unfinished_answers(const std::filesystem::path& trace);
 
 }  // namespace kvscope::gui

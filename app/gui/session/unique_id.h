@@ -5,7 +5,7 @@
 
 namespace kvscope::gui {
 
-/// A number that the process gives out once, for what an address would not tell from what lay there before. Any thread.
+/// Returns a number that is unique in this process. In contrast to an address, it is never reused. Thread-safe.
 inline uint64_t unique_id() {
     static std::atomic<uint64_t> last = 0;
     return ++last;

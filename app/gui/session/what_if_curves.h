@@ -15,27 +15,28 @@ namespace kvscope::gui {
 class EngineSession;
 class PrefillInMemory;
 
-/// What a person chose about the curves.
+/// The user's settings of the curves.
 struct CurveSettings {
     analysis::CurveMeasure measure = analysis::CurveMeasure::coverage;
     std::string over = analysis::over_budget;
-    double threshold = 0.9;  ///< share
+    double threshold = 0.9;  ///< a share
 };
 
-/// The curves that are there, newest settings; those under way join them later.
+/// The finished curves for the newest settings.
 struct LiveCurvesNow {
-    std::vector<analysis::DrawnCurve> curves;  ///< `subject.run` counts `runs`
+    std::vector<analysis::DrawnCurve> curves;  ///< `subject.run` is an index of `runs`
     std::vector<RunKey> runs;
     size_t n_under_way = 0;
-    std::vector<std::string> left_out;  ///< "think @ 75 %: why"
-    std::string stamp;                  ///< changes when any of it does
+    std::vector<std::string> left_out;  ///< runs without a curve and the reason: "think @ 75 %: why"
+    std::string stamp;                  ///< changes with any member
 };
 
-/// Curves of the shown runs of one prompt over the budget, or over a parameter, each made by a worker: from the
-/// trace's scores where they do, else from a prefill in memory. Knows no ImGui. All calls from the window's thread.
+/// Curves of the shown runs of one prompt over the budget or a parameter. Workers compute them from the scores in the
+/// trace if possible, else from a prefill in memory. UI thread only; does not use ImGui.
 class LiveCurves {
  public:
-    /// Once a frame in which they are shown. @param of a run of the prompt, which has a curve also where it is hidden
+    /// Call once per frame while the curves are shown.
+    /// @param of a run of the prompt; its curve is included even if the run is hidden
     LiveCurvesNow update(Session& session, const EngineSession* engine, const RunKey& of,
                          const CurveSettings& settings);
 

@@ -5,7 +5,7 @@
 
 namespace kvscope::gui {
 
-/// From the root; as it is given where the working directory is gone. Throws nothing.
+/// Returns the absolute path, or `path` itself if there is no working directory. Does not throw.
 inline std::filesystem::path whole_path(const std::filesystem::path& path) {
     std::error_code error;
     const std::filesystem::path whole = std::filesystem::absolute(path, error);

@@ -9,30 +9,31 @@
 
 namespace kvscope::gui {
 
-/// A workspace file is damaged, of a later version, or cannot be written.
+/// A workspace file is damaged, has a later version, or cannot be written.
 struct WorkspaceError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// One file to hand to a colleague: a ZIP archive of the traces, the notes beside them, and `workspace.json` with
-/// layout, selection and a list of the files with their sizes. `files`: what is carried, with its name in the archive,
-/// which names no folder. Whole or not at all, and never over
-/// the workspace of a later kvscope.
+/// Writes a workspace, one file to share: a ZIP archive of traces, their annotations and `workspace.json`. The latter
+/// has the layout, the selection and a list of the files with their sizes. The write is atomic and does not replace a
+/// workspace of a later version.
+/// @param files paths and their names in the archive, without folders
 /// @throws WorkspaceError
 void write_workspace(const std::filesystem::path& path, const nlohmann::json& state,
                      const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
-/// "mine-1f0c…": the name of a folder that only this file, with these contents, is unpacked into. @throws
-/// WorkspaceError
+/// Returns the name of the folder to unpack a workspace into: "mine-1f0c…". It depends on the file's path and contents.
+/// @throws WorkspaceError
 std::string workspace_folder_name(const std::filesystem::path& path);
 
-/// Returns a workspace's state, and unpacks those of its files into `folder` that are not there yet, whole or not at
-/// all.
-/// @throws WorkspaceError for what its state does not list, names that lead out of the folder or come twice, links,
-///         sizes that differ from those listed, more contents than the archive has bytes, too little room on the disk
+/// Returns the state of a workspace and unpacks its files into `folder`, except files that are already there. Each file
+/// is written atomically.
+/// @throws WorkspaceError if a file is not listed in the state, has another size than listed, is a link, occurs twice
+/// or would leave the folder, if the contents are larger than the archive, or if the disk is full
 nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
 
-/// While it lives, `clean_workspaces` of any process leaves the folder alone. One that is not there is none.
+/// Protects a folder from clean_workspaces() of any process during its lifetime. No effect if the folder does not
+/// exist.
 class FolderInUse {
  public:
     explicit FolderInUse(const std::filesystem::path& folder);
@@ -44,9 +45,8 @@ class FolderInUse {
     int file_;
 };
 
-/// Removes from the folders in `folder` what can be unpacked again: files as they were in the archive, of workspaces
-/// that nobody has open, and all that unpacking left behind when it was interrupted. What was written there stays:
-/// notes.
+/// Removes files that can be unpacked again, and remains of interrupted unpacking, from the folders in `folder`. Skips
+/// folders of open workspaces. Files that were changed or added since, such as annotations, stay.
 void clean_workspaces(const std::filesystem::path& folder);
 
 }  // namespace kvscope::gui
