@@ -1,4 +1,4 @@
 #pragma once
 
-// OpenGL 3.3 core, loaded by Window.
+// OpenGL 3.3 core. Window loads the functions.
 #include <glad/gl.h>

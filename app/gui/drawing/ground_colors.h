@@ -7,18 +7,20 @@
 
 namespace kvscope::gui {
 
-/// Opaque; `share` of b.
+/// Returns an opaque mix of two colors. @param share share of b
 ImVec4 mixed(ImVec4 a, ImVec4 b, float share);
 
-/// An area's colour on this ground: black becomes ink, what is nearly paper nearly this ground, and what would not be
-/// seen is lightened.
+/// Adapts the color of an area to the background. On a dark one, black becomes the text color, near-white becomes
+/// nearly the background color, and dark colors are lightened.
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
 
-/// A run's colour, of its curve, point, bar or chip: black, the full cache's, becomes ink, a policy's its colour for
-/// dark ground (analysis/policy_color.h), and of others a pale hue, as runs of a second trace have it, stays.
+/// Adapts the color of a run's curve, point, bar or chip to the background. On a dark one, black (`full`) becomes the
+/// text color, policy colors use their dark variant (analysis/policy_color.h), and pale colors of runs of a second
+/// trace stay.
 ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
 
-/// The map on this ground: on either the larger value stands out more, and around zero the ground's own lightness.
+/// Adapts a color map to the background, so that large values stand out. In difference maps, zero has the lightness of
+/// the background.
 analysis::ColorMap map_on_ground(analysis::ColorMap on_paper, const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -11,8 +11,8 @@
 
 namespace kvscope::gui {
 
-/// How a map's values become colours: the part [map_begin, map_end] of a colour table between `min` and `max`. Values
-/// below `min` are ground where `ground_below_min`.
+/// Maps values to colors: [min, max] to the part [map_begin, map_end] of a color map. Values below `min` have the
+/// background color if `ground_below_min`.
 struct MapColors {
     analysis::ColorMap map = analysis::ColorMap::viridis;
     float map_begin = 0;
@@ -21,15 +21,15 @@ struct MapColors {
     float max = 1;
     bool logarithmic = false;
     bool ground_below_min = false;
-    std::vector<ImU32> classes;  ///< where not empty, value i has colour i instead, and `map` is unused
+    std::vector<ImU32> classes;  ///< if not empty, value i has color i and `map` is unused
     ImU32 ground = 0;
     bool operator==(const MapColors&) const = default;
 };
 
-/// The colour of a value as the shader draws it.
+/// Returns the color of a value, computed as in the shader.
 ImU32 color_of(const MapColors& colors, float value);
 
-/// A rectangle of a map, in cells; an edge below its opposite turns the map round.
+/// A rectangle of a map, in cells. If right < left or bottom < top, the map is drawn mirrored.
 struct MapWindow {
     double left = 0;
     double right = 1;
@@ -38,9 +38,9 @@ struct MapWindow {
     bool operator==(const MapWindow&) const = default;
 };
 
-/// A grid on the GPU with all its levels of detail, drawn by one shader. A level is one texture whatever its width: its
-/// columns are folded into strips of `strip_columns` that stand below each other, since 16,384 is a common limit.
-/// Panning and zooming upload nothing. Created, drawn and destroyed on the window's thread.
+/// A grid on the GPU with all its levels of detail, drawn by one shader. Each level is one texture. Because textures
+/// are often limited to 16,384 pixels, its columns are split into strips of `strip_columns`, one below the other.
+/// Panning and zooming upload nothing. UI thread only.
 class HeatMap {
  public:
     static constexpr int strip_columns = 4096;
@@ -53,8 +53,8 @@ class HeatMap {
     size_t rows() const { return rows_; }
     size_t columns() const { return columns_; }
 
-    /// Fills the rectangle from min to max (screen coordinates) with the window of the map; what lies beside the map is
-    /// ground. Where the map goes before the frame is drawn, it is shown all the same.
+    /// Fills the rectangle from min to max (screen coordinates) with a section of the map. Areas outside the map have
+    /// the background color. The map may be destroyed before the frame is drawn.
     void draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) const;
 
  private:
@@ -62,7 +62,7 @@ class HeatMap {
         unsigned texture = 0;
         int columns = 0;
     };
-    /// What was drawn of the map, with a pixel a row where rows are higher; kept until it changes.
+    /// A rendered section of the map, cached until it changes. Rows higher than a pixel are one pixel high in it.
     struct Picture {
         unsigned texture = 0;
         int width = 0;

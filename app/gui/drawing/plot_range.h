@@ -6,15 +6,15 @@
 
 namespace kvscope::gui {
 
-/// What one notch of the wheel leaves of a range when it zooms in.
+/// Factor on the range for one notch of the mouse wheel.
 constexpr double wheel_zoom = 0.8;
 
-/// The range moved back between the limits as it is, or all of them where it is larger. On a logarithmic axis its ends
-/// keep their ratio. @param min, max above 0 where `is_logarithmic`
+/// Returns the range, moved to lie between `low` and `high`. A range that is too large is replaced by the limits. On a
+/// logarithmic axis the ratio of the ends is kept; min, max, low and high must be positive.
 std::pair<double, double> moved_within(double min, double max, double low, double high, bool is_logarithmic = false);
 
-/// Behind ImPlot::SetupFinish: what is dragged beyond the limits stops there. (ImPlot's own constraint would cut the
-/// range short, which zooms in.)
+/// Stops panning at the limits. Call after ImPlot::SetupFinish. ImPlot's own constraint would shorten the range and
+/// thereby zoom in.
 void keep_within(ImAxis axis, double low, double high, bool is_logarithmic = false);
 
 }  // namespace kvscope::gui

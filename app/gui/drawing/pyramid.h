@@ -6,14 +6,14 @@
 
 namespace kvscope::gui {
 
-/// What several cells become that share a pixel.
+/// How several cells that fall on one pixel are combined.
 enum class Reduce {
-    maximum,           ///< a single kept token among 100,000 stays visible; also the highest class of classes
-    largest_magnitude  ///< of differences, with its sign
+    maximum,           ///< a single kept token among 100,000 stays visible; for classes, the highest one
+    largest_magnitude  ///< for differences; keeps the sign
 };
 
-/// A grid (rows, columns) and its halvings along the columns: level k has ceil(columns / 2^k). NaN is nothing known,
-/// and wins only where there is nothing else.
+/// A grid (rows, columns) and versions with fewer columns: level k has ceil(columns / 2^k). NaN means unknown and is
+/// used only if all combined cells are NaN.
 struct Pyramid {
     struct Level {
         size_t columns = 0;
@@ -26,10 +26,10 @@ struct Pyramid {
     float at(size_t row, size_t column) const { return levels.front().values[row * columns() + column]; }
 };
 
-/// @throws std::invalid_argument where there are not rows * columns values
+/// Throws std::invalid_argument unless there are rows * columns values.
 Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Reduce reduce);
 
-/// The greater by `reduce`; NaN only of two NaN.
+/// Combines two cells. Returns NaN only if both are NaN.
 float reduced(Reduce reduce, float a, float b);
 
 }  // namespace kvscope::gui

@@ -4,8 +4,8 @@
 
 namespace kvscope::gui {
 
-/// Where the current window scrolls on downwards, its lower edge fades out: what is cut off there is not its end. To be
-/// called once all else is drawn in it.
+/// Fades out the lower edge of the current ImGui window if it can be scrolled further down. Call after drawing
+/// everything else in it.
 void draw_scroll_fade(const Theme& theme);
 
 }  // namespace kvscope::gui

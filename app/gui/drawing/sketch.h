@@ -10,15 +10,14 @@
 
 namespace kvscope::gui {
 
-/// A small picture: lines of equal length, from above, of one character for each cell; an empty first line is none of
-/// it. '-' quiet ink, '#' ink, '*' the accent, '0' to '9' the map of values from lowest to highest, 'a' and 'b' the two
-/// ends of the map of differences; '.' and whatever else: nothing.
+/// A small picture in text form: one character per cell, lines of equal length. An empty first line is ignored. '-' is
+/// quiet text color, '#' text color, '*' accent; '0' to '9' are the color map from lowest to highest value; 'a' and 'b'
+/// are the ends of the difference map; '.' and others are empty.
 using Sketch = std::string;
 
-/// The lines of a sketch.
 std::vector<std::string_view> rows_of(const Sketch& sketch);
 
-/// Fills the cells, in the theme's colours. @param from, size in pixels: the rectangle that the picture is stretched to
+/// Draws a sketch in the theme's colors, stretched to the rectangle of `size` pixels at `from`.
 void draw_sketch(ImDrawList& list, const Sketch& sketch, ImVec2 from, ImVec2 size, const Theme& theme);
 
 }  // namespace kvscope::gui

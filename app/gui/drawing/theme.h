@@ -8,34 +8,34 @@ namespace kvscope::gui {
 
 enum class Brightness { dark, light };
 
-/// Colours with a meaning, for what the widgets' own style does not cover.
+/// Colors with a meaning beyond ImGui's style.
 struct Theme {
     Brightness brightness = Brightness::dark;
-    ImVec4 ground;     ///< behind maps: what is not kept
-    ImVec4 panel;      ///< windows
+    ImVec4 ground;     ///< background of maps; entries that are not kept
+    ImVec4 panel;      ///< background of views
     ImVec4 ink;        ///< text
-    ImVec4 ink_quiet;  ///< units, help
-    ImVec4 line;       ///< separators, grid
-    ImVec4 accent;     ///< the one accent: selection, active things
-    ImVec4 hover;      ///< under the mouse
-    ImVec4 mark;       ///< the marked span
-    ImVec4 differs;    ///< of an answer, what its reference has not
-    ImVec4 pin;        ///< what a person has pinned or noted
-    ImVec4 warning;    ///< nothing else is orange but a run whose policy is
+    ImVec4 ink_quiet;  ///< units and help
+    ImVec4 line;       ///< separators and grid
+    ImVec4 accent;     ///< selection and active items
+    ImVec4 hover;      ///< hovered items
+    ImVec4 mark;       ///< marked text
+    ImVec4 differs;    ///< parts of an answer that differ from the reference
+    ImVec4 pin;        ///< pinned tokens and notes
+    ImVec4 warning;    ///< orange; only runs may use a similar color
     ImVec4 error;
 };
 
 struct Fonts {
     ImFont* text = nullptr;
     ImFont* bold = nullptr;
-    ImFont* mono = nullptr;  ///< tokens and numbers
+    ImFont* mono = nullptr;  ///< for tokens and numbers
 };
 
-/// Sets the style of Dear ImGui and ImPlot. @param scale 1: 16-pixel text
+/// Sets the style of Dear ImGui and ImPlot. @param scale 1: text of 16 pixels
 Theme apply_theme(Brightness brightness, float scale);
 
-/// Inter and JetBrains Mono as the system has them, with the system's fonts for Chinese, Japanese and Korean behind
-/// them; other faces where those are missing. Once, before the first frame.
+/// Loads the system's Inter and JetBrains Mono, or other fonts if they are missing, with fallbacks for Chinese,
+/// Japanese and Korean. Call once, before the first frame.
 Fonts load_fonts();
 
 ImU32 packed(const ImVec4& color, float alpha = 1);

@@ -13,26 +13,26 @@
 
 namespace kvscope::gui {
 
-/// What-ifs of one prompt that are made as runs.
+/// What-ifs of one prompt to be decoded.
 struct DecodingJob {
     struct WhatIf {
-        int run;  ///< of the reader
+        int run;  ///< index in the reader
         RunKey key;
-        std::string name;  ///< RunCaches::name_of
+        std::string name;  ///< see RunCaches::name_of()
     };
     int prompt = 0;
     std::shared_ptr<const trace::Reader> reader;
     std::vector<WhatIf> what_ifs;
 };
 
-/// What a decoding job tells on its way; called on the engine's thread.
+/// Callbacks of decode(), called on the engine's thread.
 struct DecodingEvents {
     std::function<void(const DecodingJob::WhatIf&, const std::string& label, const std::string& text)> on_text;
     std::function<void(const DecodingJob::WhatIf&, const engine::RepeatedRun&)> on_decoded;
 };
 
-/// Decodes all of them as one batch behind one prefill.
-/// @throws what engine::repeat_runs throws; std::runtime_error that names those that failed, when the others are told
+/// Decodes all what-ifs as one batch, after one prefill. Throws the exceptions of engine::repeat_runs, and
+/// std::runtime_error with the names of failed what-ifs after the others have been reported.
 void decode(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
             const DecodingEvents& events);
 

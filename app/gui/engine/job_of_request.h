@@ -5,8 +5,7 @@
 
 namespace kvscope::gui {
 
-/// The job of `kvscope run` that does what was asked for. Spectra are left to when the model is loaded, an
-/// output without a name to the caller.
+/// Returns the `kvscope run` job of a request, without spectra. If the request names no output, the caller sets it.
 program::RunJob job_of(const RunRequest& request);
 
 }  // namespace kvscope::gui

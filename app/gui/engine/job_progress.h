@@ -12,19 +12,19 @@
 
 namespace kvscope::gui {
 
-/// The engine's progress as the window shows it. The engine's thread reports, the window's thread reads and cancels.
+/// Progress of engine jobs, shown in the app. The engine's thread reports; the UI thread reads and cancels.
 class JobProgress final : public engine::Progress {
  public:
-    /// @param on_change called on the engine's thread, ten times a second at most
+    /// @param on_change called on the engine's thread, at most ten times per second
     explicit JobProgress(std::function<void()> on_change) : on_change_(std::move(on_change)) {}
 
-    // The engine's thread.
+    // Engine's thread:
     void start(const std::string& what);
-    /// The job's next part. @throws engine::Cancelled
+    /// Starts the next part of the job. Throws engine::Cancelled if the job was canceled.
     void go_on(EngineStatus::State state, const std::string& what);
-    /// A job that was paused continues within a phase, of which some steps are done.
+    /// Continues a paused job in a phase of which `done` steps are finished.
     void resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done);
-    /// @param error empty where it went well
+    /// @param error empty on success
     void end(const std::string& error);
     void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,
                    const std::string& device);
@@ -36,9 +36,9 @@ class JobProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override { return cancelled_; }
 
-    // The window's thread.
+    // UI thread:
     EngineStatus status() const;
-    /// Seen in `status` at once. Without a job under way nothing happens.
+    /// status() shows this immediately. No effect if no job runs.
     void cancel();
 
  private:
@@ -49,7 +49,7 @@ class JobProgress final : public engine::Progress {
     mutable std::mutex mutex_;
     EngineStatus status_;
     int64_t steps_ = 0;
-    int64_t first_step_ = 0;  ///< steps that were done when the job was resumed
+    int64_t first_step_ = 0;  ///< finished steps when the job was resumed
     std::chrono::steady_clock::time_point phase_start_;
     std::chrono::steady_clock::time_point told_;
     std::atomic<bool> cancelled_{false};

@@ -16,55 +16,54 @@
 
 namespace kvscope::gui {
 
-/// Jobs, one after the other, each on a thread of its own at a lower priority than the window's, and what they hand to
-/// the window's thread. A job that throws ends with a notice and its error in the progress; Cancelled is no error. A
-/// job that is cancelled can pause: it leaves the queue, keeps what it has computed, and continues when it is asked to.
+/// Runs jobs one after the other, each on its own thread with lower priority than the UI thread. Jobs post functions
+/// for the UI thread. If a job throws, the queue shows a notice and reports the error in the progress, except for
+/// Cancelled. A canceled job can pause: it leaves the queue, keeps its results and can be continued later.
 class JobQueue {
  public:
-    /// @param notice called on the window's thread
-    /// @param wake   called on the job's thread: something was posted
-    /// @param n_threads that jobs compute with; 0: one a core
+    /// @param notice called on the UI thread
+    /// @param wake called on the job's thread after a function was posted
+    /// @param n_threads threads per job; 0: one per core
     JobQueue(JobProgress& progress, std::function<void(const std::string&, bool is_error)> notice,
              std::function<void()> wake, int n_threads = 0);
-    /// Cancels the job under way and waits for it; those that wait or are paused are dropped.
+    /// Cancels the current job, waits for its end, and drops waiting and paused jobs.
     ~JobQueue();
     JobQueue(const JobQueue&) = delete;
     JobQueue& operator=(const JobQueue&) = delete;
 
-    // The window's thread.
-    /// @param on_dropped called on the window's thread where the job is cancelled before it begins; may be empty
-    /// @returns the job's number
+    // UI thread:
+    /// Adds a job and returns its number. `on_dropped` (may be empty) is called on the UI thread if the job is dropped
+    /// before it starts.
     uint64_t enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
-    /// Ends the job under way at the next safe place, or drops the next one where none has begun. Others stay.
+    /// Cancels the current job at the next safe point. If no job runs, drops the next one.
     void cancel();
-    /// Takes a job out of the queue and calls its `on_dropped`. @returns false where the job has begun or ended
+    /// Removes a waiting job and calls its `on_dropped`. Returns false if the job has started or ended.
     bool drop(uint64_t job);
-    /// Whether a job waits or is under way.
+    /// Whether a job is waiting or running.
     bool has(uint64_t job) const;
-    /// Puts a paused job at the end of the queue. It keeps its number.
-    /// @param on_dropped as in enqueue(); the job is paused again by then
-    /// @param on_ended called on the window's thread where end_paused() ends it before its turn
-    /// @returns false where no such job is paused
+    /// Puts a paused job at the end of the queue under the same number. Returns false if it is not paused.
+    /// @param on_dropped see enqueue(); the job is then paused again
+    /// @param on_ended called on the UI thread if end_paused() ends the job before its turn
     bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);
-    /// Ends a paused job, so that what it holds is free. Nothing happens where no such job is paused.
+    /// Ends a paused job to free its memory. No effect if it is not paused.
     void end_paused(uint64_t job);
-    /// Those that wait, in the order in which they begin.
+    /// Returns the waiting jobs in their order.
     std::vector<WaitingJob> waiting() const;
-    /// Of the job under way; busy while one is under way or waits.
+    /// Returns the status of the current job. It is busy while a job runs or waits.
     EngineStatus status() const;
-    /// Why a job failed; empty where it has not ended, or went well.
+    /// Returns why a job failed. Empty if it has not ended or has succeeded.
     std::string error_of(uint64_t job) const;
-    /// Runs what was posted since, in order. What throws is told by `notice`, and the others are run.
+    /// Calls the posted functions in order. Reports exceptions as notices and continues.
     void deliver();
 
-    // Any thread.
-    /// The same for all that are paused, and for those among them that wait in the queue again.
+    // Any thread:
+    /// Ends all paused jobs, including those that wait to continue.
     void end_paused();
 
-    // The job's thread.
-    /// Waits until the job is to continue; other jobs run meanwhile.
-    /// @param on_paused called on the window's thread once the job is paused, with its number
-    /// @returns false where the job is to end with engine::Cancelled
+    // Job's thread:
+    /// Blocks until the job is continued; other jobs run meanwhile. Returns false if the job should throw
+    /// engine::Cancelled.
+    /// @param on_paused called on the UI thread with the job's number once it has paused
     bool pause(std::function<void(uint64_t job)> on_paused);
     void post(std::function<void()> act);
 
@@ -75,12 +74,12 @@ class JobQueue {
         std::function<void()> run;
         std::function<void()> on_dropped;
         std::function<void()> on_ended{};
-        std::unique_ptr<PausableWork> work{};  ///< of a job that has begun
+        std::unique_ptr<PausableWork> work{};  ///< set once the job has started
     };
 
     void work();
     std::unique_ptr<PausableWork> work_of(Job& job);
-    /// Takes a job out of a list, with the lock held. @returns a job without number where it is not there
+    /// Removes a job from a list and returns it; its number is 0 if it is not found. Requires the lock.
     static Job take(std::deque<Job>& jobs, uint64_t number);
     void attempt(const std::function<void()>& act) const;
 
@@ -93,13 +92,13 @@ class JobQueue {
     std::deque<Job> paused_;
     std::deque<std::function<void()>> posted_;
     uint64_t n_jobs_ = 0;
-    uint64_t under_way_ = 0;                  ///< number; 0: none
-    PausableWork* work_under_way_ = nullptr;  ///< of that job
+    uint64_t under_way_ = 0;                  ///< number of the job; 0: none
+    PausableWork* work_under_way_ = nullptr;  ///< work of this job
     std::function<void(uint64_t)> on_paused_;
-    std::map<uint64_t, std::string> errors_;  ///< by job
+    std::map<uint64_t, std::string> errors_;  ///< by job number
     bool stopping_ = false;
     int n_threads_;
-    std::thread thread_;  ///< starts each job's thread and waits for it; last: it uses all of the above
+    std::thread thread_;  ///< starts and joins the threads of jobs; last member because it uses the others
 };
 
 }  // namespace kvscope::gui

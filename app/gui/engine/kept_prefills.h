@@ -9,12 +9,12 @@ namespace kvscope::gui {
 
 class Session;
 
-/// The last two prefills, each of the prompts that share its context. The window's thread.
+/// Keeps the two most recent prefills. Each belongs to all prompts with the same context. UI thread only.
 class KeptPrefills {
  public:
-    /// nullptr where it is not in memory.
+    /// Returns nullptr if the prefill is not in memory.
     std::shared_ptr<const PrefillInMemory> find(int document, int prompt) const;
-    /// Takes the place of an earlier one of the same prompts.
+    /// Adds a prefill and replaces an earlier one of the same prompts.
     void keep(int document, const std::vector<int>& prompts, std::shared_ptr<const PrefillInMemory> prefill);
     void drop_closed(const Session& session);
 

@@ -15,42 +15,42 @@
 
 namespace kvscope::gui {
 
-/// Where the model that a trace was made with is, the default model among the places.
-/// @throws std::runtime_error where it is in none of them
+/// Returns the path of the model that a trace was made with, from `places` or the default model. Throws
+/// std::runtime_error if the model is not found.
 std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
 
-/// Tells which devices this machine has, and what is free of their memory now. Of any thread.
+/// Reports the devices of this machine and their free memory. Any thread.
 void tell_devices(JobProgress& progress);
 
-/// The one model that jobs run on, loaded when a job needs it. The jobs' thread alone.
+/// The model that jobs use. It is loaded on demand. Jobs' thread only.
 class LoadedModel {
  public:
     using Pointer = std::shared_ptr<const engine::Model>;
 
-    /// @param on_loaded called with each model that was loaded
-    /// @param on_warning called with a sentence on what is not as it was asked for
+    /// @param on_loaded called with each newly loaded model
+    /// @param on_warning called with a warning for the user
     LoadedModel(JobProgress& progress, std::function<void(const Pointer&)> on_loaded,
                 std::function<void(const std::string&)> on_warning)
         : progress_(progress), on_loaded_(std::move(on_loaded)), on_warning_(std::move(on_warning)) {}
 
-    /// nullptr before the first was loaded.
+    /// Returns nullptr before a model is loaded.
     const Pointer& get() const { return model_; }
     bool is(const trace::ModelAttributes& wanted) const {
         return model_ && model_->fingerprint() == wanted.fingerprint;
     }
 
-    /// What a person chose, or a job names: where it cannot be loaded, the next run is not made on another one.
-    /// @param path empty: the one chosen last, else the default model
-    /// @throws what engine::device_for and engine::Model::open throw, std::runtime_error where there is no default
-    /// model
-    /// @param asked as `kvscope run` takes them; nothing: on the device chosen last, in whichever type it is there
+    /// Loads a model chosen by the user or by a job. If that fails, later runs do not silently use another model.
+    /// Throws the exceptions of engine::device_for and engine::Model::open, and std::runtime_error if there is no
+    /// default model.
+    /// @param path empty: the model chosen last, else the default model
+    /// @param asked options with device and number type; nullptr: the device chosen last, any number type
     void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
 
-    /// The model that a trace was made with, in the trace's type and on the trace's device; where it cannot be used
-    /// there, on the processor, which is told once for each trace. @throws as place_of() and engine::Model::open
+    /// Loads the model of a trace with the trace's number type and device. If the device cannot be used, loads it on
+    /// the CPU and warns once per trace. Throws the exceptions of place_of() and engine::Model::open.
     void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
-    /// What the loaded model's spectra would cost now.
+    /// Returns the estimated time to compute the spectra of the loaded model; 0 if they are cached.
     double spectra_seconds() const;
     void tell_spectra();
 
@@ -64,10 +64,10 @@ class LoadedModel {
     std::function<void(const std::string&)> on_warning_;
     Pointer model_;
     std::filesystem::path path_;
-    std::string device_ = "cpu";              ///< as it was asked for with the model
-    std::string chosen_device_ = "cpu";       ///< by a person, last
-    std::filesystem::path refused_;           ///< chosen last, and not to be loaded; empty: none
-    std::set<std::filesystem::path> warned_;  ///< traces that are computed on another device than theirs
+    std::string device_ = "cpu";              ///< as requested for the loaded model
+    std::string chosen_device_ = "cpu";       ///< chosen by the user
+    std::filesystem::path refused_;           ///< model chosen last, if it could not be loaded
+    std::set<std::filesystem::path> warned_;  ///< traces for which the change of device was reported
 };
 
 }  // namespace kvscope::gui

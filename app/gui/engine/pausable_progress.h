@@ -9,22 +9,22 @@
 
 namespace kvscope::gui {
 
-/// The progress of a run. Once `allow` was called, a run that is cancelled pauses instead of ending.
+/// Progress of a run that pauses instead of ending when it is canceled, once allow() has been called.
 class PausableProgress final : public engine::Progress {
  public:
-    /// Waits until the run continues, or returns false: the run is to end. Called on the run's thread.
-    /// @param place "prefill: 12 of 30 layers"; empty before the first phase
+    /// Blocks until the run continues. Returns false if the run should end. Called on the run's thread.
+    /// @param place e.g. "prefill: 12 of 30 layers"; empty before the first phase
     using Pause = std::function<bool(const std::string& place)>;
 
-    /// @param what as EngineStatus::what
+    /// @param what see EngineStatus::what
     PausableProgress(JobProgress& shown, std::string what, Pause pause)
         : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
 
     const std::string& what() const { return what_; }
-    /// @param settle called before each pause: waits for what a device was asked for
+    /// @param settle called before each pause; waits until the device is idle
     void allow(std::function<void()> settle) { settle_ = std::move(settle); }
     void forbid() { settle_ = nullptr; }
-    /// Whether the run ends because it was cancelled for good while it was paused.
+    /// Whether the run was canceled for good while it was paused.
     bool has_ended() const { return has_ended_; }
 
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
@@ -39,7 +39,7 @@ class PausableProgress final : public engine::Progress {
     JobProgress& shown_;
     std::string what_;
     Pause pause_;
-    std::function<void()> settle_;  ///< empty: no pause is allowed
+    std::function<void()> settle_;  ///< empty if pausing is not allowed
     mutable bool has_ended_ = false;
     std::string phase_, unit_;
     int64_t steps_ = 0, done_ = 0;

@@ -8,21 +8,21 @@
 
 namespace kvscope::gui {
 
-/// Work on a thread of its own that can be paused. The thread then waits with everything that it has computed.
+/// Work on its own thread that can be paused. A paused thread blocks and keeps its data.
 class PausableWork {
  public:
-    /// @param work throws engine::Cancelled after `pause` has returned false
+    /// @param work throws engine::Cancelled after pause() has returned false
     explicit PausableWork(std::function<void()> work);
-    /// Ends work that is paused and waits until its thread has ended.
+    /// Ends paused work and joins its thread.
     ~PausableWork();
     PausableWork(const PausableWork&) = delete;
     PausableWork& operator=(const PausableWork&) = delete;
 
-    /// Begins or continues the work and waits until it ends or pauses.
-    /// @returns whether it has ended @throws what the work throws
+    /// Starts or continues the work and blocks until it ends or pauses. Returns whether it has ended. Throws the
+    /// exceptions of the work.
     bool advance();
 
-    /// Called by the work itself: waits for `advance`. @returns false where the work is to end instead
+    /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.
     bool pause();
 
  private:
@@ -35,8 +35,8 @@ class PausableWork {
     std::condition_variable changed_;
     State state_ = State::waiting;
     bool is_to_end_ = false;
-    std::exception_ptr failure_;  ///< what the work threw
-    std::thread thread_;          ///< begins with the first `advance`
+    std::exception_ptr failure_;  ///< exception thrown by the work
+    std::thread thread_;          ///< started by the first advance()
 };
 
 }  // namespace kvscope::gui

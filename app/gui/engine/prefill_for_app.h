@@ -10,14 +10,13 @@
 
 namespace kvscope::gui {
 
-/// @param is_engine_busy asked before each decision: with a free machine it is made on all cores, else on one, since
-///                       parallel loops of two threads wait for one another
+/// @param is_engine_busy called before each decision; if true, the decision uses one core instead of all, because
+/// parallel loops of two threads wait for each other
 std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::LivePrefill> prefill,
                                                          std::function<bool()> is_engine_busy);
 
-/// A prompt's prefill, made for nothing but later decisions.
-/// @param window of the full cache's window attention; 0: the default
-/// @throws what engine::prefill throws
+/// Reads a prompt in order to make decisions from its prefill later. Throws the exceptions of engine::prefill.
+/// @param window window of the recorded window attention, in queries; 0: the default
 std::shared_ptr<const engine::LivePrefill> read_prompt(const engine::Model& model, const engine::Prompt& prompt,
                                                        int64_t window, engine::Progress& progress);
 

@@ -14,13 +14,13 @@
 
 namespace kvscope::gui {
 
-/// One question to runs of one prompt.
+/// A question to ask of runs of one prompt.
 struct QuestionJob {
     struct Asked {
-        int run;                                      ///< of the reader
-        int answer;                                   ///< FurtherAnswer::id
-        std::string name;                             ///< RunCaches::name_of
-        std::shared_ptr<engine::Conversation> cache;  ///< nullptr: to be made again
+        int run;                                      ///< index in the reader
+        int answer;                                   ///< see FurtherAnswer::id
+        std::string name;                             ///< see RunCaches::name_of()
+        std::shared_ptr<engine::Conversation> cache;  ///< nullptr if it has to be rebuilt
     };
     int document = -1;
     int prompt = 0;
@@ -29,21 +29,20 @@ struct QuestionJob {
     std::vector<Asked> runs;
 };
 
-/// What a question job tells on its way; called on the engine's thread.
+/// Callbacks of answer(), called on the engine's thread.
 struct QuestionEvents {
     std::function<void(int answer, std::function<void(FurtherAnswer&)>)> on_change;
     std::function<void(const QuestionJob::Asked&, const engine::RepeatedRun&)> on_made_again;
 };
 
-/// Makes the caches again that are missing, with one prefill, then asks all of them as one batch. Every answer ends,
-/// with its error where it has one.
-/// @param model gives the trace's model, which may have to be loaded first
-/// @throws what `model`, engine::repeat_runs and engine::ask_all throw, when that is told
+/// Rebuilds missing caches with one prefill, then asks all caches as one batch. Every answer is finished, with an error
+/// if it failed. Then rethrows exceptions of `model`, engine::repeat_runs and engine::ask_all.
+/// @param model returns the trace's model and loads it if necessary
 void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
             const QuestionEvents& events);
 
-/// Ends the answers that have not ended, with an error: of a job that is dropped before it begins. @param on_change as
-/// in QuestionEvents
+/// Finishes the unfinished answers of a dropped job with an error.
+/// @param on_change see QuestionEvents
 void end_all(const QuestionJob& job, const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
              const std::string& error);
 

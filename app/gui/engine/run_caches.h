@@ -12,20 +12,21 @@ namespace kvscope::gui {
 class Document;
 class Session;
 
-/// A cache together with the model that it reads: as long as the one is there, so is the other.
+/// Returns the cache as a pointer that also keeps its model alive.
 std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
                                                  std::shared_ptr<const engine::Model> model);
 
-/// Caches of finished runs that can be asked more: all of the latest job, and the latest that were made again. A
-/// what-if's goes with the settings that it was made with. The window's thread.
+/// Caches of finished runs, for further questions: all caches of the latest job and the most recently rebuilt ones. The
+/// cache of a what-if belongs to the settings it was made with. UI thread only.
 class RunCaches {
  public:
-    /// What a run is called here as long as it stays the same. The run has to exist.
+    /// Returns a name that changes when the run changes. The run must exist.
     static std::string name_of(const Document& document, const RunKey& run);
 
-    /// nullptr where it is not in memory.
+    /// Returns nullptr if the cache is not in memory.
     std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;
-    /// Takes the place of the last job's. @param prompts that share the context @param of_runs by number in the trace
+    /// Replaces the caches of the previous job.
+    /// @param prompts prompts that share the context @param of_runs indexed by the number of the run in the trace
     void keep_job(int document, const std::vector<int>& prompts,
                   const std::vector<std::shared_ptr<engine::Conversation>>& of_runs);
     void keep(int document, int prompt, const std::string& name, std::shared_ptr<engine::Conversation> cache);

@@ -19,35 +19,35 @@ namespace kvscope::gui {
 class Document;
 class Session;
 
-/// A run job as its results come: the trace is opened once its first prompt is on disk, kept sets are shown from
-/// memory, and at the end the joined file takes their place under the same document. Prompts can be gone through
-/// meanwhile.
+/// Shows the results of a run job as they arrive. Opens the trace once its first prompt is on disk and shows kept sets
+/// from memory. At the end, the same document shows the finished file. The user can switch between prompts meanwhile.
 class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
  public:
-    /// @param before_step as make_engine_session has it
+    /// @param before_step see make_engine_session()
     RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
                 std::function<void()> before_step);
 
-    /// The engine's thread; what it hands over keeps this alive. @param post hands something to the window's thread
+    /// Connects to an experiment. Engine's thread. Its callbacks keep this object alive.
+    /// @param post passes a function to the UI thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                 const std::function<void(std::function<void()>)>& post, Session& session);
 
-    // The window's thread.
+    // UI thread:
     void update(Session& session);
     void finish(Session& session);
-    /// The engine's thread: writes what is decoded so far beside the unfinished trace.
+    /// Writes the answers decoded so far to the folder of the unfinished trace. Engine's thread.
     void store_answers();
-    /// The run is paused: what is in memory stays to be looked at, with as much of each answer as was decoded.
+    /// Called when the run has paused. Keeps what is in memory, including partial answers, visible.
     void stop(Session& session);
-    /// The same for a run that has ended before it was finished, with a notice.
+    /// Called when the run has ended before it was complete. Like stop(), with a notice.
     void end_early(Session& session);
-    /// The paused run continues: answers that `stop` kept are unfinished again.
+    /// Called when the paused run continues. Marks the answers kept by stop() as unfinished again.
     void go_on(Session& session);
-    /// −1 where its trace is not open.
+    /// Returns −1 if the trace is not open.
     int document() const { return document_; }
-    /// Of the prompt that is answered.
+    /// Returns the answers to the current prompt.
     std::vector<PartialAnswer> partial_answers(Session& session);
-    /// As EngineSession::switch_cache.
+    /// See EngineSession::switch_cache().
     void switch_cache(int run);
 
  private:
@@ -59,8 +59,8 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     };
 
     void open(Session& session, int prompt);
-    /// Puts what waits among the document's runs. @param reload the file is read anew before. @throws what
-    /// Document::reload throws
+    /// Adds the waiting results to the document. Throws the exceptions of Document::reload().
+    /// @param reload read the file again first
     void show(Session& session, bool reload);
     void select_first(Session& session);
     void show_one_budget(Session& session, Document& document) const;
@@ -68,7 +68,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void end_answer(int run);
     RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
-    /// The same, once a second at most, and in no more than a twentieth of the time.
+    /// Calls store_answers() at most once per second and for at most a twentieth of the time.
     void store_answers_in_time();
 
     std::filesystem::path output_;
@@ -76,22 +76,22 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     std::function<void()> before_step_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
-    Cursor selected_;                         ///< what it has selected by itself
-    std::map<int, Records> waiting_;          ///< by prompt: what arrived and is not shown yet
-    std::map<int, Records> partly_answered_;  ///< by prompt: as they were before `stop` kept their answers
+    Cursor selected_;                         ///< the place that this object has selected
+    std::map<int, Records> waiting_;          ///< by prompt: results not shown yet
+    std::map<int, Records> partly_answered_;  ///< by prompt: records before stop() added partial answers
     std::vector<std::string> labels_;
     TaskSlot<std::string> texts_;
 
     std::mutex mutex_;
     std::vector<Arrived> arrived_;
-    int answered_ = -1;                          ///< prompt
+    int answered_ = -1;                          ///< prompt that is being answered
     std::map<int, std::string> questions_;       ///< by prompt
-    std::vector<std::vector<int32_t>> answers_;  ///< by run: the tokens that are decoded so far
-    std::map<int, bool> is_full_;                ///< by run, those whose cache can change its form
-    std::set<int> to_switch_;                    ///< runs
+    std::vector<std::vector<int32_t>> answers_;  ///< by run: tokens decoded so far
+    std::map<int, bool> is_full_;                ///< by run; only runs whose cache can change its form
+    std::set<int> to_switch_;                    ///< runs to switch after the next step
     std::vector<std::string> labels_in_engine_;  ///< by run
     std::chrono::steady_clock::time_point store_next_at_ = {};
-    std::set<int> ended_;  ///< runs whose answer is whole
+    std::set<int> ended_;  ///< runs whose answer is complete
 };
 
 }  // namespace kvscope::gui

@@ -13,22 +13,23 @@ namespace kvscope::gui {
 /// A file that a job writes to.
 struct RunOutput {
     std::filesystem::path path;
-    std::atomic<bool> is_paused{false};  ///< its job is paused: another one may take the file
+    std::atomic<bool> is_paused{false};  ///< the job is paused, so another job may use the file
 };
 
-/// The files that runs write to. The window's thread.
+/// The files that runs write to. UI thread only.
 class RunOutputs {
  public:
-    /// A job has it as long as it holds what is returned.
+    /// Reserves a file for a job while the returned object exists.
     std::shared_ptr<RunOutput> take(const std::filesystem::path& path);
-    /// Whether a job that waits, or is under way, writes there.
+    /// Whether a waiting or running job writes to the file.
     bool is_taken(const std::filesystem::path& path) const;
 
-    /// Of a request that names none: where it was begun, else a new one, which it goes on at from then on.
+    /// Returns the file for a request that names none: the file in which the same request was begun, else a new one.
+    /// Remembers it for the next call.
     std::filesystem::path place_for(const RunRequest& request);
-    /// As EngineSession::goes_on_at.
+    /// See EngineSession::goes_on_at().
     std::filesystem::path goes_on_at(const RunRequest& request) const;
-    /// The next request begins anew.
+    /// Makes the next request use a new file.
     void forget_begun() { begun_.reset(); }
 
  private:
@@ -38,7 +39,7 @@ class RunOutputs {
     };
 
     std::vector<std::weak_ptr<RunOutput>> taken_;
-    std::optional<Begun> begun_;  ///< the last run into a file that was not named
+    std::optional<Begun> begun_;  ///< last run without a named output
 };
 
 }  // namespace kvscope::gui

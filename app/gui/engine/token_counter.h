@@ -15,8 +15,8 @@ class Model;
 
 namespace kvscope::gui {
 
-/// Counts tokens while a person types, on a small thread of its own: a text is counted once it has rested for a moment,
-/// and the newest text wins.
+/// Counts tokens on a thread of its own while the user types. Counting starts once the text has not changed for a
+/// moment.
 class TokenCounter {
  public:
     explicit TokenCounter(std::function<void()> on_count);
@@ -24,7 +24,7 @@ class TokenCounter {
     TokenCounter(const TokenCounter&) = delete;
     TokenCounter& operator=(const TokenCounter&) = delete;
 
-    /// The newest count there is; asks for this text's where it is another than last time.
+    /// Returns the newest finished count, and requests a count if the text or model has changed.
     std::optional<TokenCount> ask(const RunRequest& request, const std::shared_ptr<const engine::Model>& model);
 
  private:
@@ -38,7 +38,7 @@ class TokenCounter {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Text> wanted_;
-    Text asked_;  ///< the newest that was ever asked for
+    Text asked_;  ///< last requested text
     std::optional<TokenCount> count_;
     bool stopping_ = false;
     std::thread thread_;

@@ -10,16 +10,17 @@
 
 namespace kvscope::gui {
 
-/// The last training as the window shows it.
+/// Status of the last training, for display.
 class TrainingInWindow {
  public:
-    // The window's thread.
+    // UI thread:
     const TrainingStatus& status() const { return status_; }
-    /// Of another one there is nothing to be seen any more.
+    /// Clears the status of the previous training.
     void begin(const TrainingRequest& request);
     void fail(const std::string& why) { status_.error = why; }
 
-    /// The engine's thread. @param post hands something to the window's thread @throws as program::train
+    /// Engine's thread. Throws the exceptions of program::train.
+    /// @param post passes a function to the UI thread
     void run(const engine::Model& model, const TrainingRequest& request, engine::Progress& progress,
              const std::function<void(std::function<void()>)>& post);
 

@@ -9,15 +9,15 @@
 
 namespace kvscope::gui {
 
-/// What is left to do of a trace that was begun, as its recipe and its prompts say it.
+/// What is needed to continue an unfinished trace, read from its recipe and prompts.
 struct UnfinishedRun {
-    program::RunJob job;  ///< the model aside
+    program::RunJob job;  ///< without the model
     std::vector<engine::RunPlan> plans;
-    trace::ModelAttributes model;  ///< that it has to go on with
+    trace::ModelAttributes model;  ///< model to continue with
 };
 
-/// Of the folder `<output>.part`. @throws std::runtime_error, std::invalid_argument with a sentence on why it cannot go
-/// on: there is none, a prompt was not read yet, or the recipe is not understood
+/// Reads the folder `<output>.part`. Throws std::runtime_error or std::invalid_argument if the folder does not exist, a
+/// prompt has not been read yet, or the recipe is invalid.
 UnfinishedRun unfinished_run(const std::filesystem::path& output);
 
 }  // namespace kvscope::gui

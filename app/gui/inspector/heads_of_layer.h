@@ -10,11 +10,11 @@
 
 namespace kvscope::gui {
 
-/// "Why was it kept or dropped?", a line for each head of a layer: score, rank and cut-off. A click selects the head.
-/// @param chosen the head whose border is shown; @param measure what the scores are, for tooltips
+/// Draws score, rank and cut-off of a token in each head of a layer. A click selects the head.
+/// @param chosen head whose entries near the cut-off are shown @param measure definition of the scores for tooltips
 void draw_heads_of_layer(Context& context, const Document& document, const analysis::TokenReport& report, int layer,
                          int chosen, ImU32 color, const std::string& measure);
-/// The same as a table. @param run its label
+/// Returns the same as a table. @param run label of the run
 analysis::Table heads_table(const analysis::TokenReport& report, size_t layer, const std::string& run);
 
 }  // namespace kvscope::gui

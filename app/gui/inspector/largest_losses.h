@@ -7,18 +7,18 @@
 
 namespace kvscope::gui {
 
-/// What the inspector shows before a token is selected: the sentences of which the selected run lost most, or, where
-/// the trace does not say that, the tokens that the shown runs disagree about. Each is a click away.
+/// Content of the inspector before a token is selected: the sentences of which the selected run lost most or, if the
+/// trace does not record that, the tokens on which the shown runs disagree. A click on a row selects it.
 class LargestLosses {
  public:
     void draw(Context& context);
 
  private:
-    /// A ranking, asked for beside the frames.
+    /// A ranking that is computed in the background.
     struct Asked {
         TaskSlot<RankedRows> ranked;
         TaskSlot<OrderedRows> ordered;
-        std::string of;  ///< whose rows are shown, in words
+        std::string of;  ///< the run or runs whose rows are shown, for the heading
     };
     enum class Drawn { rows, nothing, nothing_yet };
 

@@ -9,9 +9,9 @@
 
 namespace kvscope::gui {
 
-/// Two charts with a bar per layer: how many heads keep the token and, where there are scores, the best head's score
-/// against its cut-off. A click selects the layer, dragging goes through
-/// the layers. @param measure what the scores are, for tooltips
+/// Draws two charts with a bar per layer: how many heads keep the token and, if scores are recorded, the best head's
+/// score relative to its cut-off. Clicking or dragging selects a layer. @param measure definition of the scores for
+/// tooltips
 void draw_layer_charts(Context& context, const analysis::TokenReport& report, ImU32 color, const std::string& measure);
 
 }  // namespace kvscope::gui

@@ -11,21 +11,20 @@
 
 namespace kvscope::gui {
 
-/// A run and what it did with the token.
+/// A run and what it kept of the token.
 struct RunOfToken {
     RunKey run;
     analysis::SpanReport report;
 };
 
-/// The compressed runs that are shown, and the one asked about, of all open traces that hold the same tokens; nullopt
-/// until all of it is read.
+/// Returns the shown compressed runs and the run in question, from all open traces with the same tokens. Returns
+/// nullopt until all are read.
 std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const TaskSlot<SpanReports>& slot,
                                                          const Document& document, const PromptText& prompt,
                                                          const TokenQuestion& asked);
 
-/// A line for each of them that is still there: in how many heads it keeps the token, or how
-/// many tokens of a range. A click selects the run.
-/// @returns the same as a table; without rows: nothing is drawn
+/// Draws a line per existing run: in how many heads it keeps the token, or how many tokens of a range it keeps. A click
+/// selects the run. Returns the lines as a table, without rows if nothing is drawn.
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
                                    const TokenQuestion& asked);
 

@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// The token in large, its position and id, and a few words around it, so that it is found again in the text.
+/// Draws the token in large type, its position and id, and a few words of context.
 void draw_token_heading(const Context& context, const PromptText& prompt, const TokenQuestion& asked);
 
 }  // namespace kvscope::gui

@@ -9,15 +9,15 @@
 
 namespace kvscope::gui {
 
-/// Notes on tokens. They are kept in a file beside the trace (document.h).
+/// Field and list for notes on tokens, which are saved in the annotations.
 class TokenNotes {
  public:
-    /// The field of the note on the selected tokens, and the list. What was written is taken over when the field is
-    /// left, by whatever way, or Enter is pressed.
+    /// Draws the field for the note on the selected tokens and the list of notes. The text is saved on Enter or when
+    /// the field loses focus in any way.
     void draw(Context& context, Document& document, const TokenQuestion& asked);
-    /// In place of `draw` where no token is shown: takes over what was written.
+    /// Saves the edited text. Call instead of draw() if no token is shown.
     void finish(Session& session);
-    /// Those on the document's prompt, each a click away; nothing where there are none.
+    /// Draws the notes on the document's prompt, if any. A click selects the note's tokens.
     static void draw_list(Context& context, const Document& document);
 
  private:
@@ -30,7 +30,7 @@ class TokenNotes {
     void draw_field(Session& session, const Document& document, const Place& here);
 
     std::string text_;
-    std::optional<Place> writing_;  ///< what `text_` is on while the field has the keyboard
+    std::optional<Place> writing_;  ///< place of the note in `text_` while it is edited
 };
 
 }  // namespace kvscope::gui
