@@ -38,20 +38,19 @@ namespace kvscope::gui {
 struct AppOptions {
     std::vector<std::filesystem::path> traces;
     std::string mark;                   ///< text to outline in every view
-    std::string select;                 ///< what parse_selection takes; empty: nothing
-    std::string layout;                 ///< explore | compare | report; empty: the remembered one
-    nlohmann::json saved_layout;        ///< one of Settings::layouts in place of `layout`; null: none
-    std::string view;                   ///< this view alone, filling the window
-    bool remember = true;               ///< read and write the person's settings
-    bool run_demo = false;              ///< start the demo job at once (in a build with the engine)
-    int n_threads = 0;                  ///< that models run on; 0: one a core
-    std::function<void()> before_step;  ///< as make_engine_session has it; tests wait there
-    std::optional<bool> use_template;   ///< how the run's form begins; unset: as it was left
-    std::optional<bool> parse_special;  ///< as above
+    std::string select;                 ///< selection in the syntax of parse_selection; empty: none
+    std::string layout;                 ///< explore | compare | report; empty: the layout of the last session
+    nlohmann::json saved_layout;        ///< an entry of Settings::layouts, used instead of `layout`; null: none
+    std::string view;                   ///< name of a view that fills the app's window; empty: none
+    bool remember = true;               ///< whether the user's settings are read and written
+    bool run_demo = false;              ///< whether the demo run starts immediately; needs a build with the engine
+    int n_threads = 0;                  ///< CPU threads for models; 0: one per core
+    std::function<void()> before_step;  ///< passed to make_engine_session; tests use it to pause a job
+    std::optional<bool> use_template;   ///< initial value in the Run view; nullopt: the last value
+    std::optional<bool> parse_special;  ///< initial value in the Run view; nullopt: the last value
 };
 
-/// The whole window: menus, layouts, views, dialogs. One frame at a time; knows nothing of what views show. Puts the
-/// parts together and says in which order they draw; what each of them does is in its own file.
+/// The graphical program. Owns its components and calls their draw functions in order, once per frame.
 class App {
  public:
     App(Window& window, AppOptions options);
@@ -59,38 +58,34 @@ class App {
     App(const App&) = delete;
     App& operator=(const App&) = delete;
 
-    /// Draws everything. False: the window is to be closed.
+    /// Draws one frame. Returns false when the app's window should close.
     bool frame();
-    /// In place of a frame while the window cannot be seen: what the engine and the tasks hand over is taken.
+    /// Replaces frame() while the app's window is hidden. Takes results from the engine and from jobs.
     void unseen_frame();
-    /// Before the window closes: settings are saved. False where something has to be finished or confirmed first; the
-    /// question is then shown, and its answer closes the window.
-    /// @param is_ordered by the system, or confirmed: nobody is asked
+    /// Saves the settings before the app's window closes. Returns false if something must be finished or confirmed
+    /// first. A question is then shown, and its answer closes the window.
+    /// @param is_ordered whether the system or a confirmed question asked to close; no question is shown then
     bool may_close(bool is_ordered = false);
 
-    /// Opens a trace or, beside those that are open, a further one; what goes wrong becomes a notice.
+    /// Opens a trace in addition to those that are open. Errors become notices.
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }
     void open_files(const std::vector<std::filesystem::path>& paths) { opener_.open(paths); }
 
-    /// One file with the open traces, their notes, layout and selection, written beside the frames. @throws
-    /// WorkspaceError
+    /// Writes the open traces, their notes, the layout and the selection to one file, in a background job.
+    /// @throws WorkspaceError
     void save_workspace(const std::filesystem::path& path) { workspace_.save(path); }
     void open_workspace(const std::filesystem::path& path) { workspace_.open(path); }
 
     const Settings& settings() const { return settings_.values(); }
-    /// The views instead of the start cards, although no trace is open.
     void dismiss_start() { views_.dismiss_start(); }
 
     void apply_layout(const std::string& name) { views_.apply_layout(name); }
     OpenView& open_view(const ViewKind& kind) { return views_.open(kind); }
-    /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
     void show_view(const ViewKind& kind) { views_.show(kind); }
-    /// "explore", "compare", "report"
+    /// Names of the built-in layouts: "explore", "compare", "report".
     static const std::vector<std::string>& layout_names();
 
     nlohmann::json layout_state() const { return views_.state(); }
-    /// Unknown kinds of view and damaged parts are left out.
-    /// @param keep_views as OpenViews::restore has it
     void restore_layout(const nlohmann::json& state, bool keep_views = false) { views_.restore(state, keep_views); }
 
     Session& session() { return session_; }
@@ -98,18 +93,16 @@ class App {
     Actions& actions() { return actions_; }
     EngineSession* engine() { return engine_.get(); }
     const std::vector<std::unique_ptr<OpenView>>& views() const { return views_.all(); }
-    /// The view that has, or last had, the keyboard.
     OpenView* focused_view() const { return views_.focused(); }
     const std::vector<std::string>& notices() const { return notices_.all(); }
-    /// What views have thrown while they were drawn, since the window opened.
     const std::vector<std::string>& view_failures() const { return views_.failures(); }
-    /// Notices that say what went wrong, and views' failures.
+    /// Number of error notices and of failures in views.
     size_t n_errors() const { return notices_.n_errors() + views_.failures().size(); }
 
     void set_light(bool light) { appearance_.set_light(light); }
     void set_scale(float scale) { appearance_.set_scale(scale); }
 
-    /// A message that a person should see; it goes away by itself and stays in the log.
+    /// Shows a message that disappears by itself and stays in the log.
     void notice(const std::string& text, bool is_error = false) { notices_.add(text, is_error); }
 
  private:
@@ -119,7 +112,7 @@ class App {
     void add_actions();
     void take_results();
     void show_first_answers();
-    /// The form of Run fills the window no longer, where it does: there is something to be looked at.
+    /// Restores the other views if the Run view fills the app's window, because there is now a trace to show.
     void end_form_alone();
     void take_input();
     bool is_start_shown() const;
@@ -129,12 +122,11 @@ class App {
     void draw_quit_question();
     std::vector<StartCard> start_cards();
     void end_frame();
-    /// What a person has chosen since the last frame goes into the settings; what other windows have added to them,
-    /// from there.
-    /// Between the session and the settings file.
+    /// Copies the user's latest choices from the session to the settings, and changes by other instances of the app
+    /// from the settings to the session.
     void share_settings();
 
-    // What is below works with what is above it, and is gone before it.
+    // Each member may refer to the members above it, so the order of declaration matters.
     Window& window_;
     AppOptions options_;
     SettingsStore settings_;
@@ -159,12 +151,12 @@ class App {
     RenameDialog rename_;
     SavedLayouts saved_layouts_;
     RecentFiles recent_;
-    bool are_answers_shown_ = false;          ///< those of the job under way were brought to the front
-    bool had_traces_ = false;                 ///< in the last frame
-    int trace_to_close_ = -1;                 ///< document that a view has asked to close
-    const ViewKind* view_to_show_ = nullptr;  ///< that a view has asked for
+    bool are_answers_shown_ = false;          ///< whether Answers was brought to the front for the current job
+    bool had_traces_ = false;                 ///< whether a trace was open in the last frame
+    int trace_to_close_ = -1;                 ///< id of the document that a view asked to close; −1: none
+    const ViewKind* view_to_show_ = nullptr;  ///< kind of view that a view asked to show
     bool quit_ = false;
-    ModelNames shared_names_;  ///< as session and settings had them after the last frame
+    ModelNames shared_names_;  ///< model names in session and settings after the last frame
 };
 
 }  // namespace kvscope::gui

@@ -6,15 +6,15 @@
 
 namespace kvscope::gui {
 
-/// How the window looks: the theme and the size of texts, as the settings have them.
+/// Theme and text size of the app. Reads and changes the settings.
 class Appearance {
  public:
-    /// Applies what the settings say. Both are kept.
+    /// Applies the settings. Keeps references to both arguments.
     Appearance(Window& window, Settings& settings);
 
     const Theme& theme() const { return theme_; }
     void set_light(bool light);
-    /// @param scale of texts; 1: 16 pixels, 0: the display's own
+    /// @param scale 1: 16 pixels; 0: the scale of the display
     void set_scale(float scale);
 
  private:

@@ -8,11 +8,10 @@
 
 namespace kvscope::gui {
 
-/// Saves what a person has changed some seconds after the last input, and before the window closes: settings with the
-/// layout, annotations, and how traces are looked at.
+/// Saves the user's changes a few seconds after the last input and before the app closes. Saved are the settings with
+/// the layout, the annotations, and how each trace is viewed.
 class Autosave {
  public:
-    /// @param keeps_layout whether the next window begins with this one's layout
     Autosave(Window& window, SettingsStore& settings, TraceSidecars& sidecars, const OpenViews& views, Notices& notices,
              bool keeps_layout)
         : window_(window),
@@ -22,11 +21,10 @@ class Autosave {
           notices_(notices),
           keeps_layout_(keeps_layout) {}
 
-    /// Something was clicked or typed in this frame.
     void note_input();
-    /// Once a frame; the window is drawn again when it is time to save.
+    /// Call once per frame. Saves if it is time.
     void end_frame();
-    /// Saves everything. @returns false where a person's annotations would be lost, the first time
+    /// Saves everything. Returns false, the first time, if annotations could not be saved and would be lost.
     bool may_leave();
 
  private:
@@ -38,8 +36,8 @@ class Autosave {
     const OpenViews& views_;
     Notices& notices_;
     bool keeps_layout_;
-    bool knows_recent_ = false;  ///< something was opened, and saving it is under way or could not be done
-    double save_at_ = -1;        ///< time of the next save; negative: nothing has happened since the last
+    bool knows_recent_ = false;  ///< whether recently opened files are not saved yet
+    double save_at_ = -1;        ///< time of the next save; negative: nothing to save
 };
 
 }  // namespace kvscope::gui

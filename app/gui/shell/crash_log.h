@@ -5,14 +5,14 @@
 
 namespace kvscope::gui {
 
-/// Where the window's own files go: $XDG_STATE_HOME/kvscope or ~/.local/state/kvscope.
+/// Folder for the app's log files: $XDG_STATE_HOME/kvscope or ~/.local/state/kvscope.
 std::filesystem::path state_folder();
 
-/// From now on a crash leaves `crash.log` in the state folder: the signal, version and commit, the last action, a back
-/// trace. Nothing that was finished is lost: traces are on disk as soon as they are.
+/// Installs signal handlers that write `crash.log` to the state folder when the app crashes. The log contains the
+/// signal, version, commit, last action and stack trace.
 void install_crash_log();
 
-/// Remembered for the crash log.
+/// Stores the user's last action for the crash log.
 void note_last_action(std::string_view action);
 std::string_view last_noted_action();
 

@@ -13,21 +13,22 @@
 
 namespace kvscope::gui {
 
-/// The open traces, their annotations, the layout and the selection as one file (app/gui/session/workspace_file.h).
+/// Saves and opens workspaces: the open traces, their annotations, the layout and the selection in one file
+/// (app/gui/session/workspace_file.h).
 class CurrentWorkspace {
  public:
-    /// Removes what opened workspaces of a program that crashed have left.
+    /// Also removes unpacked workspaces that a crashed instance left on disk.
     CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices);
-    /// What was unpacked is removed, but for what was written beside it.
+    /// Removes the unpacked files except those that the user added.
     ~CurrentWorkspace();
 
-    /// As everything is now; the traces are copied beside the frames. A notice says when it is written, or why not.
-    /// @throws WorkspaceError where it cannot be begun
+    /// Saves the current state. A background job copies the traces, and a notice reports the result.
+    /// @throws WorkspaceError if saving cannot be started
     void save(const std::filesystem::path& path);
-    /// Its traces take the place of those that are open now when they are unpacked, which a worker does. A trace that a
-    /// run writes stays open. What goes wrong becomes a notice.
+    /// Unpacks a workspace in a background job. Its traces then replace the open ones, except traces that a run is
+    /// writing. Errors become notices.
     void open(const std::filesystem::path& path);
-    /// Its traces are opened at once beside those that the command line names, before there is a frame that could wait.
+    /// Opens a workspace before the first frame, without a background job. Traces that are already open stay open.
     void open_now(const std::filesystem::path& path);
 
  private:
@@ -36,9 +37,8 @@ class CurrentWorkspace {
         nlohmann::json state;
         std::shared_ptr<FolderInUse> in_use;
     };
-    /// On any thread. @throws WorkspaceError
+    /// @throws WorkspaceError
     static Unpacked unpack(const std::filesystem::path& path);
-    /// Ids of the open traces but those that runs write.
     std::vector<int> finished_traces() const;
     void close(const std::vector<int>& documents);
     void show(const std::filesystem::path& path, const Unpacked& unpacked);
@@ -47,8 +47,8 @@ class CurrentWorkspace {
     TraceSidecars& sidecars_;
     OpenViews& views_;
     Notices& notices_;
-    std::vector<std::shared_ptr<FolderInUse>> unpacked_;  ///< whose traces are, or were, open
-    /// As it was opened or saved last, with what a later kvscope put into it.
+    std::vector<std::shared_ptr<FolderInUse>> unpacked_;  ///< folders of unpacked workspaces
+    /// State that was last opened or saved, including unknown keys from a newer kvscope.
     nlohmann::json state_ = nlohmann::json::object();
 };
 

@@ -5,12 +5,12 @@
 
 namespace kvscope::gui {
 
-/// What a view has open in Dear ImGui and ImPlot while it draws: windows, tables, ids, colours, clips, a plot. Made
-/// before a view or another part of a frame draws, to go back to where it throws in the middle.
+/// Records which windows, tables, ids, colors, clips and plots are open in Dear ImGui and ImPlot, so that they can be
+/// restored after an exception.
 class DrawingStacks {
  public:
     DrawingStacks();
-    /// Closes what was opened since, in this frame and in the same window. What was drawn until then stays.
+    /// Closes everything that was opened since construction. Requires the same frame and window. What was drawn stays.
     void restore() const;
 
  private:

@@ -5,14 +5,14 @@
 
 namespace kvscope::gui {
 
-/// While it lives, the first SIGTERM, SIGINT or SIGHUP calls a function, on a thread of its own; a second ends the
-/// program. One at a time.
+/// Calls a function on its own thread at the first SIGTERM, SIGINT or SIGHUP. A second signal ends the program. Only
+/// one instance may exist.
 class EndSignal {
  public:
     /// @throws std::system_error
     explicit EndSignal(std::function<void()> asked);
     ~EndSignal();
-    /// The one that came; 0 where none has.
+    /// The signal that was received; 0: none.
     int signal() const;
     EndSignal(const EndSignal&) = delete;
     EndSignal& operator=(const EndSignal&) = delete;

@@ -13,7 +13,7 @@
 
 namespace kvscope::gui {
 
-/// What a file goes to.
+/// Components that receive opened files.
 struct FileReceivers {
     Session& session;
     EngineSession* engine;  ///< nullptr in a build without the engine
@@ -24,36 +24,37 @@ struct FileReceivers {
     Notices& notices;
 };
 
-/// Opens what the command line names, what is dropped on the window, and what a dialog answers: traces, workspaces,
-/// models, texts. What goes wrong becomes a notice.
+/// Opens files from the command line, from a drop on the app's window and from dialogs: traces, workspaces, models,
+/// texts. Errors become notices.
 class FileOpener {
  public:
-    /// @param shows_what_is_there whether a trace without prompts brings its task scores, or its model's spectra, to
-    /// the front: alone in the window where no other trace has prompts, until one with prompts is opened
+    /// @param shows_what_is_there whether opening a trace without prompts shows its task scores or spectra instead.
+    /// That view fills the app's window until a trace with prompts is open.
     FileOpener(const FileReceivers& to, bool shows_what_is_there)
         : to_(to), shows_what_is_there_(shows_what_is_there) {}
 
-    /// Each by what it is: its name's extension, or what is in the folder.
-    /// @param at_once also a workspace, whose traces are else unpacked beside the frames first
+    /// Opens each file by its extension, or by the contents of a folder.
+    /// @param at_once whether workspaces are unpacked immediately rather than in a background job
     void open(const std::vector<std::filesystem::path>& paths, bool at_once = false);
     void open_trace(const std::filesystem::path& path);
     /// @param path empty: the default model
     void open_model(const std::filesystem::path& path);
 
-    /// Once a frame: a model that has been loaded stands among the recent ones from now on.
+    /// Adds a model to the recent files once it is loaded. Call once per frame.
     void remember_loaded_model();
-    /// Once a frame: what waited for a layout. @param was_built a layout in this frame; a view waits for the next
+    /// Shows a view that had to wait for the layout. Call once per frame.
+    /// @param was_built whether a layout was built in this frame; the view then waits for the next frame
     void show_what_waits(bool was_built);
 
  private:
-    /// A text file for the Run view's prompt. @returns whether there is one that takes it
+    /// Gives a text file to the Run view as its prompt. Returns whether a view accepted it.
     bool take_text(const std::filesystem::path& path);
 
     FileReceivers to_;
     bool shows_what_is_there_;
-    std::string wanted_view_;             ///< when the layout is there
-    std::filesystem::path wanted_model_;  ///< remembered once it is loaded
-    std::filesystem::path wanted_text_;   ///< for the Run view, once the layout is there
+    std::string wanted_view_;             ///< view to show when the layout is ready; empty: none
+    std::filesystem::path wanted_model_;  ///< model to add to the recent files when it is loaded
+    std::filesystem::path wanted_text_;   ///< text file for the Run view when the layout is ready
 };
 
 }  // namespace kvscope::gui

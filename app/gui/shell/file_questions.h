@@ -6,22 +6,23 @@
 
 namespace kvscope::gui {
 
-// What the File and Run menus and the start cards ask for. The dialog calls the parameters back in a later frame: they
-// stay as long as it does.
+// File dialogs of the menus and the start cards. Their answers arrive in a later frame, so all arguments must outlive
+// the dialog.
 
 void ask_for_trace(FileDialog& dialog, FileOpener& opener);
-/// The trace in focus is closed once another one is open in its place.
+/// Asks for a trace that replaces the focused one.
 void ask_for_trace_instead(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave);
-/// The start cards are left when it is answered.
+/// Asks for a model. Hides the start cards when the user has chosen one.
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views);
-/// A workspace that was saved becomes one of the recent files.
+/// Asks where to save the workspace and adds the file to the recent files.
 void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices,
                        Settings& settings);
 
-/// With a notice; the start page comes back where no trace is left.
+/// Closes a trace with a notice. Shows the start cards if no trace is left.
 void close_trace(const Document& document, Session& session, OpenViews& views, Notices& notices);
 
-/// Exports the figure or table of a view. @param open nullptr: there is none, which becomes a notice
+/// Asks where to export the figure or table of a view.
+/// @param open nullptr: a notice reports that there is no view
 void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices);
 
 }  // namespace kvscope::gui

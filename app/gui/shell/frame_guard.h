@@ -8,12 +8,13 @@
 
 namespace kvscope::gui {
 
-/// Draws the parts of a frame that are no views: what one throws is told once, and the rest of the frame is drawn.
+/// Draws the parts of a frame that are not views. An exception is reported once as a notice, and the remaining parts
+/// are drawn.
 class FrameGuard {
  public:
     explicit FrameGuard(Notices& notices) : notices_(notices) {}
 
-    /// @param part named in the notice: "the menus"
+    /// @param part name of the part in the notice, e.g. "the menus"
     void attempt(const char* part, const std::function<void()>& draw);
 
  private:

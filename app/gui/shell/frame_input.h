@@ -2,7 +2,7 @@
 
 namespace kvscope::gui {
 
-/// Whether something was clicked, typed or turned in this frame of Dear ImGui.
+/// Whether the mouse or keyboard was used in this frame.
 bool has_input();
 
 }  // namespace kvscope::gui

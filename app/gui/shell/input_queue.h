@@ -8,29 +8,31 @@ struct ImGuiInputEvent;
 
 namespace kvscope::gui {
 
-/// Gives Dear ImGui the system's input in the order in which it came, in groups of what one pass through a frame takes
-/// without losing or reordering any of it: typed text as a whole, and each click, turn of the wheel and key in a pass
-/// of its own. What Dear ImGui's test engine adds is left as it is.
+/// Passes the system's input to Dear ImGui in its original order and splits it into groups. A group holds the events
+/// that one pass can handle without loss: a typed text, or a single click, wheel step or key press. Events from Dear
+/// ImGui's test engine are not changed.
 class InputQueue {
  public:
     InputQueue();
     ~InputQueue();
 
-    /// What has come since the last call came now. @param now seconds
+    /// Assigns a time to the events that arrived since the last call.
+    /// @param now seconds
     void note_time(double now);
     static bool is_waiting();
-    /// Whether more waits than one pass takes.
+    /// Whether the waiting events need more than one pass.
     static bool exceeds_one_pass();
-    /// Before NewFrame: keeps back the events after the next group, or all events where `takes_input` is false.
-    /// @returns when the last event came that the pass takes; nullopt: it takes none
+    /// Keeps all events after the next group out of Dear ImGui. Call before NewFrame.
+    /// @param takes_input false: keeps all events out
+    /// @returns the time of the last event in this pass; nullopt: no event
     std::optional<double> begin_pass(bool takes_input);
-    /// After NewFrame: puts the events that were kept back into the queue again.
+    /// Puts the remaining events back into the queue. Call after NewFrame.
     void end_pass();
-    /// Whether what the last group did may take further passes: it was a button, or a key beside text fields.
+    /// Whether the last group may need more passes to take effect: a mouse button, or a key outside text fields.
     bool needs_settling() const { return needs_settling_; }
 
  private:
-    std::map<unsigned, double> times_;  ///< by the events' numbers, of those that wait
+    std::map<unsigned, double> times_;  ///< times of the waiting events by event number
     unsigned next_number_ = 0;
     double last_at_ = 0;
     std::vector<ImGuiInputEvent> kept_back_;

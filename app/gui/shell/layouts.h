@@ -9,20 +9,20 @@
 
 namespace kvscope::gui {
 
-/// A view of a layout and the part of the window it stands in.
+/// A view in a layout and the name of its place in the app's window.
 struct Placed {
     std::string kind;
     std::string place;
 };
 
-/// The window cut into named places. Each cut takes a share of a place off on one side and names what it takes.
+/// A split of a place: `to` receives a share of `from` on one side.
 struct Cut {
     std::string from;
     ImGuiDir side;
     float share;
     std::string to;
-    /// In ems: takes more than its share where that is less. Where there is no room for it, it is left out, with what
-    /// is cut from it, and its views are tabs of the place that it were cut from.
+    /// Least size in ems, if larger than the share. If there is not enough space, the cut is skipped and its views
+    /// become tabs of `from`.
     float least = 0;
 };
 
@@ -30,18 +30,18 @@ struct Layout {
     std::string name;   ///< "explore"
     std::string title;  ///< "Explore"
     std::vector<Cut> cuts;
-    std::vector<Placed> views;  ///< in a place with several, the first is in front
+    std::vector<Placed> views;  ///< the first view of a place is in front
     bool has(std::string_view kind) const {
         return std::any_of(views.begin(), views.end(), [&](const Placed& placed) { return placed.kind == kind; });
     }
-    bool of_pair = false;  ///< A and B are shown alone in it, once both are chosen
+    bool of_pair = false;  ///< whether the layout shows only runs A and B once both are chosen
 };
 
-/// The name of what a window begins with that was opened for one view alone; any layout can take its place.
+/// Name of the layout of an app that was started with a single view.
 inline constexpr const char* view_alone = "view alone";
 
 const std::vector<Layout>& layouts();
-/// nullptr where there is none of that name.
+/// Returns nullptr if there is no layout with this name.
 const Layout* find_layout(const std::string& name);
 
 }  // namespace kvscope::gui

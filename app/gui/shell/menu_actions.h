@@ -23,7 +23,6 @@
 
 namespace kvscope::gui {
 
-/// What the menus' actions work on. They are kept in `actions`, and all of it stays as long as they do.
 constexpr ImGuiKeyChord quit_key = ImGuiMod_Ctrl | ImGuiKey_Q;
 
 struct ActionTargets {
@@ -47,13 +46,13 @@ struct ActionTargets {
     std::function<void()> quit;
 };
 
-/// Adds actions to one menu, in the order of the calls.
+/// Adds actions to one menu in the order of the calls.
 class MenuActions {
  public:
     MenuActions(Actions& actions, std::string menu) : actions_(actions), menu_(std::move(menu)) {}
 
-    /// @param key     0: none
-    /// @param enabled empty: always
+    /// @param key 0: none
+    /// @param enabled empty: always enabled
     void add(std::string name, ImGuiKeyChord key, std::function<void()> run, std::function<bool()> enabled = {},
              bool separator_before = false);
 
@@ -62,24 +61,20 @@ class MenuActions {
     std::string menu_;
 };
 
-/// Whether any trace is open, as an action's `enabled`.
 std::function<bool()> has_trace(const Session& session);
 
-// One file each; what is in no menu (palette and keys alone) is added by the menu that is nearest to it. The order of
-// the calls is the order in the palette and in the help.
+// Each function adds one group of actions. The order of calls is the order in the palette and in the help.
 void add_file_actions(const ActionTargets& on);
 void add_edit_actions(const ActionTargets& on);
 void add_view_actions(const ActionTargets& on);
 void add_layout_actions(const ActionTargets& on);
 void add_help_actions(const ActionTargets& on);
-/// Applies a layout that a person has saved.
 Action apply_saved(SavedLayouts& layouts, const std::string& name);
-/// None in a build without the engine.
+/// Adds nothing in a build without the engine.
 void add_run_actions(const ActionTargets& on);
-/// What the palette offers besides, which depends on what is open.
 void add_palette_actions(const ActionTargets& on);
 
-/// File, Edit, Run, View, Layout and Help, and the way to the palette.
+/// Draws the menus File, Edit, Run, View, Layout and Help, and the button that opens the palette.
 void draw_menu_bar(Actions& actions, FileOpener& opener, SavedLayouts& layouts, RecentFiles& recent,
                    const Theme& theme);
 

@@ -5,7 +5,7 @@
 
 namespace kvscope::gui {
 
-/// In the middle of a window whose views are all closed: what brings them back, each line a click away.
+/// Draws the ways to open a view when all views are closed.
 void draw_no_views(Actions& actions, const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -10,24 +10,20 @@
 
 namespace kvscope::gui {
 
-/// Messages that a person should see. They begin in the empty part of the menu bar, where they lie over nothing that is
-/// read or typed into, go away by themselves or by a click, and stay in the log. Two are shown at once, what went wrong
-/// first; the others wait until there is room, and a line says how many they are.
+/// Messages to the user. Notices appear in the empty part of the menu bar, disappear by themselves or when clicked, and
+/// stay in the log. At most two are shown, errors first. The others wait, and a line gives their number.
 class Notices {
  public:
     explicit Notices(Window& window) : window_(window) {}
 
-    /// The window is drawn soon.
     void add(const std::string& text, bool is_error = false);
-    /// The same in place of the one of this kind that is still shown.
+    /// Adds a notice that replaces the visible one of the same kind.
     void replace(const std::string& kind, const std::string& text);
-    /// `add`, for what tells a person something and knows no window; to be called as long as this is there.
+    /// Returns add() as a function. It must not be called after this object is destroyed.
     std::function<void(const std::string& text, bool is_error)> function();
-    /// Once a frame; the window is drawn again when the next of those that are shown goes.
     void draw(const Theme& theme);
-    /// Since the window opened.
     const std::vector<std::string>& all() const { return all_; }
-    /// Of them, those that say what went wrong.
+    /// Number of error notices since the app started.
     size_t n_errors() const { return n_errors_; }
 
  private:

@@ -8,25 +8,25 @@
 
 namespace kvscope::gui {
 
-/// What a view threw instead of drawing, and what it was to show.
+/// The exception that a view threw while drawing, and the selection at that time.
 struct ViewFailure {
     std::string message;
-    std::string shown;  ///< the selected run and how it then was
+    std::string shown;  ///< selected run and its state
 };
 
-/// A dockable window on the screen: a view and its place.
+/// An open view and its window.
 struct OpenView {
     const ViewKind* kind = nullptr;
     int number = 1;
     std::unique_ptr<View> view;
     bool open = true;
-    bool is_drawn = false;  ///< at least once
+    bool is_drawn = false;  ///< whether it was drawn at least once
     bool is_docked = false;
-    bool focus = false;         ///< bring to the front in the next frame
-    std::string left_layout{};  ///< of a view that is put away: a person had opened it in this layout besides
+    bool focus = false;         ///< whether it comes to the front in the next frame
+    std::string left_layout{};  ///< for a view that is put away: name of the layout to which the user had added it
     std::string id() const;     ///< "retention-1"
     std::string title() const;  ///< "Retention###retention-1", "Retention 2###retention-2"
-    /// While it is set the message is shown in the view's place: until a person tries again, or selects another run.
+    /// While this is set, its message is shown instead of the view, until the user retries or selects another run.
     std::optional<ViewFailure> failure{};
 };
 

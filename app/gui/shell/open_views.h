@@ -21,108 +21,104 @@ namespace kvscope::gui {
 
 struct Layout;
 
-/// The views on the screen: which are open, where they stand, and which of them has the keyboard.
+/// The open views, their places, and which view has the keyboard.
 class OpenViews {
  public:
-    /// @param only the kind of view that fills the window in the layout `view_alone`; empty: there is no such layout
+    /// @param only kind of the only view in the layout `view_alone`; empty: there is no such layout
     OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
 
     const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
-    /// A further view of a kind, one that a layout has put away where there is one; it opens as a tab beside others.
+    /// Opens another view of this kind, or one that was put away, as a tab.
     OpenView& open(const ViewKind& kind);
-    /// A further view, with the state that View::save wrote; nothing where there is no such kind.
+    /// Opens another view with a state from View::save. Does nothing for an unknown kind.
     void open(const std::string& kind, const nlohmann::json& state);
-    /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
+    /// Gives the keyboard to the first view of this kind, or opens one. Hides the start cards.
     OpenView& show(const ViewKind& kind);
-    /// Brings a view to the front and gives it one of its commands: it may need what is drawn alone.
+    /// Brings a view to the front and calls one of its commands, because a hidden view cannot execute commands.
     void call(const std::string& id, const std::string& command);
-    /// Its tab in front, where one of the kind is open, as soon as the places are settled; the keyboard stays where it
-    /// is.
+    /// Brings the tab of this kind to the front once the layout has settled. The keyboard focus does not change.
     void bring_to_front(const ViewKind& kind);
-    /// Starts what the view of this kind is there to do where it has the keyboard; else shows it.
+    /// Calls View::start if a view of this kind has the keyboard. Otherwise shows the view.
     void start_or_show(const ViewKind& kind);
-    /// Shows it alone in the window until `end_alone`; where it is the only view, or a person has brought the others
-    /// back, that does nothing.
+    /// Maximizes a view until `end_alone`. Does nothing if it is the only view or the user restored the others.
     void show_alone(const ViewKind& kind);
     void end_alone();
-    /// The same, also where a person has maximised a view of this kind.
+    /// Same, also if the user has maximized a view of this kind.
     void end_alone(const ViewKind& kind);
-    /// The view that has, or last had, the keyboard; nullptr where there is none.
+    /// Returns the view that has, or last had, the keyboard; nullptr if there is none.
     OpenView* focused() const;
-    /// Whether one of them has the keyboard now, or there is none that could.
     bool have_keyboard() const;
-    /// nullptr where it is no open view's.
+    /// Returns nullptr if the view is not open.
     const OpenView* find(const View& view) const;
 
-    /// The views instead of the start cards, although no trace is open.
+    /// Shows the views instead of the start cards although no trace is open.
     void dismiss_start() { start_dismissed_ = true; }
-    /// The start cards again, while no trace is open.
+    /// Shows the start cards again while no trace is open.
     void show_start() { start_dismissed_ = false; }
     bool is_start_dismissed() const { return start_dismissed_; }
 
-    /// The views of a layout in their places, in the next frame. Those that are open, or were put away before, stay as
-    /// they are set, with all that was typed into them; others are put away.
+    /// Applies a layout in the next frame. Its views keep their settings and typed text. All other views are put away.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
     bool awaits_layout() const { return !wanted_layout_.empty(); }
-    /// The view that has the keyboard, or all but that one; a view that is there to be typed into keeps its text.
+    /// Closes the focused view, or all others. Views that hold text are put away instead.
     void close_focused();
     void close_others();
-    /// The view that has the keyboard alone in the window, from the next frame on; where one is, all as they were.
+    /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
     void toggle_maximised();
     bool is_maximised() const { return !before_maximised_.is_null(); }
-    /// Views with their state and places, those that are put away, and what a later kvscope left among them. While one
-    /// is maximised, as they stand when it no longer is.
+    /// Returns all views with state and place, those that are put away, and unknown entries from a newer kvscope. While
+    /// a view is maximized, returns the state before.
     nlohmann::json state() const;
-    /// Unknown kinds of view and damaged parts are left out.
-    /// @param keep_views views that are open stay as they are set; else those alone into which a person has typed: what
-    /// the state has typed into the same one is then put away
+    /// Restores a state. Ignores unknown kinds of view and damaged parts.
+    /// @param keep_views whether open views keep their settings. Otherwise only views with typed text keep theirs, and
+    /// their counterparts in the state are put away.
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();
-    /// Draws what the views are docked to. @returns whether it built a layout that was waited for
+    /// Draws the dock space for the views.
+    /// @returns whether a requested layout was built in this frame
     bool draw_dock_space();
-    /// Draws all views. @param picture takes one of the view that it waits for
+    /// @param picture copies the requested view, if any
     void draw(Context& context, ViewPicture& picture);
 
-    /// Counts how often all views were replaced by others, as a workspace does.
+    /// Number of times that all views were replaced, e.g. by a workspace.
     int n_begun() const { return n_begun_; }
 
     bool has_dock_space() const { return dock_space_ != 0; }
-    /// Splitters, tabs and floating views, as a text that changes with them.
+    /// Returns a text that changes when splitters, tabs or floating views change.
     std::string places() const;
-    /// For some frames after a layout was built, or views were opened or closed, places change by themselves.
+    /// Whether the places have settled. For a few frames after a change of views, they move by themselves.
     bool is_settled() const { return frames_to_settle_ == 0; }
     void await_places();
 
-    /// What views have thrown while they were drawn, since the window opened.
+    /// Messages of the exceptions that views threw while drawing, since the app started.
     const std::vector<std::string>& failures() const { return guard_.failures(); }
 
  private:
     void set_state(OpenView& open, const nlohmann::json& state);
     static nlohmann::json state_of(const OpenView& open);
-    /// Whether a person has typed or set something in a view that is there for that.
+    /// Whether the user has typed or set something in a view that holds text.
     static bool is_filled_in(const OpenView& open);
     OpenView& add(const ViewKind& kind, int number);
     OpenView& open_new(const ViewKind& kind);
-    /// As soon as it is drawn, in front.
+    /// Gives the keyboard to a view as soon as it is drawn, in front.
     void give_keyboard(OpenView& view);
-    /// Brings a view that was just added to the front, as a tab beside others of its kind, else of its place.
+    /// Docks a new view as a tab next to views of its kind, or else in its default place.
     void dock(OpenView& opened) const;
-    /// Whether a view that is open or put away has the number.
     bool is_taken(const ViewKind& kind, int number) const;
-    /// Takes the first of a kind, or the one of that number, out of views; nullptr where there is none.
+    /// Removes the first view of a kind, or the one with this number; nullptr if there is none.
     static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
                                           std::optional<int> number = {});
     void put_away(std::vector<std::unique_ptr<OpenView>> views);
-    /// Views that a person has closed: those with text are kept, the others go.
+    /// Puts closed views with text away and deletes other closed views.
     void put_closed_away();
     void draw_one(OpenView& open, Context& context, ViewPicture& picture);
-    /// Since a person asks for it, or the maximised view was closed. Before the dock space of the frame.
+    /// Restores all views if requested or if the maximized view was closed. Call before draw_dock_space().
     void end_maximised_where_due();
     void maximise(const std::string& id);
     void build_layout();
     void fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before);
-    /// The order in which tabs were saved: Dear ImGui keeps it for those alone that it has not shown before.
+    /// Sorts the tabs in their saved order, since Dear ImGui restores the order only for new tabs.
     void note_tab_order();
     void restore_put_away(const nlohmann::json& state);
 
@@ -131,21 +127,22 @@ class OpenViews {
     std::string only_;
     ViewGuard guard_;
     std::vector<std::unique_ptr<OpenView>> views_;
-    std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
-    std::vector<nlohmann::json> views_of_later_;       ///< in the layout, of kinds that this program has not
+    std::vector<std::unique_ptr<OpenView>> put_away_;  ///< views outside the layout, kept with their text
+    std::vector<nlohmann::json> views_of_later_;       ///< saved views of kinds that this version does not know
     std::string focused_;                              ///< id
-    std::string focus_in_the_end_;     ///< title of the view that has the keyboard after a layout is built
-    nlohmann::json before_maximised_;  ///< state() then; null: no view is
+    std::string focus_in_the_end_;     ///< title of the view that gets the keyboard after a layout is built
+    nlohmann::json before_maximised_;  ///< state() before maximizing; null: no view is maximized
     std::string maximised_;            ///< id
-    std::string wanted_maximised_;     ///< id of the view that is maximised, or no longer is, in the next frame
-    std::string layout_;               ///< name of the one that was built last; empty: none of ours
+    std::string wanted_maximised_;     ///< id of the view to maximize or restore in the next frame
+    std::string layout_;               ///< name of the layout that was last built; empty: not one of ours
     int n_begun_ = 0;
-    std::string wanted_layout_;                  ///< built at the next frame, when the dock space is known
-    std::map<ImGuiID, int> tab_order_;           ///< by window, as it is restored; empty once places are settled
-    std::vector<std::string> in_front_;          ///< ids, of a layout that is restored, until its places are settled
-    const ViewKind* wanted_in_front_ = nullptr;  ///< once places are settled; nullptr: none
-    std::string alone_next_;                     ///< id of the view that is shown alone once no other is maximised
-    bool is_alone_ = false;                      ///< maximised by `show_alone`
+    std::string wanted_layout_;          ///< name of the layout to build in the next frame
+    std::map<ImGuiID, int> tab_order_;   ///< restored tab order by window; empty once the places have settled
+    std::vector<std::string> in_front_;  ///< ids of the views to bring to the front while a layout is restored
+    const ViewKind* wanted_in_front_ =
+        nullptr;              ///< kind to bring to the front once the places have settled; nullptr: none
+    std::string alone_next_;  ///< id of the view to maximize once no other is maximized
+    bool is_alone_ = false;   ///< whether a view is maximized by `show_alone`
     ImGuiID dock_space_ = 0;
     PlaceSizes sizes_;
     int frames_to_settle_ = 0;

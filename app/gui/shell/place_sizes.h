@@ -8,12 +8,12 @@
 
 namespace kvscope::gui {
 
-/// What becomes of the places when the window's size changes. A smaller window takes from those beside and below the
-/// middle first, from each in proportion to what it has above its least size, and only then from the middle, where the
-/// maps are; what grows back goes to them until they are as wide as a person had made them.
+/// Adjusts the places when the app's window is resized. A smaller window first shrinks the places around the center,
+/// each in proportion to its size above the minimum, and then the center. A larger window first restores them to the
+/// user's size.
 class PlaceSizes {
  public:
-    /// To be called before the dock space is drawn. @param size of the dock space in this frame, in pixels
+    /// @param size of the dock space, pixels
     void fit(ImGuiID dock_space, ImVec2 size);
 
  private:
@@ -22,16 +22,16 @@ class PlaceSizes {
         ImGuiAxis axis = ImGuiAxis_None;
         float& size() const;
     };
-    /// As a layout or a person has made a side.
+    /// Size of a side as set by the layout or the user.
     struct Wanted {
         float size = 0;
-        float at = 0;   ///< size of the dock space then, along the side's axis
-        float set = 0;  ///< what was made of it last
+        float at = 0;   ///< size of the dock space at that time, along the side's axis
+        float set = 0;  ///< size that fit() last set
     };
     static std::vector<Side> sides_of(ImGuiID dock_space);
     Wanted& wanted(const Side& side, ImVec2 whole);
 
-    std::map<ImGuiID, Wanted> wanted_;  ///< by node; also of those that are gone while a view is maximised
+    std::map<ImGuiID, Wanted> wanted_;  ///< by dock node, including nodes that are gone while a view is maximized
 };
 
 }  // namespace kvscope::gui

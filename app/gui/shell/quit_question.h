@@ -5,17 +5,16 @@
 
 namespace kvscope::gui {
 
-/// Asks whether the window is to close although a run, or a training, is under way.
+/// Asks whether to quit although a run or a training is in progress.
 class QuitQuestion {
  public:
     enum class Answer { none, quit, stay };
 
-    /// Shown from the next frame on. @param what is under way: "demo.h5: 15 runs"
+    /// @param what the job in progress, e.g. "demo.h5: 15 runs"
     void ask(std::string what);
-    /// Whoever asks for the end once more while it is shown has answered it.
+    /// Whether the question is visible. A second request to quit then counts as a yes.
     bool is_shown() const { return is_shown_; }
-    /// @param is_under_way what was asked about has not ended yet
-    /// @param waiting      the jobs in the queue, which Quit discards; the question names each
+    /// @param waiting queued jobs, which Quit discards; the question lists them
     Answer draw(bool is_under_way, const std::vector<std::string>& waiting);
 
  private:

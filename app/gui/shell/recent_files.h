@@ -9,28 +9,28 @@
 
 namespace kvscope::gui {
 
-/// A trace, a workspace or a model that was opened before, and what has become of it.
+/// A recently opened trace, workspace or model, and whether it still exists.
 struct RecentFile {
     enum class State { there, unfinished, gone };
     std::filesystem::path path;
-    State state = State::there;  ///< unfinished: of a trace there is what a run left that did not come to its end
+    State state = State::there;  ///< unfinished: the trace of an interrupted run
     std::string name() const { return path.filename().string(); }
     std::string folder() const { return path.parent_path().string(); }
     bool operator==(const RecentFile&) const = default;
 };
 
-/// The recent traces and models of the settings. The disk is asked once in a while, not in each frame.
+/// Recent traces and models from the settings. Checks the files periodically, not in every frame.
 class RecentFiles {
  public:
-    /// @param tasks reads what the files hold; nullptr: that is not shown
+    /// @param tasks reads the contents of the files in background jobs; nullptr: contents are not shown
     explicit RecentFiles(Settings& settings, Tasks* tasks = nullptr) : settings_(settings), tasks_(tasks) {}
 
     const std::vector<RecentFile>& traces() const { return traces_; }
     const std::vector<RecentFile>& models() const { return models_; }
-    /// In each frame that shows them. @param now in seconds, of any clock that goes on
+    /// Call in each frame that shows the files.
     void update(double now);
-    /// A trace's date, prompt and policies, in one line; of a workspace that it is one. Empty until it is read, and
-    /// where it cannot be.
+    /// Returns a trace's date, prompt and policies in one line, or the word for a workspace. Empty while unread or
+    /// after an error.
     std::string contents_of(const RecentFile& file) const;
     void clear_traces() { settings_.recent_traces.clear(); }
 
@@ -39,7 +39,7 @@ class RecentFiles {
     Tasks* tasks_;
     TaskSlot<std::string> contents_;
     std::vector<RecentFile> traces_, models_;
-    std::vector<std::string> seen_traces_, seen_models_;  ///< as the settings had them then
+    std::vector<std::string> seen_traces_, seen_models_;  ///< settings at the last check
     double look_again_at_ = -1;
 };
 

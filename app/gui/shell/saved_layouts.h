@@ -12,30 +12,26 @@
 
 namespace kvscope::gui {
 
-/// Why a layout cannot be saved under this name, as a sentence; empty where it can.
+/// Returns a sentence that says why a layout cannot have this name; empty if the name is valid.
 std::string objection_to_layout_name(const std::string& name);
 
-/// The layouts that a person has named: saved from how the views stand, applied, removed, and exchanged as files. They
-/// hold which views are open and where, and nothing of what is set or typed in them.
+/// The user's named layouts: saving, applying, removing, export and import. A layout stores the open views and their
+/// places without their settings or text.
 class SavedLayouts {
  public:
-    /// All are kept.
     SavedLayouts(Settings& settings, OpenViews& views, FileDialog& dialog, Notices& notices)
         : settings_(settings), views_(views), dialog_(dialog), notices_(notices) {}
 
-    /// In the order of the alphabet.
     std::vector<std::string> names() const;
-    /// Views that are open, or were put away, stay as they are set. Nothing where there is none of that name.
+    /// Applies a layout. Views keep their settings. Does nothing if the name is unknown.
     void apply(const std::string& name);
 
-    /// Asks for a name, and before it replaces one.
+    /// Asks for a name, and for confirmation before replacing a layout.
     void ask_to_save();
     void ask_to_remove(const std::string& name);
-    /// As a JSON file.
     void ask_to_export();
-    /// It is added and applied; one that cannot be understood becomes a notice and changes nothing.
+    /// Asks for a file, adds its layout and applies it. An invalid file is reported as a notice and changes nothing.
     void ask_to_import();
-    /// Once a frame: the questions.
     void draw();
 
  private:
@@ -49,10 +45,10 @@ class SavedLayouts {
     FileDialog& dialog_;
     Notices& notices_;
     std::string typed_;
-    std::string removed_;  ///< that the question is about
+    std::string removed_;  ///< name of the layout that the question asks about
     bool is_name_wanted_ = false;
     bool is_removal_wanted_ = false;
-    std::string shown_;  ///< name of the one that was saved or applied last: what an export suggests
+    std::string shown_;  ///< name of the layout last saved or applied; the suggested file name of an export
 };
 
 }  // namespace kvscope::gui

@@ -7,27 +7,27 @@
 
 namespace kvscope::gui {
 
-/// The person's settings: read when the window opens, written where they have changed.
+/// The user's settings. Reads them at the start and writes them when they have changed.
 class SettingsStore {
  public:
-    /// @param is_kept else neither read nor written: the window begins with defaults
+    /// @param is_kept false: uses the defaults and neither reads nor writes a file
     explicit SettingsStore(bool is_kept);
 
     bool is_kept() const { return is_kept_; }
     Settings& values() { return values_; }
     const Settings& values() const { return values_; }
 
-    /// Whether a trace or a model was opened since they were read or written.
+    /// Whether a trace or model was opened since the last read or write.
     bool has_new_recent() const;
-    /// What goes wrong is logged once; what a person is to be told becomes a notice.
+    /// Logs each error once and shows a notice if the user must act.
     void save(Notices& notices);
 
  private:
     bool is_kept_;
     Settings values_;
     Settings saved_;
-    Settings before_;      ///< as they were read or written last
-    std::string failure_;  ///< logged last
+    Settings before_;      ///< values at the last read or write
+    std::string failure_;  ///< last logged error
 };
 
 }  // namespace kvscope::gui

@@ -9,22 +9,23 @@
 
 namespace kvscope::gui {
 
-/// One thing to begin with.
+/// A card on the start page.
 struct StartCard {
     const char* title;
     const char* text;
-    const char* action;  ///< what a click does, in a word or two
+    const char* action;  ///< label of its button
     std::function<void()> run;
 };
 
-/// What is done with the recent files.
+/// Actions on recent files.
 struct RecentActions {
     std::function<void(const std::filesystem::path&)> open_trace;
-    std::function<void(const std::filesystem::path&)> go_on;       ///< with an unfinished trace; empty: that cannot be
+    std::function<void(const std::filesystem::path&)>
+        go_on;  ///< continues the run of an unfinished trace; empty: not possible
     std::function<void(const std::filesystem::path&)> load_model;  ///< empty: models are not listed
 };
 
-/// What a window without a trace shows in its middle.
+/// Draws the start page, which is shown while no trace is open.
 void draw_start_cards(const std::vector<StartCard>& cards, const RecentFiles& recent, const RecentActions& actions,
                       const Theme& theme, const Fonts& fonts);
 

@@ -12,38 +12,38 @@
 
 namespace kvscope::gui {
 
-/// The files beside the open traces: a person's annotations, and how each trace was looked at
-/// (app/gui/session/annotations.h).
+/// Files next to the open traces: the user's annotations and how each trace is viewed (app/gui/session/annotations.h).
 class TraceSidecars {
  public:
-    /// @param keeps_views whether it is remembered how a trace was looked at; annotations always are
-    /// @param warns_for   for how long a second attempt to leave counts as an answer to the warning
+    /// @param keeps_views whether the view state of each trace is saved; annotations are always saved
+    /// @param warns_for time in which a second attempt to quit overrides the warning
     TraceSidecars(Session& session, Notices& notices, bool keeps_views,
                   std::chrono::seconds warns_for = std::chrono::seconds(10))
         : session_(session), notices_(notices), keeps_views_(keeps_views), warns_for_(warns_for) {}
 
-    /// A trace was opened: it is shown as it was looked at last.
+    /// Restores the saved view state of an opened trace.
     void take_in(Document& document);
-    /// The same for each open trace that was not taken in yet: the engine opens some. @returns their paths
+    /// Does the same for all newly opened traces, e.g. those that the engine opened.
+    /// @returns their paths
     std::vector<std::filesystem::path> take_in_new();
-    /// The open traces stay as they are looked at now, which is how a workspace has set them.
+    /// Keeps the current view state of the open traces, because a workspace has set it.
     void take_in_as_shown();
 
-    /// Annotations that have changed, at once: a window may end in other ways than by being closed. What cannot be
-    /// saved is told once, and tried again after `retry_annotations`.
+    /// Writes changed annotations immediately. An error is reported once, and the next attempt follows
+    /// retry_annotations().
     void save_annotations();
     void retry_annotations() { annotations_wait_ = false; }
     void save_views();
 
-    /// False, with a notice, where a person's annotations would be lost, unless that was said a moment ago.
+    /// Returns false, with a notice, if annotations would be lost. Returns true if the user was warned shortly before.
     bool may_leave();
 
  private:
-    /// How a trace is looked at, as session_state.h's view_state() has it.
+    /// View state of a trace in the format of view_state() in session_state.h.
     struct RememberedView {
-        nlohmann::json by_default;  ///< as it opens where nothing is remembered
-        nlohmann::json last;        ///< as it was when it was saved last, or opened
-        nlohmann::json in_file;     ///< null: as by default
+        nlohmann::json by_default;  ///< state of a newly opened trace
+        nlohmann::json last;        ///< state when last saved or opened
+        nlohmann::json in_file;     ///< state in the file; null: the default
     };
     bool has_unsaved_annotations() const;
 
@@ -51,10 +51,11 @@ class TraceSidecars {
     Notices& notices_;
     bool keeps_views_;
     std::map<int, RememberedView> remembered_;  ///< by document
-    std::string failure_;                       ///< told last
-    bool annotations_wait_ = false;             ///< they could not be saved: not again in each frame
+    std::string failure_;                       ///< last reported error
+    bool annotations_wait_ = false;             ///< whether saving failed, so that it is not retried in every frame
     std::chrono::seconds warns_for_;
-    /// Until then closing again loses them. Not Dear ImGui's time, which stands still while the window sleeps.
+    /// Until this time, closing again discards the annotations. Dear ImGui's clock is not used because it stops while
+    /// the app sleeps.
     std::optional<std::chrono::steady_clock::time_point> warned_until_;
 };
 

@@ -14,39 +14,37 @@
 
 namespace kvscope::gui {
 
-/// Undo and redo of what a person has chosen and moved: selection, A and B, mark, prompts, hidden runs, runs' labels,
-/// pins, and the views and their places. Undo opens a trace again that was closed. A workspace begins a new history.
-/// What the program does by itself, and what a window's other size moves, is no step of its own, but for runs that it
-/// hides.
+/// Undo and redo of the user's choices: selection, A and B, mark, prompts, hidden runs, run labels, pins, views and
+/// their places. Undo can reopen a closed trace. Opening a workspace clears the history. Changes by the app itself are
+/// not steps, except when it hides runs.
 class UndoHistory {
  public:
     UndoHistory(Session& session, OpenViews& views) : session_(session), views_(views) {}
 
     bool can_undo() const { return steps_.size() > 1; }
     bool can_redo() const { return !undone_.empty(); }
-    /// @returns what came back, in a few words: "selection, A and B"; empty where there is nothing to undo
-    /// @throws what Session::open throws where a closed trace cannot be opened again
+    /// @returns what was restored, e.g. "selection, A and B"; empty if there is nothing to undo
+    /// @throws the exceptions of Session::open if a closed trace cannot be reopened
     std::string undo();
     std::string redo();
 
-    /// @param has_input in this frame: what changes now, and in the next few frames, is a person's doing
+    /// @param has_input whether there is input in this frame; changes in the next few frames then count as the user's
     void begin_frame(bool has_input);
-    /// Remembers what has changed, once it is typed or dragged to its end.
-    /// @returns whether the next frame is to follow at once: something was dropped and is not in its place yet
+    /// Adds a step if something changed and the user has finished typing or dragging.
+    /// @returns whether a dropped view is not in its place yet, so that another frame is needed
     bool end_frame();
-    /// Before something happens: what was typed or moved until now is a step, and what was set in views comes back with
-    /// it.
+    /// Stores pending changes, including settings of views, as a step. Call before an action.
     void complete_step();
 
  private:
-    /// What undo goes back through, besides places.
+    /// Everything that undo restores, except places.
     struct Choices {
         Cursor cursor;
         std::optional<RunKey> a, b;
         bool pair_alone = false;
         std::string mark;
-        std::map<int, std::filesystem::path> traces;           ///< that are open, by document
-        std::map<int, int> prompts;                            ///< that are shown, by document
+        std::map<int, std::filesystem::path> traces;           ///< open traces by document
+        std::map<int, int> prompts;                            ///< shown prompts by document
         std::map<int, std::set<RunKey>> hidden;                ///< by document
         std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document and prompt
         std::map<int, std::vector<GivenLabel>> labels;         ///< by document
@@ -59,21 +57,20 @@ class UndoHistory {
         nlohmann::json layout;
     };
     void remember();
-    /// Whether runs that were shown are hidden now: a step also where the program did it, so that undo takes back that
-    /// alone.
+    /// Whether runs were hidden since the last step. This is always a step of its own, even if the app did it.
     bool hides_runs(const Step& now) const;
-    Step present() const;  ///< without `layout`
-    /// @returns what is another now
+    Step present() const;  ///< current state without `layout`
+    /// @returns what has changed
     std::string go_to(const Step& step);
     static std::string difference(const Step& now, const Step& wanted);
 
     Session& session_;
     OpenViews& views_;
-    std::vector<Step> steps_;  ///< the last is how things are
+    std::vector<Step> steps_;  ///< the last one is the current state
     std::vector<Step> undone_;
-    int n_begun_ = 0;          ///< OpenViews::n_begun(), of these steps
-    int frames_of_input_ = 0;  ///< left, after some, in which what changes is a person's doing
-    int frames_to_drop_ = 0;   ///< left until what was dragged is in its place
+    int n_begun_ = 0;          ///< OpenViews::n_begun() of these steps
+    int frames_of_input_ = 0;  ///< remaining frames in which changes count as the user's
+    int frames_to_drop_ = 0;   ///< remaining frames until a dragged view is in its place
 };
 
 }  // namespace kvscope::gui

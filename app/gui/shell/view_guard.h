@@ -9,14 +9,12 @@
 
 namespace kvscope::gui {
 
-/// Draws views one by one: what one throws is shown in its place, and the others are drawn as ever.
+/// Draws views. An exception in one view is shown in its place and does not affect the others.
 class ViewGuard {
  public:
     ViewGuard(Window& window, const Session& session) : window_(window), session_(session) {}
 
-    /// Between ImGui::Begin and End of the view's window.
     void draw(OpenView& open, Context& context);
-    /// What views have thrown since the window opened.
     const std::vector<std::string>& failures() const { return failures_; }
 
  private:

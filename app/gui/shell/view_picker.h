@@ -9,24 +9,24 @@
 
 namespace kvscope::gui {
 
-/// A panel with a picture, the title and the summary of every kind of view, which what is typed narrows down. Enter or
-/// a click shows the view where one is open and opens it where none is; with Shift it opens a further one.
+/// A panel with a sketch, title and summary of each kind of view, filtered by a search text. Enter or a click shows an
+/// open view or opens one. Shift opens another view of the kind.
 class ViewPicker {
  public:
     void open() { is_wanted_ = true; }
-    /// Once a frame. @param actions those called "Show …" and "New view: …" do what is chosen
+    /// @param actions must include the actions "Show …" and "New view: …"
     void draw(Actions& actions, const OpenViews& views, const Theme& theme, const Fonts& fonts);
 
  private:
-    /// @returns the kind that was chosen by a click or Enter; nullptr: none in this frame
+    /// Returns the kind that was chosen in this frame, or nullptr.
     const ViewKind* draw_kinds(const OpenViews& views, const Theme& theme, const Fonts& fonts);
     void take_arrow_keys(const std::vector<const ViewKind*>& found, int n_columns);
     void draw_footer(const Theme& theme) const;
 
     bool is_wanted_ = false;
     std::string search_;
-    const ViewKind* chosen_ = nullptr;  ///< what Enter takes
-    bool follows_chosen_ = false;       ///< scrolls to it in the next frame
+    const ViewKind* chosen_ = nullptr;  ///< kind that Enter chooses
+    bool follows_chosen_ = false;       ///< whether to scroll to it in the next frame
 };
 
 }  // namespace kvscope::gui

@@ -10,14 +10,14 @@
 
 namespace kvscope::gui {
 
-/// Copies a view as it is seen: a part of the window's picture, as an image on the clipboard.
+/// Copies a view as an image to the clipboard.
 class ViewPicture {
  public:
     ViewPicture(Window& window, Tasks& tasks, Notices& notices) : window_(window), tasks_(tasks), notices_(notices) {}
 
-    /// The picture is taken some frames later, when the menu is gone that asked for it.
+    /// Requests a copy. It is made a few frames later, when the menu has closed.
     void ask_for(const OpenView& open);
-    /// Once a frame for each view, between ImGui::Begin and End of its window: takes the picture if it is of this view.
+    /// Copies the view if requested. Call once per frame for each view, between ImGui::Begin and End.
     void take_if_wanted(const OpenView& open);
 
  private:
@@ -26,9 +26,9 @@ class ViewPicture {
     Window& window_;
     Tasks& tasks_;
     Notices& notices_;
-    std::string wanted_;      ///< the view's id; empty: none
-    int frames_to_wait_ = 0;  ///< until its menu is gone
-    Lifetime lifetime_;       ///< the window hands over pixels when the frame is drawn, maybe after this is gone
+    std::string wanted_;      ///< id of the requested view; empty: none
+    int frames_to_wait_ = 0;  ///< remaining frames until the menu has closed
+    Lifetime lifetime_;       ///< guards the callback, which may run after this object is destroyed
 };
 
 }  // namespace kvscope::gui

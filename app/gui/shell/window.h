@@ -18,7 +18,7 @@ struct GLFWwindow;
 
 namespace kvscope::gui {
 
-/// There is no display to open a window on, or its driver has no OpenGL 3.3.
+/// Thrown if there is no display or its driver lacks OpenGL 3.3.
 struct NoDisplay : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -28,20 +28,19 @@ struct WindowOptions {
     int height = 1000;
     bool visible = true;
     bool vsync = true;
-    /// Pixels are made only of frames of which a picture is taken: for tests, most of whose time a software renderer
-    /// would spend on pixels that nothing looks at.
+    /// Whether only captured frames are rendered. Tests use it because software rendering is slow.
     bool only_pictures = false;
 };
 
-/// Pixels of a frame, row 0 at the top.
+/// Pixels of a frame; row 0 is the top.
 struct Screenshot {
     int width = 0;
     int height = 0;
     std::vector<uint8_t> rgb;  ///< (height, width, 3)
 };
 
-/// The system's window with its OpenGL context, Dear ImGui and ImPlot in it. Draws only when something happened: input,
-/// `wake`, or a frame that asked for another.
+/// The app's window with its OpenGL context, Dear ImGui and ImPlot. Draws only after input, `wake` or a request for
+/// another frame.
 class Window {
  public:
     /// @throws NoDisplay
@@ -50,45 +49,44 @@ class Window {
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
 
-    /// Whether a window could be opened here, as far as the environment tells.
+    /// Whether the environment names a display.
     static bool display_is_there();
 
-    /// Calls `frame` between Dear ImGui's NewFrame and Render until it returns false or the window is closed and
-    /// `may_close` agrees; while the window is minimised, `unseen_frame` in its place, with nothing to draw.
+    /// Draws frames until `frame` returns false, or until the user closes the window and `may_close` agrees. While the
+    /// window is minimized, calls `unseen_frame` instead.
     void run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
              const std::function<bool()>& may_close);
 
-    /// One frame, whether or not anything happened; false as soon as `frame` says so. Where more input waits than one
-    /// pass takes, `frame` is called for each part of it in turn, and what the last call draws is shown.
+    /// Draws one frame. If more input waits than one pass can take, calls `frame` once per group and shows the last
+    /// result. Returns false if `frame` returned false.
     bool draw_frame(const std::function<bool()>& frame);
 
-    /// How long the window may sleep before its next frame, where nothing happens; 0: not at all; below 0: for ever.
+    /// Seconds until the next frame if nothing happens; 0: draw immediately; negative: no limit.
     double seconds_to_sleep() const;
 
-    /// The input that has come since the last call happened when the system says that its last key or button did, else
-    /// now: whether two clicks are a double click depends on these times, not on when a frame takes them.
+    /// Assigns a time to the new input: the system's time of the last event if known, else now. Double clicks are
+    /// detected by these times.
     void note_input_time() { input_.note_time(event_at_.value_or(clock())); }
-    /// Seconds since some time. A test sets another one.
+    /// Current time in seconds. Tests replace it.
     std::function<double()> clock;
 
-    /// From any thread: draw soon.
+    /// Requests a frame. Callable from any thread.
     static void wake();
-    /// The next frame follows without waiting for input: while something moves.
+    /// Requests another frame without waiting for input, e.g. for an animation.
     void draw_again() {
         frames_left_ = 3;
         is_asked_again_ = true;
     }
 
-    /// A frame follows after so many seconds at the latest, whether or not anything happens.
+    /// Requests a frame within this time, with or without input.
     void draw_within(double seconds);
 
-    /// One frame, and its pixels.
     Screenshot capture(const std::function<bool()>& frame);
-    /// Hands over the pixels of the frame that is being drawn, when it is drawn.
+    /// Passes the pixels of the current frame to `taken` when the frame is complete.
     void take_picture(std::function<void(const Screenshot&)> taken) { taken_ = std::move(taken); }
     uint64_t n_frames() const { return n_frames_; }
     float content_scale() const;
-    /// Once a frame will do: the system is told where it changes.
+    /// Sets the window's title. May be called in every frame.
     void set_title(const std::string& title);
     void close();
     /// "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe"
@@ -99,42 +97,42 @@ class Window {
     Fonts fonts;
 
  private:
-    /// From NewFrame to the end of `frame`, with the next part of the input or without. @returns what `frame` does
+    /// Runs `frame` once between NewFrame and Render, with or without the next group of input.
     bool pass(const std::function<bool()>& frame, bool takes_input = true);
-    /// Passes that are not shown, for all input but its last part. @returns what `frame` returned last
+    /// Runs passes that are not shown for all groups of input except the last.
     bool take_input(const std::function<bool()>& frame);
     void show_frame();
-    /// The system's next event, before Dear ImGui takes it.
+    /// Records the time of the next system event before Dear ImGui receives it.
     void note_event(SystemEvent kind, int code);
     void note_events();
-    /// Where the mouse rests on something that has a tooltip, a frame is due when that is to appear.
+    /// Requests a frame for the time at which a tooltip should appear.
     void await_tooltip();
 
     GLFWwindow* window_ = nullptr;
     std::string renderer_;
     std::string title_ = "kvscope";
     int frames_left_ = 3;
-    double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
+    double wanted_at_ = -1;  ///< latest time of the next frame; negative: none
     uint64_t n_frames_ = 0;
     InputQueue input_;
-    std::optional<double> event_at_;  ///< time of the last event that the next frame takes; nullopt: none is known
-    /// Time before the last reading of events. A pass without input has this time, so that no pass is later than an
-    /// event that is still unread.
+    std::optional<double> event_at_;  ///< time of the last event in the next frame; nullopt: unknown
+    /// Time before the last poll for events. Passes without input use this time, so that they are never later than an
+    /// unread event.
     double polled_at_ = 0;
-    double passed_at_ = -1;  ///< time of the last pass; negative: there was none
+    double passed_at_ = -1;  ///< time of the last pass; negative: none
     bool is_asked_again_ = false;
-    int passes_to_settle_ = 0;  ///< until the next input
+    int passes_to_settle_ = 0;  ///< remaining passes until the next input
     int n_settled_ = 0;
     const bool only_pictures_;
     Screenshot* capture_to_ = nullptr;
     std::function<void(const Screenshot&)> taken_;
 };
 
-/// A part of a picture, clipped to it.
+/// Returns the part of a screenshot that lies inside it.
 Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height);
 
-/// Whole or not at all, in place of what is there.
-/// @throws figures::OutputFailed, std::runtime_error where there is no such picture
+/// Writes a PNG atomically and replaces an existing file.
+/// @throws figures::OutputFailed, std::runtime_error if the screenshot is empty
 void write_png(const Screenshot& screenshot, const std::filesystem::path& path);
 
 }  // namespace kvscope::gui

@@ -9,11 +9,11 @@
 
 namespace kvscope::gui {
 
-/// Draws an answer word by word in lines, with what its reference has not in another colour and underlined, and the
-/// selected and hovered decode step lit, and a stroke where the reference has more; scripts that need it are set as
-/// whole words.
-/// @param line height of a line @param over called with the decode step under the mouse, where there is one
-/// @returns where it ends
+/// Draws an answer in wrapped lines. Words that differ from the reference are colored and underlined; a stroke marks
+/// words that only the reference has. The selected and hovered decode steps are highlighted.
+/// @param line height of a line
+/// @param over called with the decode step under the mouse
+/// @returns the lower end, pixels
 float draw_answer_words(const Context& context, const AnswerOutput& output, ImVec2 at, float width, float line,
                         const std::function<void(int step)>& over);
 

@@ -10,21 +10,21 @@
 
 namespace kvscope::gui {
 
-/// Neighbouring tokens of a line that read right only as one text: letters that join across them (Arabic, Indic, marks,
-/// emoji), or a character whose bytes they share. Or one token of such letters.
+/// Adjacent tokens in a line that must be shaped as one text: their letters join (Arabic, Indic scripts, marks, emoji),
+/// or they share the bytes of a character. Can also be a single token.
 struct JoinedTokens {
-    size_t first = 0;  ///< in PromptLines::placed
+    size_t first = 0;  ///< index into PromptLines::placed
     size_t end = 0;
-    bool has_space = false;  ///< the first token's blank stands before `text`
+    bool has_space = false;  ///< whether a space of the first token precedes `text`
     bool is_right_to_left = false;
-    std::string text;            ///< as PromptText::shown
-    std::vector<uint32_t> ends;  ///< byte of `text` where each token ends
+    std::string text;            ///< text in the format of PromptText::shown
+    std::vector<uint32_t> ends;  ///< byte offset in `text` of each token's end
 };
 
 using analysis::is_set_as_one;
 using analysis::joins_next;
 
-/// Tokens first … last, which stand side by side, as one text; where they stand is for the caller to fill in.
+/// Joins the adjacent tokens first … last. The caller sets their position.
 JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);
 
 }  // namespace kvscope::gui

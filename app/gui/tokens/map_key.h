@@ -7,13 +7,13 @@
 
 namespace kvscope::gui {
 
-/// A square of a map's key with its meaning behind it, in the current line; without a label the next stands close by.
+/// Draws a colored square with its meaning in the current line. Squares without a label are close together.
 void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label);
 
-/// The colours of a count: from `least`, below which is the ground, to `most`.
+/// Colors of a count between `least` and `most`. Smaller counts have the background color.
 MapColors count_colors(const Theme& theme, float least, float most);
 
-/// From −most, where B has more, to most, where A has; the ground where both have as much.
+/// Colors of a difference between −most (B has more) and most (A has more). Zero has the background color.
 MapColors difference_colors(const Theme& theme, float most);
 
 }  // namespace kvscope::gui

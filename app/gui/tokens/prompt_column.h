@@ -15,45 +15,46 @@
 
 namespace kvscope::gui {
 
-/// The prompt as one run kept it; what is not read yet is nullptr.
+/// A prompt as one run kept it. Pointers are nullptr until the data is read.
 struct PromptColumn {
     RunKey run;
     const Document* document = nullptr;
     std::shared_ptr<const PromptText> prompt;
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const PromptCounts> counts;
-    std::shared_ptr<const PromptCounts> less;  ///< of a run that keeps the same prompt: the colour is the difference
-    std::string error;                         ///< why the prompt cannot be read, or its counts
+    std::shared_ptr<const PromptCounts>
+        less;           ///< counts of another run on the same prompt; the color shows the difference
+    std::string error;  ///< why the prompt or its counts cannot be read
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;
-    float x = 0;  ///< on the screen
+    float x = 0;  ///< left edge, pixels on the screen
 };
 
-/// Where text stands.
+/// Positions of the prompt's characters on the screen.
 struct PromptGrid {
-    ImVec2 origin;     ///< of line 0 and cell 0 of the first column, on the screen
-    float cell = 0;    ///< width
-    float line = 0;    ///< height
-    float column = 0;  ///< from column to column
-    size_t cells = 0;  ///< of a line
-    float top = 0;     ///< of the visible text, below the labels
+    ImVec2 origin;     ///< line 0 and cell 0 of the first column, pixels
+    float cell = 0;    ///< width of a character cell
+    float line = 0;    ///< height of a line
+    float column = 0;  ///< distance between columns
+    size_t cells = 0;  ///< cells per line
+    float top = 0;     ///< upper edge of the visible text, below the labels
     float bottom = 0;
-    bool by_heads = false;  ///< what the colour counts
-    double least = 1;       ///< where its colours begin, for all columns
-    double farthest = 1;    ///< of a difference: from zero, as the exported figure has it
+    bool by_heads = false;  ///< whether the color counts heads rather than layers
+    double least = 1;       ///< smallest count in the color scale, for all columns
+    double farthest = 1;    ///< largest difference from zero, as in the exported figure
 };
 
-/// @param slot for the lines, which all columns of a document share
+/// @param slot holds the lines, which all columns of a document share
 PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
                            const PromptGrid& grid);
 
-/// What of it is to be seen, with everything that is outlined in it.
+/// Draws the visible part of a column with its outlines.
 void draw_prompt_column(Context& context, const PromptColumn& one, const PromptGrid& grid, const PromptSearch& search);
 
-/// −1: none.
+/// Returns the token under the mouse; −1: none.
 int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid);
 
-/// The first note on a token, or nullptr.
+/// Returns the first note on a token, or nullptr.
 const Note* note_at(const Document& document, int64_t token);
 
 }  // namespace kvscope::gui

@@ -13,25 +13,25 @@
 
 namespace kvscope::gui {
 
-/// What one run kept, token by token.
+/// How many layers and heads of one run keep each token.
 struct PromptCounts {
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<double> layers;  ///< (N): layers that keep the token, analysis::layers_keeping
-    std::vector<double> heads;   ///< (N): heads of all layers that keep it, analysis::heads_keeping
-    /// The smallest of these but 0, at most 1: smaller where tokens share entries.
+    std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::layers_keeping
+    std::vector<double> heads;   ///< (N) number of heads in all layers that keep it, analysis::heads_keeping
+    /// Smallest nonzero count; at most 1, and smaller if tokens share entries.
     double least_layers = 1, least_heads = 1;
 };
 
 TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
 
-/// How far a token's layers of A lie from those of B at most; 1 where no token differs
+/// Largest difference between A and B in the layers that keep a token; 1 if there is none.
 double farthest_difference(const PromptCounts& a, const PromptCounts& b);
 
 /// "2 of 30 layers, 3 of 90 heads: 0, 4"
 std::string where_kept(const trace::Kept& kept, int64_t token);
 
-/// Ground for 0, and from `least` to `most` the part of the colour map that text can be read on.
-/// @param least 1, or below it where tokens share entries: then logarithmic
+/// Colors of the counts, limited to colors on which text is legible. Zero has the background color.
+/// @param least 1, or less if tokens share entries; the scale is logarithmic then
 MapColors prompt_colors(const Theme& theme, size_t most, double least);
 
 }  // namespace kvscope::gui

@@ -12,22 +12,22 @@
 
 namespace kvscope::gui {
 
-/// A token, or the part of one that stands in one line, on a grid of character cells.
+/// A token, or a part of it in one line, on a grid of character cells.
 struct PlacedToken {
     uint32_t token = 0;
-    uint32_t begin = 0;  ///< bytes of PromptText::shown[token]
+    uint32_t begin = 0;  ///< first and last byte in PromptText::shown[token]
     uint32_t end = 0;
-    uint32_t cell = 0;       ///< from the line's left end
-    uint32_t n_cells = 0;    ///< 0 where the token has only later bytes of a character
-    bool is_turned = false;  ///< read from right to left
+    uint32_t cell = 0;       ///< first cell, counted from the left
+    uint32_t n_cells = 0;    ///< 0 for a token that only continues a character
+    bool is_turned = false;  ///< whether it is read from right to left
 };
 
-/// A prompt broken into lines of some width.
+/// A prompt broken into lines of a fixed width.
 struct PromptLines {
     std::vector<PlacedToken> placed;   ///< in order
-    std::vector<size_t> begins;        ///< of each line, in `placed`; and its end
+    std::vector<size_t> begins;        ///< index in `placed` of each line's first token, and the end
     std::vector<JoinedTokens> joined;  ///< in order, each within a line
-    std::vector<size_t> turned;        ///< lines whose paragraph is read from right to left, in order
+    std::vector<size_t> turned;        ///< sorted lines whose paragraph is read from right to left
     uint64_t prompt = 0;               ///< PromptText::number
 
     size_t size() const { return begins.size() - 1; }
@@ -35,21 +35,19 @@ struct PromptLines {
         return std::span(placed).subspan(begins[i], begins[i + 1] - begins[i]);
     }
     std::span<const JoinedTokens> joined_in(size_t line) const;
-    /// Whether a line's paragraph is read from right to left.
     bool is_turned(size_t line) const { return std::binary_search(turned.begin(), turned.end(), line); }
-    /// The line in which a token begins; 0 in an empty prompt.
+    /// Line in which a token begins; 0 in an empty prompt.
     size_t line_of(int64_t token) const;
 };
 
-/// Cells of a shown text: East Asian wide characters and emoji take two, combining marks none.
+/// Number of cells of a text. Wide East Asian characters and emoji take two cells, combining marks none.
 size_t n_cells(std::string_view shown);
 
-/// Whether a text's first letter is of a script that is written from right to left.
+/// Whether the first letter belongs to a script that is written from right to left.
 bool is_right_to_left(std::string_view text);
 
-/// Breaks before words where possible, else between tokens, and inside a token only where it is wider than a line; a
-/// line break in the text ends its line. Scripts that are written from right to left stand so. Takes time in proportion
-/// to the prompt: not for the window's thread.
+/// Breaks a prompt into lines: before words if possible, else between tokens, and inside a token only if it is wider
+/// than a line. Line breaks in the text are kept. Takes O(N) time, so do not call it on the app's main thread.
 PromptLines break_lines(const PromptText& prompt, size_t cells_a_line);
 
 }  // namespace kvscope::gui

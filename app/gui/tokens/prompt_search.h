@@ -8,13 +8,13 @@
 
 namespace kvscope::gui {
 
-/// A field that searches the prompt as one types, Session::search, and what it found.
+/// A search field for the prompt (Session::search) and its matches.
 class PromptSearch {
  public:
-    /// The field, and how many matches there are; Ctrl+F, F3 and Shift+F3 wherever the keyboard is.
+    /// Draws the field and the number of matches. Handles Ctrl+F, F3 and Shift+F3 wherever the keyboard focus is.
     void draw(Context& context, const Document& document);
 
-    /// As draw() last found them; nullptr where nothing is searched.
+    /// Matches of the last draw(); nullptr without a search.
     const TokenSpans* found() const { return found_.get(); }
     size_t current() const { return match_; }
 
@@ -22,11 +22,11 @@ class PromptSearch {
     const TokenSpans& matches(Context& context, const Document& document);
     void go_to(Context& context, const Document& document, const TokenSpans& found, bool back);
 
-    std::shared_ptr<const TokenSpans> found_;    ///< of this frame
-    std::shared_ptr<const TokenSpans> counted_;  ///< those that match_ counts in
+    std::shared_ptr<const TokenSpans> found_;    ///< matches in this frame
+    std::shared_ptr<const TokenSpans> counted_;  ///< matches that match_ is an index of
     size_t match_ = static_cast<size_t>(-1);
     enum class Wanted { none, last, next };
-    Wanted wanted_ = Wanted::none;  ///< match to go to as soon as they are found
+    Wanted wanted_ = Wanted::none;  ///< match to go to when the matches are known
 };
 
 }  // namespace kvscope::gui

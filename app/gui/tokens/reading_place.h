@@ -8,26 +8,29 @@
 
 namespace kvscope::gui {
 
-/// Keeps what is being read where it is seen when a prompt is broken into other lines, as in columns of another width.
+/// Keeps the visible text in view when a prompt is broken into new lines, e.g. after a column's width changed.
 class ReadingPlace {
  public:
-    /// Where somebody goes to another place, that is the one to be kept.
+    /// Forgets the kept position. Call when the user goes to another position.
     void let_go() { frames_back_ = 0; }
-    /// In the scrolled window, each frame. @param of whose prompt it is @param line_height, room pixels: of a line, of
-    /// the lines in view @param token stays where it is if it is in view; else the first in view does
+    /// Adjusts the scroll position. Call in each frame in the scrolling window.
+    /// @param of run that is shown
+    /// @param line_height pixels
+    /// @param room height of the visible lines, pixels
+    /// @param token token that keeps its position if visible; else the first visible token does
     void keep(const std::shared_ptr<const PromptLines>& lines, const RunKey& of, float line_height, float room,
               int64_t token);
 
  private:
-    /// A view that comes back, as after another one was maximised, gets its place over some frames.
+    /// Whether the view is being restored, e.g. after another was maximized. This takes a few frames.
     bool is_coming_back(const PromptLines& lines, float line_height, float room, int64_t token);
 
     std::shared_ptr<const PromptLines> lines_;
     RunKey of_;
-    int frame_ = -1;       ///< in which it was called last
-    int frames_back_ = 0;  ///< that are left until the view has its place again
-    int64_t first_ = -1;   ///< token in view, while it had
-    float token_at_ = -1;  ///< where the selected one stood below the upper edge; below 0: not in view
+    int frame_ = -1;       ///< frame of the last call
+    int frames_back_ = 0;  ///< remaining frames until the view is restored
+    int64_t first_ = -1;   ///< first visible token before
+    float token_at_ = -1;  ///< distance of the selected token from the upper edge; negative: not visible
 };
 
 }  // namespace kvscope::gui

@@ -7,15 +7,15 @@
 
 namespace kvscope::gui {
 
-/// "Was it kept, and where?" of the selected tokens, else of the marked text: a line for the selected run, or one for
-/// each run.
+/// Answers "Was it kept, and where?" for the selected tokens or the marked text: one line for the selected run, or one
+/// per run.
 class SpanAnswers {
  public:
-    /// Of draw(), in pixels; 0 where nothing is asked.
+    /// Height for draw(), pixels; 0 if nothing is selected or marked.
     float height(Context& context, const Document& document, size_t n_runs) const;
     void draw(Context& context, const Document& document);
 
-    bool is_open = false;  ///< a line for each run
+    bool is_open = false;  ///< whether each run has a line
 
  private:
     TaskSlot<SpanReports> reports_;

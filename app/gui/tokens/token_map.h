@@ -10,12 +10,12 @@
 
 namespace kvscope::gui {
 
-/// Maps on the GPU, made from pyramids when those change.
+/// Heat maps on the GPU, updated when their pyramids change.
 class MapStore {
  public:
-    /// The map of a slot; made anew where the pyramid is another than last time.
+    /// Returns the map of a slot. Creates it again if the pyramid has changed.
     const HeatMap& get(const std::string& slot, const std::shared_ptr<const Pyramid>& pyramid);
-    /// Drops maps that were not asked for since the last call.
+    /// Deletes maps that were not used since the last call.
     void drop_unused();
 
  private:
@@ -27,37 +27,36 @@ class MapStore {
     std::unordered_map<std::string, Entry> entries_;
 };
 
-/// What one map of tokens (across) and layers or heads (down) shows.
+/// A map with tokens on the x axis and layers or heads on the y axis.
 struct TokenMap {
     const Document* document = nullptr;
-    RunKey run;  ///< selected with a click; invalid: none
+    RunKey run;  ///< run that a click selects; invalid: none
     const HeatMap* map = nullptr;
     MapColors colors;
-    bool rows_are_heads = false;  ///< else layers
-    int layer = -1;               ///< of the heads
-    /// Lines of the tooltip for a cell.
+    bool rows_are_heads = false;  ///< false: rows are layers
+    int layer = -1;               ///< layer of the heads
+    /// Draws the tooltip of a cell.
     std::function<void(int row, int64_t token)> tooltip;
 };
 
-/// What became of a token map on the screen.
+/// Position of a drawn token map, and the user's double click.
 struct DrawnTokenMap {
-    float left = 0;  ///< of the shown tokens, pixels on the screen
+    float left = 0;  ///< left and right edge of the shown tokens, pixels on the screen
     float right = 0;
-    int entered = -1;            ///< the row that was double-clicked, or −1 …
-    int64_t entered_token = -1;  ///< … and the token in it
+    int entered = -1;            ///< row that was double-clicked; −1: none
+    int64_t entered_token = -1;  ///< token that was double-clicked; −1: none
     bool is_visible() const { return right > left; }
 };
 
-/// Draws a token map on the session's token axis, with its rows' numbers on the left, selection, hover, marks and pins,
-/// and takes its mouse: hover is transient, click is sticky, Shift-click extends the tokens, drag pans, the wheel
-/// zooms, Ctrl-drag zooms into a box. Of maps in windows above one another all end at the same x.
-/// @param size height in pixels; a width of 0 is all there is
+/// Draws a token map on the session's token axis with row numbers, selection, hover, marks and pins. A click selects,
+/// Shift-click extends the tokens, dragging pans, the wheel zooms, Ctrl-drag zooms into a box. Stacked maps end at the
+/// same x.
+/// @param size height in pixels; width 0: all available
 DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map);
 
-/// A line with the positions of the shown tokens, below maps of `n_tokens` that lie at `place`.
 void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t n_tokens);
 
-/// A thin map of the whole prompt, as wide as the maps above it, with the shown part as a brush that can be dragged.
+/// Draws a thin map of the whole prompt below the maps. A brush marks the shown part and can be dragged.
 void draw_token_overview(Context& context, const char* id, const DrawnTokenMap& place, float height,
                          const Document& document, const HeatMap& map, const MapColors& colors);
 

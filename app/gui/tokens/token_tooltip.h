@@ -8,10 +8,11 @@
 
 namespace kvscope::gui {
 
-/// Of a token that has only some bytes of a character: which one. On the current line, which goes on.
+/// Draws which character a token belongs to if the token has only some of its bytes. Stays on the current line.
 void draw_shared_character(const PromptText& prompt, size_t token);
 
-/// A token's id, place and note, and where the runs keep it: the one that is pointed at, then as many as stay readable.
+/// Draws a token's id, position and note, and where the runs keep it. Lists the run of `one` first and limits their
+/// number.
 void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token);
 
 }  // namespace kvscope::gui

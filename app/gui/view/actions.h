@@ -8,16 +8,17 @@
 
 namespace kvscope::gui {
 
-/// Something a person can do, in one place for menus, keys and the command palette.
+/// A command for menus, keys and the command palette.
 struct Action {
     std::string name;  ///< "Open trace…"
-    std::string menu;  ///< "File"; empty: palette and key alone
+    std::string menu;  ///< "File"; empty: only palette and key
     ImGuiKeyChord key = 0;
     std::function<void()> run;
-    std::function<bool()> enabled;  ///< empty: always
-    std::function<bool()> checked;  ///< empty: nothing to check
+    std::function<bool()> enabled;  ///< empty: always enabled
+    std::function<bool()> checked;  ///< empty: not a checkable item
     bool separator_before = false;
-    /// Of several with keys in a row: the keys and what they do, as one line of the help. The palette leaves such out.
+    /// Combines similar actions in one line of the help: their keys and their common description. The palette omits
+    /// these actions.
     std::string row_keys = {};
     std::string row_name = {};
 };
@@ -25,52 +26,52 @@ struct Action {
 class Actions {
  public:
     void add(Action action);
-    /// Once a frame, before anything is drawn: runs the action whose keys were pressed. Keys that type a character, and
-    /// those that edit, stay with a text field that is being edited.
-    /// @param is_view_focused whether keys that type a character may be commands
+    /// Runs the action whose keys were pressed. Call once per frame before drawing. A text field that is being edited
+    /// keeps keys that type or edit.
+    /// @param is_view_focused whether keys that type a character may run actions
     void handle_keys(bool is_view_focused);
-    /// In this frame, a key that types a character is a command: a view has the keyboard, no text is edited, and
-    /// nothing was typed within the last second.
+    /// Whether character keys run actions in this frame: a view has the keyboard, no text is edited, and no text was
+    /// typed within the last second.
     bool takes_single_keys() const { return takes_single_keys_; }
     void draw_menu(const char* menu);
 
     void open_palette() { palette_wanted_ = true; }
-    /// The search box over all actions, nearest names first.
+    /// Draws the search field and the matching actions, best match first.
     void draw_palette();
-    /// Called before the palette shows, to add actions that depend on what is open; they last until it closes.
+    /// Called before the palette opens. Adds actions that depend on the open views and files; they last until it
+    /// closes.
     std::function<void(std::vector<Action>&)> add_to_palette;
 
-    /// Called with what is typed into the palette whenever that changes: what it adds stands before or behind all
-    /// others.
+    /// Called when the search text changes. Adds actions before or after all others.
     std::function<void(const std::string& search, std::vector<Action>& before, std::vector<Action>& behind)>
         add_for_search;
 
     const std::vector<Action>& all() const { return actions_; }
-    /// The last action that was started, for the crash log.
+    /// Name of the last action that was run, for the crash log.
     const std::string& last() const { return last_; }
     void start(const Action& action);
-    /// Called before an action is started, with everything as it was.
+    /// Called before an action runs.
     std::function<void(const std::string& name)> before_start;
-    /// Called with what an action throws; empty: it is thrown on.
+    /// Called with the message of an exception from an action; empty: the exception propagates.
     std::function<void(const std::string& name, const std::string& message)> on_failure;
 
  private:
     std::vector<Action> actions_;
     std::vector<Action> extra_;
-    std::vector<Action> before_, behind_;  ///< of add_for_search
+    std::vector<Action> before_, behind_;  ///< results of add_for_search
     std::string last_;
     std::string search_;
     int chosen_ = 0;
     bool palette_wanted_ = false;
     bool takes_single_keys_ = false;
-    double typed_at_ = -1e9;  ///< when text was typed last; what is typed within the next second is no command
+    double typed_at_ = -1e9;  ///< time when text was last typed
 };
 
-/// Whether these keys were pressed, whatever has the keyboard.
+/// Whether these keys were pressed, whichever item has the keyboard.
 bool is_pressed(ImGuiKeyChord key);
 
-/// The key that shows or hides the run which stands at this place in the list of runs, from 1; 0: it has none. 1 to 9,
-/// then with Shift 10 to 18, then with Ctrl 19 to 27.
+/// Key that shows or hides the run at this position (from 1) in the list of runs; 0: none. Keys are 1 to 9, with Shift
+/// 10 to 18, with Ctrl 19 to 27.
 ImGuiKeyChord run_key(int number);
 constexpr int n_run_keys = 27;
 

@@ -4,10 +4,10 @@
 
 namespace kvscope::gui {
 
-/// A file for one picture on its way to the clipboard; goes with this object.
+/// A temporary PNG file, which the destructor removes.
 class TemporaryPng {
  public:
-    /// @throws std::runtime_error where no file can be made
+    /// @throws std::runtime_error if no file can be created
     TemporaryPng();
     ~TemporaryPng();
     TemporaryPng(const TemporaryPng&) = delete;
@@ -18,8 +18,8 @@ class TemporaryPng {
     std::filesystem::path path_;
 };
 
-/// A PNG onto the clipboard, through wl-copy on Wayland and xclip on X11: GLFW carries texts alone.
-/// @throws std::runtime_error with the package to install where the program is missing
+/// Copies a PNG file to the clipboard with wl-copy on Wayland or xclip on X11, because GLFW can only copy text.
+/// @throws std::runtime_error with the name of the package to install if the program is missing
 void copy_png(const std::filesystem::path& png);
 
 }  // namespace kvscope::gui

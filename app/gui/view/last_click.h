@@ -4,8 +4,8 @@
 
 namespace kvscope::gui {
 
-/// Call once in each frame. Where a mouse button went down in it: "click in What-if: Keep", with the name of what is
-/// under the mouse as far as Dear ImGui has it; else empty.
+/// Describes a click in this frame, e.g. "click in What-if: Keep"; empty if there was none. Call once per frame. The
+/// item's name is given if Dear ImGui knows it.
 std::string describe_click();
 
 }  // namespace kvscope::gui

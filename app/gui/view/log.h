@@ -16,15 +16,13 @@ struct LogLine {
     std::string text;
 };
 
-/// From here on the window keeps what spdlog's default logger gets, its last 5,000 lines. Once is enough; before other
-/// threads log.
+/// Starts to keep the last 5,000 lines of spdlog's default logger. Call once, before other threads log.
 void install_log();
 
-/// What was logged since `version`, which is brought up to date: unchanged and empty where nothing was. From any
-/// thread.
+/// Returns the lines logged since `version` and updates it. Callable from any thread.
 std::vector<LogLine> log_lines_since(uint64_t& version);
 
-/// "12:03:59.123  warning  text"
+/// "12:03:59.123 warning text"
 std::string log_text(const LogLine& line);
 
 }  // namespace kvscope::gui

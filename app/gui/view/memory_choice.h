@@ -11,13 +11,14 @@
 
 namespace kvscope::gui {
 
-/// The text's length and the model for which the table of runs says what the caches would take.
+/// Number of tokens and model for which the table of runs estimates the cache's memory.
 class MemoryChoice {
  public:
-    /// "memory at … tokens of …", in a line that wraps. @param model the trace's own
-    /// @param names what a person calls models
+    /// Draws the setting as a wrapped line, "memory at … tokens of …".
+    /// @param model the trace's model
+    /// @param names names that the user gave to models
     void draw(const trace::ModelAttributes& model, const ModelNames& names);
-    /// Nothing while nobody asked for it.
+    /// Returns the setting; nullopt if it is off.
     std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
 
     bool is_on() const { return is_on_; }
@@ -30,7 +31,7 @@ class MemoryChoice {
 
     bool is_on_ = false;
     int64_t n_tokens_ = 131'072;
-    std::string model_;  ///< one of analysis::known_cache_shapes(); empty: the trace's own
+    std::string model_;  ///< one of analysis::known_cache_shapes(); empty: the trace's model
     bool budgets_grow_ = false;
 };
 

@@ -9,18 +9,16 @@
 
 namespace kvscope::gui {
 
-/// How one parameter is shown.
+/// Options for the widget of a parameter.
 struct ParameterField {
     const policies::ParameterValues* reference =
-        nullptr;                        ///< marked where it differs from these; nullptr: the defaults
-    std::string obstacle;               ///< why it cannot be changed now; empty: it can
-    int64_t most = 0;                   ///< end of an integer's slider; 0: from its range or default
-    std::function<void()> browse = {};  ///< text that names a file: asks for it; empty: it is no file
+        nullptr;                        ///< values from which a different value is marked; nullptr: the defaults
+    std::string obstacle;               ///< why the parameter cannot be changed; empty: it can
+    int64_t most = 0;                   ///< maximum of an integer's slider; 0: from its range or default
+    std::function<void()> browse = {};  ///< opens a file dialog for a parameter that names a file; empty: not a file
 };
 
-/// A widget for a declared parameter, labelled with its name: a slider or a number for numbers, a list for choices, a
-/// box to tick for booleans; its help and range as tooltip, and a way back where it differs from the reference.
-/// @returns whether the value changed
+/// Draws a labeled widget for a parameter with a tooltip and a reset button. Returns whether the value changed.
 bool edit_parameter(const policies::Parameter& parameter, policies::ParameterValues& values, const Theme& theme,
                     const ParameterField& field);
 

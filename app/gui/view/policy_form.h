@@ -7,21 +7,19 @@
 
 namespace kvscope::gui {
 
-/// Every policy that can run as it is set, or none.
+/// Selects every policy that can run with its settings, or none.
 void tick_all_that_can_run(RunForm& form, const RefusedRuns& check);
 void tick_none(RunForm& form);
 
-/// The part of the run's form with the policies, each with its parameters and, where it cannot run, a mark that says
-/// why.
-/// Ticking moves no row. @param asker of the view, for file dialogs
+/// Draws the list of policies with their parameters. A mark explains why a policy cannot run.
+/// @param asker lifetime of the view, for file dialogs
 void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check);
 
-/// The part with the budgets: the field and what they come to. @param tokens as far as they were counted
-/// @param same_height a line for each budget, whatever is ticked; more of them scroll
+/// Draws the field for the budgets and the resulting numbers of entries.
+/// @param same_height whether the list keeps its height and scrolls
 void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height = false);
 
-/// Which ticked policies cannot run, or not at all budgets, and why; which budgets drop nothing. Lines that come and go
-/// as policies are ticked.
+/// Draws which selected policies or budgets cannot run and why, and which budgets drop nothing.
 void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,
                        const RefusedRuns& check);
 

@@ -10,28 +10,24 @@
 
 namespace kvscope::gui {
 
-/// The part of the run's form that is its text and its questions: typed, from a file or from a sample, with how many
-/// tokens they are.
+/// The prompt in the Run view: text and questions, typed or from a file or sample, with token counts.
 class PromptForm {
  public:
-    /// @param lifetime of the view that it is a part of
     explicit PromptForm(const Lifetime& lifetime) : lifetime_(lifetime) {}
 
-    /// A file whose text is to become the prompt's.
+    /// Sets a text file to read into the prompt.
     void take_file(const std::filesystem::path& path) { file_ = path; }
-    /// Lets a person choose one.
     void ask_for_file(Context& context);
-    /// Once a frame, before anything looks at the form: reads a file that was taken. What is wrong with it is told.
+    /// Reads the file, if one was set. Errors become notices. Call once per frame, before the form is used.
     void update(Context& context, RunForm& form);
 
-    /// @param tokens as far as they were counted
-    /// @param fills  the text takes the height that the rest leaves of the window
+    /// @param fills whether the text field takes the remaining height
     void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills = false);
 
  private:
-    std::filesystem::path file_;  ///< to be read
-    bool had_focus_ = false;      ///< in the last frame
-    float below_text_ = 0;        ///< pixels of what stood there in the last frame
+    std::filesystem::path file_;  ///< file to read; empty: none
+    bool had_focus_ = false;      ///< whether it had the keyboard in the last frame
+    float below_text_ = 0;        ///< height of the items below the text in the last frame, pixels
     const Lifetime& lifetime_;
 };
 

@@ -7,12 +7,11 @@
 
 namespace kvscope::gui {
 
-/// The field in which a person gives a run a label of their own (session/renaming.h).
+/// Dialog in which the user changes the label of a run (session/renaming.h).
 class RenameDialog {
  public:
-    /// Opens it in the next frame. Does nothing where the run cannot be renamed.
+    /// Opens the dialog in the next frame. Does nothing if the run cannot be renamed.
     void ask(const Session& session, const RunKey& run);
-    /// Once a frame.
     void draw(Session& session);
 
  private:

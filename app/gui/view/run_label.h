@@ -6,19 +6,18 @@
 
 namespace kvscope::gui {
 
-/// A run's label in `width` pixels of the current font. Where several traces are open, the trace's badge comes first:
-/// "[1] demo.h5: snapkv 64", else "[1] demo: snapkv 64", else "[1] snapkv 64". Where that is too wide, the run alone,
-/// and at last shortened as in run_that_fits. The whole label belongs into a tooltip.
+/// Returns a run's label shortened to `width` pixels. With several open traces, it starts with the trace's badge: "[1]
+/// demo.h5: snapkv 64", or shorter "[1] demo: snapkv 64" or "[1] snapkv 64". If these are too wide, returns
+/// run_that_fits(). Show the full label in a tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
-/// A run's own label without the middle of what stands before its budget, "aperturek…ng=max @ 64", where it is wider
-/// than `width` pixels of the current font.
+/// Shortens the part before the budget of a run's label to `width` pixels, "aperturek…ng=max @ 64".
 std::string run_that_fits(const std::string& label, float width);
 
-/// The text without its middle, where it is wider than `width` pixels of the current font.
+/// Removes the middle of a text that is wider than `width` pixels.
 std::string text_that_fits(const std::string& text, float width);
 
-/// For a tooltip: the whole label, and below it the trace's own where a person has given the run another.
+/// Text for a tooltip: the full label and, if the user has changed it, the original label below.
 std::string label_in_full(const RunLook& look);
 
 }  // namespace kvscope::gui

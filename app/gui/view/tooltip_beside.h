@@ -4,9 +4,8 @@
 
 namespace kvscope::gui {
 
-/// A tooltip of something in the current view that covers neither that nor what it is compared with: left or right of
-/// the view, its lines broken where the room is narrow. Where the view leaves no room beside it, the tooltip stands
-/// some lines below or above the mouse.
+/// Tooltip next to the current view, so that it does not cover the item or those beside it. If there is no space next
+/// to the view, the tooltip appears a few lines above or below the mouse.
 void begin_tooltip_beside();
 void end_tooltip_beside();
 

@@ -8,17 +8,17 @@
 
 namespace kvscope::gui {
 
-/// What stands above a part of a view that shows the request's traces side by side.
+/// Title above one of several traces that are drawn side by side.
 struct CellTitle {
-    std::string text;                 ///< in place of, or after, the trace's name; empty: nothing
-    const Document* trace = nullptr;  ///< with its badge and name; nullptr: no trace
+    std::string text;                 ///< replaces or follows the trace's name; empty: only the name
+    const Document* trace = nullptr;  ///< trace whose badge and name are shown; nullptr: none
 };
 
-/// Their names, "A − B" with both for a difference, nothing for one trace alone.
+/// Returns the traces' names, "A − B" for a difference, or nothing for a single trace.
 std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& request);
 
-/// As many parts beside each other (below each other where there is more height) as there are titles, each drawn in a
-/// child window of its own. @param size as for child windows
+/// Draws one cell per title in child windows, side by side or stacked if there is more height than width.
+/// @param size as for child windows
 void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
                       const std::function<void(size_t)>& draw);
 

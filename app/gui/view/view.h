@@ -24,29 +24,25 @@ class EngineSession;
 class FileDialog;
 class View;
 
-/// What a view may ask of the window around it.
+/// Services of the app that a view can use.
 struct ViewHost {
     FileDialog& files;
     std::function<void(const std::string&, bool is_error)> notice;
-    /// A further view of a kind, with the state that View::save wrote.
+    /// Opens another view of a kind with a state from View::save.
     std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
-    /// The view's part of the window, as it looks when menus are gone, as an image on the clipboard.
+    /// Copies the view as an image to the clipboard after menus have closed.
     std::function<void(const View&)> copy_as_seen;
-    /// Loads a model, the default where the path is empty, and remembers among the recent ones what could be loaded.
+    /// Loads a model (empty: the default) and adds it to the recent models on success.
     std::function<void(const std::filesystem::path&)> load_model;
     const std::vector<std::string>& recent_models;
-    /// Closes an open trace after this frame. @param document its id
     std::function<void(int document)> close_trace = {};
-    /// Brings a view of a kind to the front, or opens one.
     std::function<void(const std::string& kind)> show_view = {};
-    /// Asks for another label of a run.
     std::function<void(const RunKey&)> rename_run = {};
-    /// The view that has the keyboard alone in the window; where one is, all as they were.
+    /// Maximizes the focused view, or restores all views if one is maximized.
     std::function<void()> toggle_maximised = {};
     bool is_maximised = false;
 };
 
-/// What a view draws with.
 struct Context {
     Session& session;
     const Theme& theme;
@@ -54,99 +50,95 @@ struct Context {
     Actions& actions;
     ViewHost& host;
     EngineSession* engine = nullptr;  ///< nullptr in a build without the engine
-    float scale = 1;                  ///< pixels of the design's grid
+    float scale = 1;                  ///< pixels per unit of the design's grid
 };
 
-/// One dockable window. The base owns nothing that is drawn; App owns the windows, their places and their titles. State
-/// that a person set belongs into `save`, selection into Session.
+/// Base class of a dockable view. App owns the views, their places and titles. `save` stores the user's settings of a
+/// view; the selection is in Session.
 class View {
  public:
     virtual ~View() = default;
 
-    /// Between ImGui::Begin and End. Says in one line what is missing where there is nothing to show.
+    /// Draws the view between ImGui::Begin and End. If there is nothing to show, says in one line what is missing.
     virtual void draw(Context& context) = 0;
 
-    /// What is shown, for export and for copying numbers; nullopt where there is nothing.
+    /// Returns the shown figure for exports and copies; nullopt if there is none.
     virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
 
-    /// The table that a view without a figure shows, for export.
+    /// Returns the table to export from a view without a figure.
     virtual std::optional<analysis::Table> table() const { return std::nullopt; }
 
-    /// Mouse and keys of this view: what is done, what happens. Shown by `?`.
+    /// Mouse and key help of this view as pairs of input and effect. Shown by `?`.
     virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }
 
-    /// Everything into view: key F.
+    /// Resets the zoom so that everything is visible (key F).
     virtual void fit() {}
-    /// What the view is there to do, where it does something: Ctrl+R while it has the keyboard.
+    /// Starts the view's main command, if any (Ctrl+R while it has the keyboard).
     virtual void start() {}
 
-    /// A file that was dropped on the window, or given on the command line. @returns whether it is this view's to read;
-    /// what is wrong with it is told when the view draws next
+    /// Accepts a file that was dropped or given on the command line. Returns false for a kind of file that it does not
+    /// read.
     virtual bool take_file(const std::filesystem::path&) { return false; }
-    /// What the palette offers while this view is open; it may be called when the view is closed: `lifetime` guards it.
-    /// @param notice as ViewHost has it
+    /// Adds actions to the palette while the view is open. They may run after it has closed, so `lifetime` guards them.
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
-    /// What its buttons do, as they are labelled: the palette has each of them while the view is open. In draw(), each
-    /// is a command_button(), or asked for by takes_call().
+    /// Labels of the view's commands, which the palette offers while the view is open. draw() handles each with
+    /// command_button() or takes_call().
     virtual std::vector<std::string> commands() const { return {}; }
-    /// One of them was chosen in the palette: done as soon as the view draws next.
+    /// Requests a command from the palette. It runs at the next draw.
     void call(const std::string& command) { called_ = command; }
-    /// Behind draw(): a command that was called and cannot be given now is told.
+    /// Reports a requested command that is not available now. Call after draw().
     void end_call(const ViewHost& host);
 
-    /// Whether a person types into it what must not be lost: closed, it is put away, and comes back as it was.
+    /// Whether the view holds text that must not be lost. Closing such a view only puts it away.
     virtual bool holds_text() const { return false; }
 
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
 
-    /// It leaves the screen with all that is typed into it: its dialogs close, as if it had been closed.
+    /// Prepares the view for being put away: closes its dialogs.
     void put_away() { lifetime.begin_anew(); }
 
  protected:
-    /// A button that gives a command. @param label with what follows ## for Dear ImGui alone
-    /// @returns whether it was pressed, or called while it is not disabled
+    /// Draws a button for a command. Returns whether it was pressed, or requested by call() while enabled.
     bool command_button(const char* label);
-    /// Whether a command was called that can be given now; once for each call.
+    /// Returns true once if this command was requested. Call only while the command is available.
     bool takes_call(std::string_view command);
 
-    /// For what is kept beyond the frame: dialogs' answers, entries of the palette.
+    /// Guards callbacks that may outlive the view, e.g. of dialogs and palette actions.
     Lifetime lifetime;
 
  private:
     std::string called_;
 };
 
-/// Where a view opens in a new layout.
+/// Place of a new view in a layout.
 enum class Dock { left, center, right, bottom };
 
-/// What a view is about. The picker of views has one group each, in this order.
+/// Topics that group the kinds of view in the picker, in this order.
 enum class Topic { runs, tokens, heads, results, files };
 
-/// Each file in app/gui/views/ defines one, by a function called after the file: `ViewKind retention_view()` in
-/// retention.cpp. The build lists them.
+/// Describes a kind of view. Each file in app/gui/views/ defines one with a function named after the file, e.g.
+/// `ViewKind retention_view()` in retention.cpp. The build generates the list.
 struct ViewKind {
-    std::string name;     ///< "retention": in saved layouts
+    std::string name;     ///< name in saved layouts, e.g. "retention"
     std::string title;    ///< "Retention"
-    std::string summary;  ///< one line: what it shows, from which measure
+    std::string summary;  ///< one line: what the view shows and from which measure
     Dock dock = Dock::center;
     Topic topic = Topic::tokens;
     std::unique_ptr<View> (*create)() = nullptr;
-    Sketch sketch{};  ///< what it looks like; empty: it has no picture in the picker
+    Sketch sketch{};  ///< picture in the picker; empty: none
 };
 
-/// All kinds, by file name.
 const std::vector<ViewKind>& view_kinds();
 const ViewKind* find_view_kind(const std::string& name);
 
-/// "Nothing to show: …" centred in the rest of the window.
+/// Draws "Nothing to show: …" centered in the remaining space.
 void draw_nothing(const Context& context, const std::string& why);
 
-/// Of a trace that has no prompt to show: it is still to come, or there is none.
+/// Returns why a trace shows no prompt: it is not written yet, or there is none.
 std::string why_no_prompt(const Document& document);
-/// A card with what went wrong.
 void draw_error(const Context& context, const std::string& what);
 
 }  // namespace kvscope::gui

@@ -2,7 +2,7 @@
 
 namespace kvscope::gui {
 
-/// Goes on in the same line where an item of this width still fits. @returns whether it does
+/// Stays on the current line if an item of this width fits. Returns whether it does.
 bool same_line_if_fits(float width);
 
 }  // namespace kvscope::gui
