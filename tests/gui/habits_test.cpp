@@ -268,7 +268,7 @@ TEST_CASE("a trace that is closed is named, with the way to open it again") {
     driven.session().selection.select_run(driven.session().documents().at(1)->key_of(0, 1));
     driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W); });
     CHECK(driven.session().documents().size() == 1);
-    CHECK_THAT(driven.shown_text(), Catch::Contains("two.h5 is closed: File > Open recent opens it again"));
+    CHECK_THAT(driven.shown_text(), Catch::Contains("two.h5 closed. Reopen it with File > Open recent"));
 }
 
 TEST_CASE("a run that is gone while the palette offers it is not selected") {

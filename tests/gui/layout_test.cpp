@@ -187,17 +187,17 @@ TEST_CASE("a window whose views are all closed offers what brings them back") {
     driven.drive([&](ImGuiTestContext& c) { c.WindowClose(retention.c_str()); });
     REQUIRE(kinds().empty());
     driven.drive([](ImGuiTestContext& c) {
-        c.ItemClick("//No views/One view");
+        c.ItemClick("//No views/A single view");
         c.Yield(2);
         c.SetRef("//$FOCUSED");
         c.ItemClick("**/##Cost");
     });
     CHECK(kinds() == std::vector<std::string>{"cost"});
     driven.drive([](ImGuiTestContext& c) { c.WindowClose(DrivenApp::window_of("Cost###cost").c_str()); });
-    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//No views/What was closed last"); });
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//No views/Last closed view"); });
     CHECK(kinds() == std::vector<std::string>{"cost"});
     driven.drive([](ImGuiTestContext& c) { c.WindowClose(DrivenApp::window_of("Cost###cost").c_str()); });
-    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//No views/The usual layout"); });
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//No views/Default layout"); });
     driven.settle();
     CHECK(is_in_front(driven.app(), "retention"));
     CHECK(kinds().size() > 5);

@@ -120,7 +120,7 @@ TEST_CASE("the question names each job in the queue that Quit discards") {
     const auto question = [&] {
         run.driven.drive([](ImGuiTestContext& c) { c.Yield(3); });
         const std::string all = run.driven.shown_text();
-        return all.substr(std::min(all.find("run.h5: 2 runs: still under way."), all.size()));
+        return all.substr(std::min(all.find("Still in progress: run.h5: 2 runs"), all.size()));
     };
     using Catch::Matchers::Contains;
     queue("second.h5");

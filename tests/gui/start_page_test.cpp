@@ -81,7 +81,7 @@ TEST_CASE("the start page lists the recent traces with their folders, marks what
     CHECK(has_word_in(shown, reader.run(0, 1).policy));
     CHECK(has_word_in(shown, "work.kvscope"));
     CHECK(has_word_in(shown, "gone.h5"));
-    CHECK(has_word_in(shown, "not there any more"));
+    CHECK(has_word_in(shown, "not found"));
     CHECK(has_word_in(shown, "unfinished"));
     if (driven.app().engine()) CHECK(has_word_in(shown, "some.gguf"));
     driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/sample.h5"); });

@@ -111,7 +111,7 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     CHECK(session.mark == "w12");
     CHECK(session.pair.a);
     CHECK(session.focus()->pins[0] == pins);
-    CHECK(told() == "Done again: pins");
+    CHECK(told() == "Redone: pins");
 }
 
 TEST_CASE("undo takes back that the program has hidden runs, and only then what a person did before") {

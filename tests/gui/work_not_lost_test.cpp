@@ -246,7 +246,7 @@ TEST_CASE("the palette closes all views but the one that has the keyboard") {
         c.Yield(2);
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
         c.Yield(2);
-        c.KeyCharsReplaceEnter("Close all others");
+        c.KeyCharsReplaceEnter("Close other views");
         c.Yield(3);
     });
     draw(driven, 8);

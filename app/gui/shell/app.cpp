@@ -48,7 +48,7 @@ App::App(Window& window, AppOptions options)
     session_.csv_safe = settings().csv_safe;
     choose_first_layout();
     opener_.open(options_.traces, true);
-    // A workspace brings its own; what was asked for goes before it.
+    // After the workspace, because options of the command line take precedence over its layout.
     apply_asked_layout();
     if (!options_.mark.empty()) session_.mark = options_.mark;
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
@@ -74,7 +74,7 @@ void App::choose_first_layout() {
     if (!options_.view.empty()) {
         views_.dismiss_start();
     } else if (!settings().layout.is_null()) {
-        restore_layout(settings().layout);  // also where a layout is named: what was typed into the views stays
+        restore_layout(settings().layout);  // even if a layout is named, so that text typed in views is kept
     }
     apply_asked_layout();
     if (views().empty() && !views_.awaits_layout()) apply_layout("explore");
@@ -122,7 +122,7 @@ bool App::frame() {
     take_results();
     views_.begin_frame();
     take_input();
-    for (const auto& path : sidecars_.take_in_new())  // those that the engine has opened
+    for (const auto& path : sidecars_.take_in_new())  // traces that the engine opened
         settings_.values().remember_trace(path);
     if (!session_.documents().empty() && !std::exchange(had_traces_, true)) end_form_alone();
     if (session_.documents().empty()) had_traces_ = false;
@@ -135,7 +135,7 @@ bool App::frame() {
     guard_.attempt("the command palette", [this] { actions_.draw_palette(); });
     guard_.attempt("the picker of views",
                    [this] { picker_.draw(actions_, views_, appearance_.theme(), window_.fonts); });
-    guard_.attempt("the questions on layouts", [this] { saved_layouts_.draw(); });
+    guard_.attempt("the layout dialogs", [this] { saved_layouts_.draw(); });
     bool is_quit_drawn = false;
     guard_.attempt("the file dialog", [&] { is_quit_drawn = dialog_.draw([this] { draw_quit_question(); }); });
     guard_.attempt("the run's label", [this] { rename_.draw(session_); });
@@ -210,7 +210,7 @@ void App::take_input() {
         undo_.complete_step();
     }
     guard_.attempt("a key", [this] {
-        // Other actions wait until a question is answered.
+        // While the quit question is open, no other key runs an action.
         if (quit_question_.is_shown() && is_pressed(quit_key)) quit_ = may_close();
         actions_.handle_keys(is_start_shown() || views_.have_keyboard());
     });
@@ -218,7 +218,6 @@ void App::take_input() {
 
 void App::end_frame() {
     for (const auto& error : tasks_.deliver()) notice(error, true);
-    // A task that ends wakes the window.
     if (const auto next = session_.end_frame()) window_.draw_within(next->count());
 }
 
@@ -234,7 +233,7 @@ bool App::may_close(bool is_ordered) {
     if (!autosave_.may_leave()) return false;
     if (engine_) {
         for (const WaitingJob& job : engine_->waiting()) {
-            spdlog::info("discarded with the queue: {}", job.what);  // where the system ends the app, nobody is asked
+            spdlog::info("discarded queued job: {}", job.what);  // not asked when the system closes the app
             engine_->drop(job.number);
         }
     }
@@ -291,20 +290,20 @@ std::vector<StartCard> App::start_cards() {
     std::vector<StartCard> cards;
     if (engine_) {
         cards.push_back({"Run the demo",
-                         "A dozen policies on a prompt of about 2,000 tokens, on the model that came with kvscope.",
-                         "Run it", [this] { engine_->run_demo(); }});
-        cards.push_back({"Try your own prompt",
-                         "A text and a question of yours, policies and budgets: on the model that came with kvscope, "
-                         "or one of yours.",
-                         "Write it (Ctrl+R)", [this] { views_.show_alone(*find_view_kind("run")); }});
+                         "Runs a dozen policies on a prompt of about 2,000 tokens with the bundled model.", "Run it",
+                         [this] { engine_->run_demo(); }});
+        cards.push_back(
+            {"Try your own prompt",
+             "Enter a text and a question, then choose policies and budgets. Uses the bundled model or your own.",
+             "Write a prompt (Ctrl+R)", [this] { views_.show_alone(*find_view_kind("run")); }});
     }
     cards.push_back({"Open a trace",
-                     "What kvscope run, the window or a script of yours has recorded. Files can be dropped, too.",
+                     "Open a file that kvscope run, this app or a script has written. You can also drop files here.",
                      "Browse… (Ctrl+O)", [this] { ask_for_trace(dialog_, opener_); }});
     if (engine_) {
         cards.push_back({"Choose a model",
-                         "A GGUF file or a Hugging Face directory; then write a prompt and tick policies.", "Browse…",
-                         [this] { ask_for_model(dialog_, opener_, views_); }});
+                         "Load a GGUF file or a Hugging Face directory, then write a prompt and choose policies.",
+                         "Browse…", [this] { ask_for_model(dialog_, opener_, views_); }});
     }
     return cards;
 }

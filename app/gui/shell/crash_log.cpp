@@ -19,7 +19,7 @@
 namespace kvscope::gui {
 namespace {
 
-// Written before a crash, read in the signal handler: plain memory, no allocation.
+// Fixed memory, because the signal handler must not allocate.
 std::array<char, 4096> log_path{};
 std::array<char, 256> last_action{};
 std::array<char, 128> program_version{};
@@ -31,7 +31,7 @@ void put(int file, const char* text) {
 }
 
 constexpr std::array crashes = {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS};
-constexpr unsigned patience = 5;  // seconds for what may hang in a program that has crashed
+constexpr unsigned patience = 5;  // seconds for steps that may hang after a crash
 
 void put_hex(int file, size_t value) {
     std::array<char, 20> digits{};
@@ -41,7 +41,7 @@ void put_hex(int file, size_t value) {
     if (write(file, digits.data() + at, digits.size() - at) < 0) return;
 }
 
-/// Each frame's function as the linker calls it; of libraries what they say themselves.
+/// Writes the linker names of the program's functions, and the entries of backtrace_symbols_fd for libraries.
 void put_stack(int file, std::span<void* const> frames) {
     for (void* const& frame : frames) {
         const auto [name, offset] = symbols.find(frame);
@@ -56,7 +56,7 @@ void put_stack(int file, std::span<void* const> frames) {
     }
 }
 
-/// The program's functions as they are called in the source. Allocates: the last thing to be tried.
+/// Writes the demangled names of the program's functions. Allocates, so it is the last step.
 void put_stack_in_words(int file, std::span<void* const> frames) {
     put(file, "\nthe program's functions:\n");
     for (void* const frame : frames) {
@@ -83,7 +83,7 @@ void crashed(int signal) {
         std::array<void*, 64> frames{};
         const std::span<void* const> stack(frames.data(), static_cast<size_t>(backtrace(frames.data(), frames.size())));
         put_stack(file, stack);
-        put(STDERR_FILENO, "kvscope: crashed; what is known about it is in ");
+        put(STDERR_FILENO, "kvscope crashed. Details are in ");
         put(STDERR_FILENO, log_path.data());
         put(STDERR_FILENO, "\n");
         alarm(patience);
@@ -115,7 +115,7 @@ void install_crash_log() {
     copy(log_path, (state_folder() / "crash.log").string());
     copy(program_version, std::string(program::version()) + " (" + program::commit() + ")");
     std::array<void*, 1> frame{};
-    backtrace(frame.data(), 1);  // loads what the handler needs
+    backtrace(frame.data(), 1);  // loads the libraries that the handler needs
     symbols.open();
     for (const int signal : crashes) std::signal(signal, crashed);
 }

@@ -25,7 +25,7 @@ std::filesystem::path workspaces_folder() { return state_folder() / "workspaces"
 
 CurrentWorkspace::CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices)
     : session_(session), sidecars_(sidecars), views_(views), notices_(notices) {
-    clean_workspaces(workspaces_folder());  // what a crash has left
+    clean_workspaces(workspaces_folder());  // left by a crashed instance
 }
 
 CurrentWorkspace::~CurrentWorkspace() {
@@ -43,11 +43,12 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
         while (!taken.insert(name).second) name = "another-" + name;
         names.emplace_back(name);
         if (!document->file()->complete())
-            throw WorkspaceError(document->name() + " is not complete yet: a workspace carries finished traces");
+            throw WorkspaceError(document->name() + " is incomplete. A workspace can only contain finished traces");
         files.emplace_back(document->path(), name);
         if (document->annotations_changed)
-            throw WorkspaceError("the notes on " + document->name() + " could not be saved, and would not be in it");
-        // Named as beside the trace, which has another name in there.
+            throw WorkspaceError("the notes on " + document->name() +
+                                 " could not be saved and would be missing in the workspace");
+        // The sidecar is named after the trace, whose name in the workspace differs.
         const size_t n = document->path().filename().string().size();
         for (const auto& notes : annotation_files(document->path()))
             files.emplace_back(notes, name + notes.filename().string().substr(n));
@@ -55,10 +56,10 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
     nlohmann::json state = unknown_in(state_, {"session", "layout"});
     state["session"] = with_unknown(session_state(session_, names), state_.value("session", nlohmann::json::object()));
     state["layout"] = views_.state();
-    // Its files stay where they are until they are written, also when the program ends.
+    // Keeps the folders until the files are written, even if the program ends.
     const auto write = [path, state, files, in_use = unpacked_] {
         write_workspace(path, state, files);
-        return path.string() + " written: traces, layout and selection";
+        return path.string() + " saved with traces, layout and selection";
     };
     session_.tasks.once(write, [this, state](const std::string& said, bool is_error) {
         if (!is_error) state_ = state;
@@ -70,7 +71,7 @@ CurrentWorkspace::Unpacked CurrentWorkspace::unpack(const std::filesystem::path&
     const auto folder = workspaces_folder() / workspace_folder_name(path);
     read_workspace(path, folder);
     auto in_use = std::make_shared<FolderInUse>(folder);
-    // Until then another window may have removed what was unpacked.
+    // Checks again, because another instance may have removed the folder meanwhile.
     return {folder, read_workspace(path, folder), std::move(in_use)};
 }
 
@@ -113,7 +114,7 @@ void CurrentWorkspace::close(const std::vector<int>& documents) {
         session_.close(id);
     }
     if (!names.empty())
-        notices_.add(fmt::format("closed {}: File > Open recent opens them again", fmt::join(names, ", ")));
+        notices_.add(fmt::format("closed {}. Reopen them with File > Open recent", fmt::join(names, ", ")));
 }
 
 void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& unpacked) {
@@ -124,7 +125,7 @@ void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& u
     sidecars_.take_in_as_shown();
     state_ = state;
     views_.restore(state.value("layout", nlohmann::json()));
-    notices_.add(fmt::format("{}: its traces are in {}", path.filename().string(), folder.string()));
+    notices_.add(fmt::format("{}: unpacked its traces to {}", path.filename().string(), folder.string()));
 }
 
 }  // namespace kvscope::gui

@@ -9,7 +9,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr float most_share = 0.42f;  // that a place takes because large texts need it
+constexpr float most_share = 0.42f;  // largest share that a place may take for large text
 
 void describe_node(const ImGuiDockNode* node, std::string& text) {
     if (!node) return;
@@ -46,7 +46,7 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
     ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
     ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);
     std::map<std::string, ImGuiID> places{{"all", dock_space}};
-    std::map<std::string, std::string> left_out;  // and the place that has its views
+    std::map<std::string, std::string> left_out;  // to the place that receives its views
     for (const Cut& cut : cuts) {
         if (const auto without = left_out.find(cut.from); without != left_out.end()) {
             left_out[cut.to] = without->second;
@@ -57,14 +57,15 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
         const bool is_across = cut.side == ImGuiDir_Left || cut.side == ImGuiDir_Right;
         const float least = cut.least * ImGui::GetFontSize() / std::max(is_across ? size.x : size.y, 1.0f);
         const float share = std::max(cut.share, least);
-        if (share > std::max(cut.share, most_share)) {  // no room: its views become tabs
+        if (share > std::max(cut.share, most_share)) {  // not enough space: its views become tabs
             left_out[cut.to] = cut.from;
             continue;
         }
         places[cut.to] = ImGui::DockBuilderSplitNode(places.at(cut.from), cut.side, share, nullptr, &rest);
         places[cut.from] = rest;
     }
-    for (const auto& [name, has_its_views] : left_out) places[name] = places.at(has_its_views);  // as it is in the end
+    for (const auto& [name, has_its_views] : left_out)
+        places[name] = places.at(has_its_views);  // a place may have moved since it was left out
     return places;
 }
 

@@ -5,7 +5,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// While it lives Dear ImGui closes what is open without complaining about who left it so.
+/// While this exists, Dear ImGui closes open items without reporting an error.
 class Quietly {
  public:
     Quietly() : io_(ImGui::GetIO()), before_(io_), callback_(ImGui::GetCurrentContext()->ErrorCallback) {
@@ -39,7 +39,7 @@ class Quietly {
 }  // namespace
 
 DrawingStacks::DrawingStacks()
-    // Outside of all windows Dear ImGui has one of its own, which is shown as soon as it is asked for by name.
+    // Outside all windows, this is Dear ImGui's fallback window, which becomes visible when it is requested by name.
     : list_(ImGui::GetCurrentContext()->CurrentWindow->DrawList),
       n_clips_(list_->_ClipRectStack.Size),
       n_textures_(list_->_TextureStack.Size) {
@@ -53,7 +53,7 @@ void DrawingStacks::restore() const {
     while (list_->_ClipRectStack.Size > n_clips_) list_->PopClipRect();
     while (list_->_TextureStack.Size > n_textures_) list_->PopTexture();
     ImGui::GetCurrentContext()->CurrentWindow->ClipRect = list_->_ClipRectStack.back();
-    // ImPlot keeps what it has open itself; a plot is not ended, as that would draw it half set up.
+    // ImPlot has its own stacks. The plot is not ended, because EndPlot would draw an incomplete plot.
     ImPlotContext& plots = *ImPlot::GetCurrentContext();
     if (plots.CurrentPlot) ImPlot::ResetCtxForNextPlot(&plots);
     if (plots.CurrentSubplot) ImPlot::ResetCtxForNextSubplot(&plots);

@@ -23,15 +23,15 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
         "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [&undo, tell] { tell("Undone", undo.undo()); },
         [&undo] { return undo.can_undo(); });
     menu.add(
-        "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo, tell] { tell("Done again", undo.redo()); },
+        "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo, tell] { tell("Redone", undo.redo()); },
         [&undo] { return undo.can_redo(); });
     menu.add(
-        "Selection back", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
+        "Restore previous selection", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
         [&session] { return session.selection.can_go_back(); }, true);
     menu.add(
-        "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
+        "Restore next selection", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
         [&session] { return session.selection.can_go_forward(); });
-    menu.add("End the flicker, let go of the selection", ImGuiKey_Escape, [&session] {
+    menu.add("Stop flicker and clear selection", ImGuiKey_Escape, [&session] {
         if (!std::exchange(session.pair.flicker, std::nullopt)) session.selection.deselect();
     });
 }
@@ -39,7 +39,8 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
 void copy_figure(const OpenView* open, Session& session, Notices& notices) {
     const auto request = open ? open->view->figure(session) : std::nullopt;
     try {
-        if (!request) throw std::runtime_error("this view shows no figure; copy it as seen, or click into another");
+        if (!request)
+            throw std::runtime_error("this view shows no figure. Click another view, or copy this one as screenshot");
         ExportDialog::copy_image(session, *request, notices.function());
     } catch (const std::exception& error) {
         notices.add(error.what(), true);
@@ -52,7 +53,7 @@ void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
         "Copy this figure as image", 0,
         [&session, &views = on.views, &notices = on.notices] { copy_figure(views.focused(), session, notices); },
         has_trace(session), true);
-    menu.add("Copy this view as seen", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_C,
+    menu.add("Copy this view as screenshot", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_C,
              [&views = on.views, &picture = on.picture] {
                  if (const OpenView* open = views.focused()) picture.ask_for(*open);
              });
@@ -81,13 +82,14 @@ void select_next_token(Session& session, int by) {
 
 void add_move_actions(MenuActions& menu, Session& session) {
     menu.add(
-        "Layer before", ImGuiKey_LeftBracket, [&session] { select_next_layer(session, -1); }, has_trace(session), true);
+        "Select previous layer", ImGuiKey_LeftBracket, [&session] { select_next_layer(session, -1); },
+        has_trace(session), true);
     menu.add(
-        "Layer after", ImGuiKey_RightBracket, [&session] { select_next_layer(session, 1); }, has_trace(session));
+        "Select next layer", ImGuiKey_RightBracket, [&session] { select_next_layer(session, 1); }, has_trace(session));
     menu.add(
-        "Token before", ImGuiKey_Comma, [&session] { select_next_token(session, -1); }, has_trace(session));
+        "Select previous token", ImGuiKey_Comma, [&session] { select_next_token(session, -1); }, has_trace(session));
     menu.add(
-        "Token after", ImGuiKey_Period, [&session] { select_next_token(session, 1); }, has_trace(session));
+        "Select next token", ImGuiKey_Period, [&session] { select_next_token(session, 1); }, has_trace(session));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr std::array signals = {SIGTERM, SIGINT, SIGHUP};
 constexpr char asked_to_end = 1;
 constexpr char no_longer_needed = 0;
 
-std::array<int, 2> ends{-1, -1};  // of the pipe from the handler to the thread
+std::array<int, 2> ends{-1, -1};  // pipe from the handler to the thread
 
 bool tell(char what) {
     const int kept = errno;
@@ -50,7 +50,8 @@ EndSignal::EndSignal(std::function<void()> function) {
     for (const int signal : signals) {
         struct sigaction before {};
         sigaction(signal, nullptr, &before);
-        if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup's is not to end it
+        if (before.sa_handler != SIG_IGN)
+            sigaction(signal, &action, nullptr);  // ignored signals stay ignored, e.g. SIGHUP with nohup
     }
 }
 

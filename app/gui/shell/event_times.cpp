@@ -16,27 +16,26 @@
 namespace kvscope::gui {
 namespace {
 
-/// What makes an event of the X server's message; XESetWireToEvent in Xlibint.h.
+/// Converts an X11 message to an event; see XESetWireToEvent in Xlibint.h.
 using Reader = int (*)(Display*, XEvent*, void* message);
 using SetReader = Reader (*)(Display*, int type, Reader);
 
 struct Noted {
     int type;
     unsigned code;
-    double at;  ///< by the server
+    double at;  ///< time on the server's clock
 };
 
-/// Of the program's one window.
+/// Event times of the app's only window.
 struct Times {
     std::function<double()> clock;
     std::array<Reader, MotionNotify + 1> readers{};
     std::deque<Noted> noted;
-    uint32_t last = 0;  ///< milliseconds of the X server, which begin again after 49 days
+    uint32_t last = 0;  ///< X server time in milliseconds, which wraps around after 49 days
     double seconds = 0;
-    /// From the server's seconds to the clock's: the least seen, of an event that was read at once.
+    /// Clock minus server time: the smallest difference so far, from an event that was read without delay.
     double offset = std::numeric_limits<double>::infinity();
 
-    /// @returns the server's seconds
     double take(Time milliseconds) {
         const auto now = static_cast<uint32_t>(milliseconds);
         seconds += static_cast<int32_t>(now - std::exchange(last, now)) * 1e-3;
@@ -52,11 +51,11 @@ Times& times() {
 
 int read_event(Display* display, XEvent* event, void* message) {
     Times& all = times();
-    constexpr uint8_t type_mask = 0x7f;  // above it: whether another program sent the event
+    constexpr uint8_t type_mask = 0x7f;  // the high bit marks events from other programs
     const int type = *static_cast<const uint8_t*>(message) & type_mask;
     const int result = all.readers[static_cast<size_t>(type)](display, event, message);
     if (!result) return result;
-    // These kinds have time and code at the same places.
+    // These kinds of event have time and code at the same offsets.
     if (event->xkey.time == CurrentTime) return result;
     const double at = all.take(event->xkey.time);
     constexpr size_t most = 10000;
@@ -85,7 +84,7 @@ std::optional<double> take_event_time(SystemEvent kind, int code) {
         return one.type == static_cast<int>(kind) && one.code == static_cast<unsigned>(code);
     });
     if (found == noted.end()) return std::nullopt;
-    const double at = found->at + times().offset;  // which later events of the same reading have made exact
+    const double at = found->at + times().offset;  // the offset is now exact because later events were read
     noted.erase(noted.begin(), found + 1);
     return at;
 }

@@ -30,7 +30,7 @@ void add_file_actions(const ActionTargets& on) {
              [&dialog, &opener = on.opener, &session, &autosave = on.autosave] {
                  ask_for_trace_instead(dialog, opener, session, autosave);
              });
-    menu.add("Add a trace beside it…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, open, has_trace(session));
+    menu.add("Open another trace…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, open, has_trace(session));
     menu.add(
         "Reload", ImGuiKey_F5, [&session, &notices] { reload_traces(session, notices); }, has_trace(session));
     menu.add(

@@ -12,7 +12,7 @@ namespace kvscope::gui {
 
 namespace {
 
-/// The one that shows a trace without prompts; empty where none does.
+/// Returns the view that can show a trace without prompts; empty if there is none.
 std::string view_without_prompts(const trace::Reader& reader) {
     if (!reader.result_tasks().empty()) return "task_scores";
     return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";
@@ -58,7 +58,7 @@ void FileOpener::open_trace(const std::filesystem::path& path) {
 
 void FileOpener::open_model(const std::filesystem::path& path) {
     if (!to_.engine) {
-        to_.notices.add(path.string() + " is a model, and this build has no engine to run it; open a trace instead",
+        to_.notices.add(path.string() + " is a model, but this build of kvscope has no engine. Open a trace instead",
                         true);
         return;
     }
@@ -74,7 +74,7 @@ bool FileOpener::take_text(const std::filesystem::path& path) {
         return true;
     }
     if (to_.session.documents().empty())
-        to_.views.show_alone(*kind);  // there is nothing to be looked at beside it
+        to_.views.show_alone(*kind);  // no other view has anything to show
     else
         to_.views.show(*kind);
     OpenView* open = nullptr;

@@ -48,10 +48,11 @@ void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Se
     question.suggestion = session.focus()->path().stem().string() + ".kvscope";
     question.answer = [&workspace, &notices, &settings](const std::filesystem::path& named) {
         std::filesystem::path path = named;
-        if (path.extension() != ".kvscope") path += ".kvscope";  // by which it is told from a trace
+        if (path.extension() != ".kvscope") path += ".kvscope";  // the extension distinguishes it from a trace
         std::error_code error;
         if (path != named && std::filesystem::exists(path, error))
-            return notices.add(path.string() + " exists already: choose it, or another name", true);
+            return notices.add(path.string() + " already exists. Choose this file to replace it, or enter another name",
+                               true);
         try {
             workspace.save(path);
             settings.remember_trace(path);
@@ -66,7 +67,7 @@ void close_trace(const Document& document, Session& session, OpenViews& views, N
     const std::string name = session.name_of(document);
     session.close(document.id());
     if (session.documents().empty()) views.show_start();  // no view has anything to show
-    notices.add(name + " is closed: File > Open recent opens it again");
+    notices.add(name + " closed. Reopen it with File > Open recent");
 }
 
 void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices) {
@@ -77,7 +78,7 @@ void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, 
     else if (table)
         ExportDialog::ask(session, *table, dialog, notices.function());
     else
-        notices.add("this view has nothing to export; click into one that shows a figure or a table", true);
+        notices.add("this view has nothing to export. Click a view with a figure or a table", true);
 }
 
 }  // namespace kvscope::gui

@@ -19,10 +19,10 @@ bool is_modifier(ImGuiKey key) {
 
 bool is_shift(ImGuiKey key) { return key == ImGuiMod_Shift || key == ImGuiKey_LeftShift || key == ImGuiKey_RightShift; }
 
-/// The events of one pass, in their order.
+/// Collects the events of one pass in order.
 class Group {
  public:
-    /// @returns whether the event can be in the same pass as those before it, and then counts it
+    /// Whether the event can be in the same pass as the previous ones. If so, adds it.
     bool takes(const ImGuiInputEvent& event) {
         const Kind kind = kind_of(event);
         if (kind == Kind::none) return true;
@@ -64,20 +64,20 @@ class Group {
                 return Kind::none;
         }
     }
-    /// Whether the key belongs to text, which a field takes by its characters alone.
+    /// Whether the key types text, which a text field receives as characters.
     bool types_text(ImGuiKey key) const {
         const ImGuiIO& io = ImGui::GetIO();
         if (!is_typing_ || kind_ == Kind::modifier || io.KeyCtrl || io.KeyAlt || io.KeySuper) return false;
         if (is_modifier(key)) return is_shift(key);
-        // Dear ImGui counts Tab among the keys that type; in the fields here Tab leads to the next item.
+        // Dear ImGui counts Tab among keys that type, but here Tab moves to the next item.
         return key != ImGuiKey_Tab && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
     }
 
-    /// A plot zooms by one step, however far the wheel was turned in a pass.
+    /// A plot zooms by at most one step per pass, however far the wheel was turned.
     static constexpr float one_notch = 1;
 
     const bool is_typing_ = is_text_field_active();
-    float turned_ = 0;  ///< by the wheel, in notches
+    float turned_ = 0;  ///< wheel movement in notches
     Kind kind_ = Kind::none;
     std::vector<ImGuiKey> changed_;
 };
@@ -102,7 +102,7 @@ struct NextGroup {
     bool needs_settling = false;
 };
 
-/// None where the test engine's events wait.
+/// Returns no group if events of the test engine are waiting.
 NextGroup next_group() {
     const auto& queue = ImGui::GetCurrentContext()->InputEventsQueue;
     if (std::any_of(queue.begin(), queue.end(), [](const auto& event) { return event.AddedByTestEngine; })) return {};
@@ -124,7 +124,7 @@ bool InputQueue::exceeds_one_pass() {
 std::optional<double> InputQueue::begin_pass(bool takes_input) {
     auto& queue = ImGui::GetCurrentContext()->InputEventsQueue;
     const NextGroup next = takes_input ? next_group() : NextGroup{};
-    // The test engine counts on Dear ImGui to keep back what does not fit into a frame.
+    // The test engine relies on Dear ImGui to defer events that do not fit into a frame.
     ImGui::GetIO().ConfigInputTrickleEventQueue = next.n_events == 0;
     needs_settling_ = next.needs_settling;
     if (takes_input && next.n_events == 0) return std::nullopt;

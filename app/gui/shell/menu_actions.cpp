@@ -46,7 +46,8 @@ void add_layout_actions(const ActionTargets& on) {
     };
     menu.add("Larger", ImGuiMod_Ctrl | ImGuiKey_Equal, [scaled] { scaled(1.1f); });
     menu.add("Smaller", ImGuiMod_Ctrl | ImGuiKey_Minus, [scaled] { scaled(1 / 1.1f); });
-    menu.add("Usual size", ImGuiMod_Ctrl | ImGuiKey_0, [&appearance = on.appearance] { appearance.set_scale(0); });
+    menu.add("Default text size", ImGuiMod_Ctrl | ImGuiKey_0,
+             [&appearance = on.appearance] { appearance.set_scale(0); });
 }
 
 void add_help_actions(const ActionTargets& on) {
@@ -62,13 +63,13 @@ void add_run_actions(const ActionTargets& on) {
     if (!on.engine) return;
     MenuActions menu(on.actions, "Run");
     EngineSession& engine = *on.engine;
-    // Pressed once more, in the view itself, it runs.
-    menu.add("Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [&views = on.views, &session = on.session] {
+    // If the Run view has the keyboard, this starts the run.
+    menu.add("Run policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [&views = on.views, &session = on.session] {
         const ViewKind* kind = find_view_kind("run");
         if (!kind) return;
         const bool is_there = views.focused() && views.focused()->kind == kind && views.is_maximised();
         if (session.documents().empty() && !is_there)
-            views.show_alone(*kind);  // there is nothing to be looked at beside it
+            views.show_alone(*kind);  // no other view has anything to show
         else
             views.start_or_show(*kind);
     });
@@ -106,13 +107,11 @@ void draw_saved_layouts(Actions& actions, SavedLayouts& layouts) {
 void draw_recent(FileOpener& opener, RecentFiles& recent) {
     recent.update(ImGui::GetTime());
     if (!ImGui::BeginMenu("Open recent", !recent.traces().empty())) return;
-    const auto files = recent.traces();  // opening one changes the list
+    const auto files = recent.traces();  // a copy, because opening a trace changes the list
     for (const RecentFile& file : files) {
         const bool is_gone = file.state == RecentFile::State::gone;
         const std::string contents = recent.contents_of(file);
-        const std::string hint = is_gone            ? file.folder() + ", not there any more"
-                                 : contents.empty() ? file.folder()
-                                                    : contents;
+        const std::string hint = is_gone ? file.folder() + ", not found" : contents.empty() ? file.folder() : contents;
         ImGui::PushID(file.path.c_str());
         if (ImGui::MenuItem(file.name().c_str(), hint.c_str(), false, !is_gone)) opener.open_trace(file.path);
         ImGui::SetItemTooltip("%s", file.path.c_str());

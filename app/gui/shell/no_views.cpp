@@ -12,7 +12,7 @@ namespace {
 
 struct Suggestion {
     std::string link;
-    std::string where;  ///< menu or key
+    std::string where;  ///< menu path or key
     std::function<void()> take;
 };
 
@@ -28,9 +28,9 @@ void start_of_menu(Actions& actions, const std::string& menu, const std::string&
 void draw_no_views(Actions& actions, const Theme& theme) {
     constexpr const char* title = "All views are closed.";
     const std::array<Suggestion, 4> suggestions{{
-        {"The usual layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},
-        {"One view", "View > Open a view…", [&] { start_of_menu(actions, "View", "Open a view…"); }},
-        {"What was closed last", "Ctrl+Z", [&] { start_of_menu(actions, "Edit", "Undo"); }},
+        {"Default layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},
+        {"A single view", "View > Open a view…", [&] { start_of_menu(actions, "View", "Open a view…"); }},
+        {"Last closed view", "Ctrl+Z", [&] { start_of_menu(actions, "Edit", "Undo"); }},
         {"Commands", "Ctrl+K", [&] { actions.open_palette(); }},
     }};
     const float em = ImGui::GetFontSize();

@@ -12,11 +12,11 @@ namespace kvscope::gui {
 namespace {
 
 constexpr double notice_seconds = 6;
-// What stands at the ends of the menu bar, in ems: the menus, and how the palette is opened.
+// Width in ems of the menus at the left and of the palette's button at the right of the menu bar.
 constexpr float menus_ems = 19, beside_ems = 10;
 constexpr size_t most_shown = 2;
 
-/// A box whose upper edge is at `top`, which moves below it. @returns whether it was clicked
+/// Draws a box at `top` and moves `top` below it. Returns whether it was clicked.
 bool draw_one(const std::string& name, const std::string& text, bool is_error, const Theme& theme, float& top) {
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
     const ImGuiStyle& style = ImGui::GetStyle();
@@ -33,7 +33,8 @@ bool draw_one(const std::string& name, const std::string& text, bool is_error, c
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
                      ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav);
     if (!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup))
-        ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());  // a click into the menu bar brings that there
+        ImGui::BringWindowToDisplayFront(
+            ImGui::GetCurrentWindow());  // above the menu bar, which a click brings to the front
     ImGui::PushTextWrapPos(most - style.WindowPadding.x);
     ImGui::TextUnformatted(text.c_str());
     ImGui::PopTextWrapPos();
@@ -68,7 +69,7 @@ std::function<void(const std::string&, bool)> Notices::function() {
 void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
-    // What went wrong first, and of each kind the newest.
+    // Errors first, then the newest.
     std::vector<Notice*> order;
     for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) order.push_back(&*it);
     std::stable_partition(order.begin(), order.end(), [](const Notice* notice) { return notice->is_error; });
@@ -80,7 +81,7 @@ void Notices::draw(const Theme& theme) {
         if (draw_one(fmt::format("##notice {}", i), order[i]->text, order[i]->is_error, theme, top))
             order[i]->until = 0;
     for (Notice* notice : waiting) notice->until = std::max(notice->until, now + notice_seconds);
-    if (!waiting.empty() && draw_one("##more notices", fmt::format("{} more, in Log, too", waiting.size()),
+    if (!waiting.empty() && draw_one("##more notices", fmt::format("{} more in Log", waiting.size()),
                                      waiting.front()->is_error, theme, top))
         for (Notice* notice : waiting) notice->until = 0;
     for (const Notice* notice : order) window_.draw_within(std::max(notice->until - now, 0.0));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int frames_until_settled = 6;
 
-/// A click into a plot does not move the focus by itself.
+/// Focuses the window that was clicked, because plots do not do so.
 void focus_where_clicked() {
     const bool is_clicked =
         ImGui::IsMouseClicked(ImGuiMouseButton_Left) || ImGui::IsMouseClicked(ImGuiMouseButton_Right);
@@ -95,7 +95,7 @@ void OpenViews::dock(OpenView& opened) const {
     };
     if (dock_beside([&](const OpenView& other) { return other.kind == opened.kind; })) return;
     if (dock_beside([&](const OpenView& other) { return other.kind->dock == opened.kind->dock; })) return;
-    dock_beside([](const OpenView&) { return true; });  // beside a maximised one, which may stand elsewhere as a rule
+    dock_beside([](const OpenView&) { return true; });  // next to a maximized view, which may be in an unusual place
 }
 
 void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
@@ -127,7 +127,7 @@ void OpenViews::give_keyboard(OpenView& view) {
 }
 
 void OpenViews::bring_to_front(const ViewKind& kind) {
-    // Until its place is settled, other tabs come to the front by themselves.
+    // Until the places settle, other tabs move to the front by themselves.
     if (!is_settled() || !wanted_maximised_.empty()) {
         wanted_in_front_ = &kind;
         return;
@@ -149,7 +149,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
         return;
     }
     if (first->get() == focused()) return (*first)->view->start();
-    // Behind the start cards a whole layout still waits to come to the front.
+    // The layout, not drawn yet behind the start cards, must not bring its other views to the front.
     for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
     give_keyboard(**first);
 }
@@ -161,11 +161,11 @@ void OpenViews::show_alone(const ViewKind& kind) {
     OpenView& shown = show(kind);
     if (is_maximised()) {
         if (maximised_ == shown.id()) return;
-        wanted_maximised_ = maximised_;  // all as they were first
+        wanted_maximised_ = maximised_;  // restores all views first
         alone_next_ = shown.id();
         return;
     }
-    // Behind the start cards a layout may wait, in which another view of its place comes to the front.
+    // The layout is not drawn yet behind the start cards and may bring another view to the front.
     if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();
     is_alone_ = true;
@@ -206,9 +206,10 @@ void OpenViews::set_state(OpenView& open, const nlohmann::json& state) {
     try {
         open.view->load(state);
     } catch (const nlohmann::json::exception&) {
-        // What cannot be understood stays at its default.
+        // Settings that cannot be read keep their defaults.
     } catch (const std::exception& error) {
-        notices_.add(fmt::format("the view {} cannot be set as it was: {}", open.kind->title, error.what()), true);
+        notices_.add(
+            fmt::format("the settings of the view {} could not be restored: {}", open.kind->title, error.what()), true);
     }
 }
 
@@ -233,7 +234,7 @@ void OpenViews::close_others() {
     const OpenView* stays = focused();
     if (!stays) return;
     for (const auto& open : views_) open->open = open.get() == stays;
-    before_maximised_ = nullptr;  // those that stood beside a maximised one are put away already
+    before_maximised_ = nullptr;  // views next to a maximized one are already put away
     is_alone_ = false;
 }
 
@@ -245,7 +246,7 @@ bool OpenViews::draw_dock_space() {
     const ImGuiID id = ImGui::GetID("dock space");
     sizes_.fit(id, ImGui::GetMainViewport()->WorkSize);
     const float em = ImGui::GetFontSize();
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowMinSize, {10 * em, 8 * em});  // what splitters leave the views beside them
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowMinSize, {10 * em, 8 * em});  // smallest size of views next to a splitter
     dock_space_ = ImGui::DockSpaceOverViewport(id, nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
     ImGui::PopStyleVar();
     if (!wanted_maximised_.empty() && !is_maximised()) maximise(std::exchange(wanted_maximised_, {}));
@@ -279,12 +280,12 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     const float em = ImGui::GetFontSize();
     ImGui::SetNextWindowSize({40 * em, 24 * em}, ImGuiCond_FirstUseEver);
     ImGuiWindowClass docked;
-    docked.DockNodeFlagsOverrideSet = ImGuiDockNodeFlags_NoCloseButton;  // it would close all views of a place
+    docked.DockNodeFlagsOverrideSet = ImGuiDockNodeFlags_NoCloseButton;  // its close button would close all tabs
     ImGui::SetNextWindowClass(&docked);
-    // The frame is cleared in the views' own colour; filling it once more takes a software renderer 10 ms.
+    // Docked views have the color of the cleared frame, and a software renderer needs 10 ms to fill it again.
     const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
     if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
-        // Of a docked window the last item is its tab.
+        // The last item of a docked window is its tab.
         if (open.is_docked && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) &&
             ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
             wanted_maximised_ = open.id();
@@ -295,12 +296,12 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     }
     open.is_drawn = true;
     open.is_docked = ImGui::IsWindowDocked();
-    // In its first frame a docked window has no tab yet that could come to the front.
+    // A docked window has no tab in its first frame.
     const ImGuiWindow* window = ImGui::GetCurrentWindow();
     ImGuiTabBar* tabs = window->DockNode ? window->DockNode->TabBar : nullptr;
     const bool has_tab = tabs && ImGui::TabBarFindTabByID(tabs, window->TabId);
     if (wants_focus && open.is_docked && !has_tab) open.focus = true;
-    // Of new tabs Dear ImGui takes the last one, and goes by the keyboard's window alone.
+    // Of several new tabs, Dear ImGui shows the last one.
     if (has_tab && std::find(in_front_.begin(), in_front_.end(), open.id()) != in_front_.end())
         tabs->NextSelectedTabId = window->TabId;
     picture.take_if_wanted(open);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int most_of_a_kind = 999;
 
-/// What stands under a key, or the default where it is absent or of another type.
+/// Returns the value of a key, or the default if it is missing or has another type.
 template <class T>
 T stored(const nlohmann::json& object, const char* key, T otherwise) {
     const auto found = object.find(key);
@@ -41,8 +41,9 @@ nlohmann::json OpenViews::state_of(const OpenView& open) {
     nlohmann::json state = nlohmann::json::object();
     try {
         open.view->save(state);
-    } catch (const std::exception& error) {  // every frame asks; what the view has written by then is kept
-        spdlog::debug("the view {} does not say how it is set: {}", open.kind->title, error.what());
+    } catch (const std::exception&
+                 error) {  // logged at debug level because this runs in every frame; values saved so far are kept
+        spdlog::debug("the view {} cannot save its settings: {}", open.kind->title, error.what());
     }
     nlohmann::json all = {{"kind", open.kind->name}, {"number", open.number}, {"state", state}};
     if (!open.left_layout.empty()) all["left_layout"] = open.left_layout;
@@ -108,7 +109,7 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
-        // One that was never drawn, behind the start cards, is in front where it is to come there.
+        // Views behind the start cards were never drawn, so their request for focus decides.
         const bool is_tab = window && window->DockIsActive;
         const bool is_floating = window && window->DockId == 0;
         views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;
@@ -131,7 +132,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     const auto is_replaced = [&](const auto& open) { return !keep_views && !(open->view && is_filled_in(*open)); };
     std::erase_if(before, is_replaced);
     std::erase_if(put_away_, is_replaced);
-    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // in the state, where others are that were open
+    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // views whose place in the state is taken by an open view
     views_of_later_.clear();
     in_front_.clear();
     layout_ = stored(state, "layout", std::string());
@@ -153,7 +154,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         if (opened.id() == keyboard) focus_in_the_end_ = opened.title();
         std::unique_ptr<OpenView> other;
         if (kept && !keep_views) {
-            opened.view->put_away();  // its dialogs were about what was open before
+            opened.view->put_away();  // closes dialogs that belonged to the previous state
             other = std::make_unique<OpenView>();
             other->kind = kind;
             other->view = kind->create();
@@ -161,7 +162,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         if (!kept || other) set_state(other ? *other : opened, saved.value("state", nlohmann::json::object()));
         if (other && is_filled_in(*other)) also_filled_in.push_back(std::move(other));
     }
-    // Without one that had the keyboard, one in the middle has it: else the last that appears would take it.
+    // If no view had the keyboard, gives it to a view in the center. Otherwise the last view that appears would get it.
     for (const auto& open : views_)
         if (focus_in_the_end_.empty() && open->focus && open->kind->dock == Dock::center)
             focus_in_the_end_ = open->title();
@@ -180,7 +181,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
 
 void OpenViews::note_tab_order() {
     tab_order_.clear();
-    bool is_any_new = false;  // never drawn, so that it has no order yet: then all stand as the views do
+    bool is_any_new = false;  // a view that was never drawn has no tab order, so all use the order of views_
     for (const auto& open : views_) {
         const ImGuiID window = ImHashStr(open->title().c_str());
         const ImGuiWindowSettings* saved = ImGui::FindWindowSettingsByID(window);
@@ -229,7 +230,7 @@ void OpenViews::build_layout() {
         if (left && (open->number > 1 || !left->has(open->kind->name))) open->left_layout = left->name;
     fill(*layout, before);
     put_away(std::move(before));
-    // The keyboard goes to the first view in the middle.
+    // Gives the keyboard to the first view in the center.
     for (const auto& open : views_) {
         const bool is_in_middle = std::any_of(layout->views.begin(), layout->views.end(), [&](const Placed& placed) {
             return placed.place == "all" && placed.kind == open->kind->name;
@@ -245,7 +246,7 @@ void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>
     std::set<ImGuiID> filled;
     for (const Placed& placed : layout.views) {
         const ViewKind* kind = find_view_kind(placed.kind);
-        if (!kind) continue;  // a build without the engine lacks some
+        if (!kind) continue;  // a build without the engine lacks some views
         auto kept = take(before, *kind);
         if (!kept) kept = take(put_away_, *kind);
         OpenView& opened = add(*kind, kept ? kept->number : 1);
@@ -253,7 +254,7 @@ void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>
         opened.focus = filled.insert(places.at(placed.place)).second;
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
     }
-    // What a person has opened in the layout besides stands beside views of its kind's usual place.
+    // Docks views that the user added to the layout in their kind's default place.
     for (auto* from : {&before, &put_away_}) {
         for (auto& kept : *from) {
             if (!kept->view || kept->left_layout != layout.name) continue;

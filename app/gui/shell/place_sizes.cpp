@@ -7,14 +7,14 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<float, 2> least_ems = {13, 8};  // of each place of a side, across and down
+constexpr std::array<float, 2> least_ems = {13, 8};  // width and height of a side place
 
 bool has_middle(const ImGuiDockNode* node) {
     if (!node) return false;
     return node->IsCentralNode() || has_middle(node->ChildNodes[0]) || has_middle(node->ChildNodes[1]);
 }
 
-/// How many places stand in a row along the axis.
+/// Number of places in a row along the axis.
 int n_places(const ImGuiDockNode* node, ImGuiAxis axis) {
     if (!node || !node->IsSplitNode()) return 1;
     const int first = n_places(node->ChildNodes[0], axis), second = n_places(node->ChildNodes[1], axis);

@@ -20,18 +20,16 @@ QuitQuestion::Answer QuitQuestion::draw(bool is_under_way, const std::vector<std
     if (!is_shown_) return Answer::none;
     Answer answer = Answer::none;
     if (is_under_way)
-        ImGui::Text("%s: still under way.", what_.c_str());
+        ImGui::Text("Still in progress: %s", what_.c_str());
     else
-        ImGui::Text("%s: ended meanwhile.", what_.c_str());
-    ImGui::TextDisabled("What is finished is on disk. The same run, started again, goes on from there.");
+        ImGui::Text("Finished in the meantime: %s", what_.c_str());
+    ImGui::TextDisabled("Finished runs are saved. To continue, start the same run again.");
     if (!waiting.empty()) {
         ImGui::Spacing();
-        ImGui::TextUnformatted(waiting.size() == 1 ? "1 job waits in the queue. Quit discards it, and it does not "
-                                                     "come back:"
-                                                   : fmt::format("{} jobs wait in the queue. Quit discards them, and "
-                                                                 "they do not come back:",
-                                                                 waiting.size())
-                                                         .c_str());
+        ImGui::TextUnformatted(
+            waiting.size() == 1
+                ? "1 job waits in the queue. Quit discards it:"
+                : fmt::format("{} jobs wait in the queue. Quit discards them:", waiting.size()).c_str());
         const float line = ImGui::GetTextLineHeightWithSpacing();
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 12 * line});  // a longer list scrolls
         ImGui::BeginChild("waiting", {0, 0}, ImGuiChildFlags_AutoResizeX | ImGuiChildFlags_AutoResizeY);

@@ -22,7 +22,7 @@ RecentFile looked_up(const fs::path& path, bool is_trace) {
     std::error_code error;
     if (path.extension() == ".part") {
         if (fs::exists(path, error)) return {path, RecentFile::State::unfinished};
-        const fs::path whole = fs::path(path).replace_extension();  // that it has become, where it is there
+        const fs::path whole = fs::path(path).replace_extension();  // the finished trace, if it exists
         return {fs::exists(whole, error) ? whole : path,
                 fs::exists(whole, error) ? RecentFile::State::there : RecentFile::State::gone};
     }
@@ -31,7 +31,7 @@ RecentFile looked_up(const fs::path& path, bool is_trace) {
     return {path, is_begun ? RecentFile::State::unfinished : RecentFile::State::gone};
 }
 
-/// An unfinished trace may have been opened by its folder's name, and by that of the trace which is to come of it.
+/// The name of an unfinished trace and its later name denote the same trace.
 void add_once(std::vector<RecentFile>& files, RecentFile file) {
     const auto name_of = [](const RecentFile& of) {
         return of.state == RecentFile::State::unfinished && of.path.extension() != ".part"
@@ -43,7 +43,7 @@ void add_once(std::vector<RecentFile>& files, RecentFile file) {
     if (!is_known) files.push_back(std::move(file));
 }
 
-/// With "…" where there are more.
+/// Returns the first n characters, with "…" if the text is longer.
 std::string first_characters(const std::string& text, size_t n) {
     size_t at = 0;
     for (size_t i = 0; i < n && at < text.size(); ++i)
@@ -93,7 +93,7 @@ std::string RecentFiles::contents_of(const RecentFile& file) const {
         } catch (const trace::Interrupted&) {
             throw;
         } catch (const std::exception&) {
-            return std::string();  // opening it says what is wrong with it
+            return std::string();  // opening the file reports the error
         }
     });
     return found.value ? *found.value : "";

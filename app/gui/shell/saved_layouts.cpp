@@ -32,7 +32,7 @@ bool is_same_name(const std::string& x, const std::string& y) {
     return analysis::lower_case(x) == analysis::lower_case(y);
 }
 
-/// Which views there are and where, without what is set in them.
+/// Returns the views and their places without the views' settings.
 nlohmann::json places_in(const nlohmann::json& state) {
     nlohmann::json layout = {{"views", nlohmann::json::array()}};
     for (nlohmann::json view : state.value("views", nlohmann::json::array())) {
@@ -45,33 +45,33 @@ nlohmann::json places_in(const nlohmann::json& state) {
     return layout;
 }
 
-/// @throws std::runtime_error where it holds no layout that can be applied
+/// @throws std::runtime_error if the file holds no valid layout
 nlohmann::json layout_in(const fs::path& path) {
     const StoredJson stored = read_stored_json(path, layout_key, layout_version);
-    if (stored.state == StoredJson::State::absent) throw std::runtime_error(path.string() + " is not there");
+    if (stored.state == StoredJson::State::absent) throw std::runtime_error(path.string() + " does not exist");
     if (stored.state != StoredJson::State::sound) throw std::runtime_error(stored.why);
-    const auto fail = [&](const char* why) { throw std::runtime_error(path.string() + " is no layout: " + why); };
-    if (!stored.contents.contains(layout_key)) fail("expected kvscope_layout and its version");
+    const auto fail = [&](const char* why) { throw std::runtime_error(path.string() + " is not a layout: " + why); };
+    if (!stored.contents.contains(layout_key)) fail("expected kvscope_layout with its version");
     const auto views = stored.contents.find("views");
     if (views == stored.contents.end() || !views->is_array()) fail("expected a list of views");
     const bool has_known = std::any_of(views->begin(), views->end(), [](const auto& view) {
         return view.is_object() && view.contains("kind") && view["kind"].is_string() &&
                find_view_kind(view["kind"].template get<std::string>());
     });
-    if (!has_known) fail("it has no view that this kvscope knows");
+    if (!has_known) fail("it contains no view that this version of kvscope knows");
     return stored.contents;
 }
 
 }  // namespace
 
 std::string objection_to_layout_name(const std::string& name) {
-    if (without_space_around(name).empty()) return "Give it a name.";
+    if (without_space_around(name).empty()) return "Enter a name.";
     for (const Layout& layout : layouts())
         if (is_same_name(name, layout.name) || is_same_name(name, layout.title))
-            return layout.title + " comes with kvscope: choose another name.";
+            return layout.title + " is a built-in layout. Choose another name.";
     const bool has_control = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20; });
     if (has_control || name.find("##") != std::string::npos || name == view_alone)
-        return "A layout cannot be called so: choose another name.";
+        return "This name cannot be used. Choose another name.";
     return "";
 }
 
@@ -101,7 +101,7 @@ void SavedLayouts::ask_to_remove(const std::string& name) {
 
 void SavedLayouts::ask_to_export() {
     dialog_.ask({FileDialog::Kind::save,
-                 "Where the layout goes",
+                 "Export this layout",
                  {".json"},
                  shown_.empty() ? "layout.json" : shown_ + ".json",
                  [this](const auto& path) { export_to(path); }});
@@ -118,7 +118,7 @@ void SavedLayouts::export_to(const fs::path& path) {
         layout[layout_key] = layout_version;
         layout["name"] = shown_.empty() ? path.stem().string() : shown_;
         write_stored_json(path, layout);
-        notices_.add("the layout is in " + path.string());
+        notices_.add("layout exported to " + path.string());
     } catch (const std::exception& error) {
         notices_.add(error.what(), true);
     }
@@ -136,7 +136,7 @@ void SavedLayouts::import_from(const fs::path& path) {
         for (int n = 2; settings_.layouts.contains(name); ++n) name = fmt::format("{} {}", wanted, n);
         settings_.layouts[name] = places_in(read);
         apply(name);
-        notices_.add(fmt::format("the layout {} is in the menu Layout from now on", name));
+        notices_.add(fmt::format("layout {} imported and added to the menu Layout", name));
     } catch (const std::exception& error) {
         notices_.add(error.what(), true);
     }
@@ -155,19 +155,19 @@ void SavedLayouts::draw() {
 }
 
 void SavedLayouts::draw_name_question() {
-    ImGui::TextUnformatted("Which views are open, and where, under this name in the menu Layout:");
+    ImGui::TextUnformatted("Save the open views and their places in the menu Layout as:");
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(28 * ImGui::GetFontSize());
-    const bool is_entered = text_field("##layout name", "a name", &typed_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool is_entered = text_field("##layout name", "layout name", &typed_, ImGuiInputTextFlags_EnterReturnsTrue);
     const std::string name = without_space_around(typed_);
     const std::string objection = objection_to_layout_name(name);
     const bool is_there = settings_.layouts.contains(name);
     if (is_there)
-        ImGui::Text("There is a layout of that name already.");
+        ImGui::Text("A layout with this name already exists.");
     else
         ImGui::TextDisabled("%s", objection.c_str());
     ImGui::BeginDisabled(!objection.empty());
-    // Enter alone replaces nothing.
+    // Enter must not replace a layout.
     const bool is_clicked = ImGui::Button(is_there ? "Replace it" : "Save");
     ImGui::EndDisabled();
     ImGui::SameLine();
@@ -180,7 +180,7 @@ void SavedLayouts::draw_name_question() {
 
 void SavedLayouts::draw_removal() {
     ImGui::Text("Remove the layout “%s” from the menu?", removed_.c_str());
-    ImGui::TextDisabled("The views stay where they are.");
+    ImGui::TextDisabled("The open views do not change.");
     const bool is_confirmed = ImGui::Button("Remove");
     ImGui::SameLine();
     if (is_confirmed) {

@@ -22,7 +22,7 @@ void SettingsStore::save(Notices& notices) {
         values_.problem.clear();
         saved_ = before_ = values_;
     } catch (const std::exception& error) {
-        const std::string failure = fmt::format("the layout is not remembered: {}", error.what());
+        const std::string failure = fmt::format("the layout cannot be saved: {}", error.what());
         if (std::exchange(failure_, failure) != failure) spdlog::warn("{}", failure);
     }
 }

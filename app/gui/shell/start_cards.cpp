@@ -20,8 +20,7 @@ void draw_card(const StartCard& card, ImVec2 size, const Theme& theme, const Fon
     if (is_chosen) card.run();
 }
 
-/// A link with what the file holds, and its folder; what is gone is no link.
-/// @returns whether the link was clicked
+/// Draws a link with the file's contents and folder. Missing files have no link. Returns whether it was clicked.
 bool draw_recent(const RecentFile& file, const std::string& contents, float folder_at) {
     const bool is_gone = file.state == RecentFile::State::gone;
     const bool is_clicked = !is_gone && ImGui::TextLink(file.name().c_str());
@@ -32,11 +31,11 @@ bool draw_recent(const RecentFile& file, const std::string& contents, float fold
         ImGui::TextUnformatted(contents.c_str());
         ImGui::SameLine(0, ImGui::GetFontSize());
     }
-    ImGui::TextDisabled("%s%s", file.folder().c_str(), is_gone ? ", not there any more" : "");
+    ImGui::TextDisabled("%s%s", file.folder().c_str(), is_gone ? ", not found" : "");
     return is_clicked;
 }
 
-/// @returns what was chosen, after which the lists may change; empty: nothing
+/// Returns the chosen action, which the caller runs because it may change the lists; empty: none.
 std::function<void()> draw_lists(const RecentFiles& recent, const RecentActions& actions) {
     std::function<void()> chosen;
     const float folder_at = 16 * ImGui::GetFontSize();

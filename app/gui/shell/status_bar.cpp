@@ -15,15 +15,14 @@
 namespace kvscope::gui {
 namespace {
 
-/// The sentence is written from left to right, whatever names and texts it holds.
+/// Forces left-to-right order, whatever names and texts the sentence contains.
 std::string from_left(std::string sentence) {
     constexpr std::string_view mark = "\u200e";
     if (needs_shaping(sentence)) sentence.insert(0, mark);
     return sentence;
 }
 
-/// Was the marked text kept, and where? One line for the run that is told of; a click goes to the next place of the
-/// text.
+/// Draws whether the marked text was kept, and where. A click selects its next occurrence.
 void draw_mark_answer(Session& session, const Theme& theme) {
     const Document* document = session.focus();
     if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
@@ -52,7 +51,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     draw_text(ImGui::GetWindowDrawList(), {corner.x, corner.y + ImGui::GetStyle().FramePadding.y}, packed(theme.mark),
               line);
-    ImGui::SetItemTooltip("%s\nClick to select its places in turn.", line.c_str());
+    ImGui::SetItemTooltip("%s\nClick to select the next occurrence.", line.c_str());
     if (!goes_on) return;
     const auto& next = places[here == places.end() ? 0 : (at + 1) % places.size()];
     Cursor cursor = selected;
@@ -60,7 +59,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     session.selection.set(cursor);
 }
 
-/// The trace in focus in a few words; in fewer where the room is short, never in half a word.
+/// Describes the focused trace, with fewer words if space is limited.
 std::string trace_line(const Session& session, const Document& focus, float room) {
     const auto& reader = *focus.reader();
     if (!reader.has_model() || reader.n_prompts() <= focus.prompt) return {};
@@ -97,7 +96,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                 if (ImGui::SmallButton("Cancel")) engine->cancel();
                 if (const size_t n = engine->waiting().size(); n > 0) {
                     ImGui::TextDisabled("+ %zu in the queue", n);
-                    ImGui::SetItemTooltip("The view Run lists them.");
+                    ImGui::SetItemTooltip("The Run view lists the jobs.");
                 }
             } else if (const auto stopped = engine->stopped_run()) {
                 ImGui::TextDisabled("cancelled: %s", stopped->what.c_str());
@@ -107,7 +106,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                 ImGui::TextDisabled("no model loaded");
             } else {
                 ImGui::TextDisabled("model loaded: %s", status.model.c_str());
-                ImGui::SetItemTooltip("the next run's model, from %s", status.model_path.c_str());
+                ImGui::SetItemTooltip("model of the next run, loaded from %s", status.model_path.c_str());
             }
         }
         const float end = ImGui::GetWindowWidth() - ImGui::GetFontSize();
@@ -116,7 +115,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
             ImGui::PushStyleColor(ImGuiCol_Text, theme.accent);
             ImGui::TextUnformatted(("flicker: " + session.look(*session.pair.flicker).label).c_str());
             ImGui::PopStyleColor();
-            ImGui::TextDisabled("Space: the other · Esc: as before");
+            ImGui::TextDisabled("Space: other run · Esc: stop");
         }
         draw_mark_answer(session, theme);
         if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");

@@ -11,7 +11,7 @@ namespace kvscope::gui {
 namespace {
 
 constexpr size_t most_undo = 100;
-constexpr int frames_after_input = 4;  // until what it does is seen in the window's state
+constexpr int frames_after_input = 4;  // an input takes effect within this number of frames
 constexpr int frames_until_dropped = 2;
 
 }  // namespace
@@ -22,7 +22,7 @@ void UndoHistory::begin_frame(bool has_input) {
 }
 
 bool UndoHistory::end_frame() {
-    // What is typed is one step, and what is dragged; a view that is dropped is in its place some frames later.
+    // Typing or dragging is one step. A dropped view takes a few frames to reach its place.
     const bool is_dragging = ImGui::IsAnyMouseDown();
     if (is_dragging || ImGui::IsMouseReleased(ImGuiMouseButton_Left))
         frames_to_drop_ = frames_until_dropped;
@@ -107,7 +107,7 @@ std::string UndoHistory::difference(const Step& now, const Step& wanted) {
     add(a.cursor != b.cursor, "selection");
     add(a.a != b.a || a.b != b.b || a.pair_alone != b.pair_alone, "A and B");
     add(a.mark != b.mark, "mark");
-    // A trace that is opened again brings back what belongs to it: that is no change of its own.
+    // Changes that come with a reopened trace are not listed separately.
     const auto differ = [](const auto& those, const auto& others) {
         return std::any_of(those.begin(), those.end(), [&](const auto& of_document) {
             const auto other = others.find(of_document.first);
@@ -157,7 +157,7 @@ std::string UndoHistory::go_to(const Step& step) {
     }
     frames_of_input_ = 0;
     Step after = present();
-    // Views take their places some frames later.
+    // Views reach their places a few frames later.
     after.choices.views = wanted.views;
     after.places = step.places;
     return difference(now, after);
@@ -165,7 +165,7 @@ std::string UndoHistory::go_to(const Step& step) {
 
 std::string UndoHistory::undo() {
     std::string what;
-    while (what.empty() && can_undo()) {  // what a step was about may be gone since
+    while (what.empty() && can_undo()) {  // skips steps whose trace or run no longer exists
         undone_.push_back(steps_.back());
         steps_.pop_back();
         what = go_to(steps_.back());

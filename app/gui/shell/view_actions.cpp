@@ -22,7 +22,7 @@ std::string name_of_place(std::string place) {
 
 void go_to(Session& session, const std::string& place) { session.selection.go_to(parse_selection(session, place)); }
 
-/// Where the traces have no such place, it says so when it is started.
+/// Offers a place that the user typed. If the traces lack it, the action reports that.
 void offer_place(const std::string& search, std::vector<Action>& offered, Session& session) {
     if (const auto place = typed_place(search))
         offered.push_back({name_of_place(*place), "", 0, [&session, place] { go_to(session, *place); }, {}, {}, false});
@@ -91,7 +91,7 @@ void add_run_keys(Actions& actions, Session& session) {
                      {},
                      false,
                      fmt::format("{} … 9", key_text(run_key(first))),
-                     fmt::format("Show or hide runs {} to {} of Runs", first, first + 8)});
+                     fmt::format("Show or hide runs {} to {}", first, first + 8)});
     }
 }
 
@@ -151,10 +151,10 @@ void add_view_actions(const ActionTargets& on) {
     OpenViews& views = on.views;
     add_pair(on.actions, menu, session);
     menu.add("Difference A − B", ImGuiKey_D, [&views] { views.show(*find_view_kind("difference")); });
-    menu.add("Everything into view", ImGuiKey_F, [&views] {
+    menu.add("Zoom to fit", ImGuiKey_F, [&views] {
         if (const OpenView* open = views.focused()) open->view->fit();
     });
-    on.actions.add({"Maximise the view",
+    on.actions.add({"Maximize the view",
                     "View",
                     ImGuiKey_M,
                     [&views] { views.toggle_maximised(); },
@@ -165,7 +165,7 @@ void add_view_actions(const ActionTargets& on) {
     menu.add(
         "Close view", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_W, [&views] { views.close_focused(); }, has_view);
     menu.add(
-        "Close all others", 0, [&views] { views.close_others(); }, has_view);
+        "Close other views", 0, [&views] { views.close_others(); }, has_view);
     add_run_keys(on.actions, session);
     menu.add(
         "Show all runs", ImGuiKey_0, [&session] { show_all(session); }, has_trace(session));

@@ -14,7 +14,7 @@ void draw_failure(OpenView& open, const Theme& theme) {
     ImGui::TextWrapped("This view cannot be drawn: %s", open.failure->message.c_str());
     ImGui::PopStyleColor();
     if (ImGui::Button("Try again")) open.failure.reset();
-    ImGui::SetItemTooltip("draws the view anew; so does selecting another run");
+    ImGui::SetItemTooltip("draws the view again, as selecting another run does");
 }
 
 }  // namespace
@@ -42,10 +42,10 @@ void ViewGuard::note_failure(OpenView& open, const std::string& message) {
     open.failure = {message, what_is_shown()};
     failures_.push_back(fmt::format("the view {} cannot be drawn: {}", open.kind->title, message));
     spdlog::error("{}", failures_.back());
-    window_.draw_again();  // the message is in the next frame
+    window_.draw_again();  // shows the message
 }
 
-/// The selected run and how it is: what a view that failed may have stumbled over.
+/// Describes the selected run, which may have caused the failure.
 std::string ViewGuard::what_is_shown() const {
     const RunKey run = session_.cursor().run;
     return fmt::format("{} {} {} {}", session_.documents().size(), run.prompt, run.run.number, session_.stamp(run));

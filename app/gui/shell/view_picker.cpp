@@ -24,7 +24,7 @@ constexpr std::array<std::pair<Topic, const char*>, 5> topics = {{{Topic::runs, 
                                                                   {Topic::results, "Answers and measures"},
                                                                   {Topic::files, "Files and messages"}}};
 
-/// Every word of the search is somewhere in its title or summary.
+/// Whether the title or summary contains every word of the search.
 bool fits(const ViewKind& kind, const std::string& search) {
     const std::string text = analysis::lower_case(kind.title + " " + kind.summary);
     std::istringstream words(analysis::lower_case(search));
@@ -34,7 +34,7 @@ bool fits(const ViewKind& kind, const std::string& search) {
     return true;
 }
 
-/// In the order in which they are drawn.
+/// Matching kinds in drawing order.
 std::vector<const ViewKind*> kinds_for(const std::string& search) {
     std::vector<const ViewKind*> found;
     for (const auto& [topic, heading] : topics)
@@ -43,7 +43,7 @@ std::vector<const ViewKind*> kinds_for(const std::string& search) {
     return found;
 }
 
-/// A title that begins with what is typed goes before a summary that mentions it.
+/// Prefers a title that begins with the search.
 const ViewKind* best_of(const std::vector<const ViewKind*>& found, const std::string& search) {
     const std::string typed = analysis::lower_case(search);
     const auto named = std::find_if(found.begin(), found.end(), [&](const ViewKind* kind) {
@@ -57,7 +57,7 @@ bool is_open(const ViewKind& kind, const OpenViews& views) {
     return std::any_of(views.all().begin(), views.all().end(), [&](const auto& open) { return open->kind == &kind; });
 }
 
-/// As many lines of a text as there is room for, the last with an ellipsis where some are left out.
+/// Draws the lines of a text that fit. The last one ends with an ellipsis if the text is longer.
 void draw_lines(ImDrawList& list, ImFont* font, float size, ImVec2 at, ImVec2 room, ImU32 color,
                 const std::string& text) {
     const char* from = text.data();
@@ -79,7 +79,7 @@ struct Card {
     bool is_chosen;
 };
 
-/// @returns whether it was clicked
+/// Returns whether the card was clicked.
 bool draw_card(const Card& card, ImVec2 size, const Theme& theme, const Fonts& fonts) {
     const float em = ImGui::GetFontSize(), inset = 0.5f * em;
     const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -139,14 +139,14 @@ const ViewKind* ViewPicker::draw_kinds(const OpenViews& views, const Theme& them
                 ImGui::SetScrollHereY();
         }
     }
-    if (found.empty()) ImGui::TextDisabled("no view has that in its title or summary");
+    if (found.empty()) ImGui::TextDisabled("no view matches the search");
     if (clicked) return clicked;
     return ImGui::IsKeyPressed(ImGuiKey_Enter) && !found.empty() ? chosen_ : nullptr;
 }
 
 void ViewPicker::draw_footer(const Theme& theme) const {
     ImGui::PushStyleColor(ImGuiCol_Text, theme.ink_quiet);
-    ImGui::TextUnformatted("Enter or a click: show it.  Shift: open a further one.");
+    ImGui::TextUnformatted("Enter or click: show the view.  Shift: open another one.");
     ImGui::PopStyleColor();
 }
 
@@ -162,10 +162,11 @@ void ViewPicker::draw(Actions& actions, const OpenViews& views, const Theme& the
     ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->WorkPos.y + em}, ImGuiCond_Always, {0.5f, 0});
     ImGui::SetNextWindowSize({std::min(78 * em, most.x), std::min(47 * em, most.y)});
     if (!ImGui::BeginPopup(popup)) return;
-    if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
+    if (ImGui::IsKeyPressed(ImGuiKey_Escape))
+        ImGui::CloseCurrentPopup();  // otherwise the search field takes the first Escape
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-FLT_MIN);
-    if (text_field("##view search", "Which view? Type a part of its title or of what it shows", &search_))
+    if (text_field("##view search", "Search in titles and descriptions", &search_))
         chosen_ = best_of(kinds_for(search_), search_);
     ImGui::BeginChild("kinds", {0, -ImGui::GetTextLineHeightWithSpacing()}, 0, ImGuiWindowFlags_NoNav);
     const ViewKind* wanted = draw_kinds(views, theme, fonts);

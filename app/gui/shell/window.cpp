@@ -32,7 +32,7 @@ bool is_set(const char* variable) {
 std::string last_glfw_error() {
     const char* text = nullptr;
     glfwGetError(&text);
-    return text ? text : "the reason is unknown";
+    return text ? text : "unknown reason";
 }
 
 void dropped(GLFWwindow* window, int count, const char** paths) {
@@ -41,8 +41,8 @@ void dropped(GLFWwindow* window, int count, const char** paths) {
     self->draw_again();
 }
 
-/// Plots follow the habit of the field: drag pans, Ctrl-drag zooms into a box, the wheel zooms; the right button is for
-/// the views' own menu.
+/// Mouse buttons in plots: drag pans, Ctrl-drag zooms into a box, and the wheel zooms. The right button opens the
+/// view's menu.
 void set_plot_mouse() {
     ImPlotInputMap& map = ImPlot::GetInputMap();
     map.Pan = ImGuiMouseButton_Left;
@@ -53,10 +53,11 @@ void set_plot_mouse() {
     map.Fit = ImGuiMouseButton_Left;  // double click
     map.Menu = -1;
     map.OverrideMod = ImGuiMod_None;
-    map.ZoomRate = static_cast<float>((1 - wheel_zoom) / (2 * wheel_zoom - 1));  // as ImPlot zooms in by it
+    map.ZoomRate =
+        static_cast<float>((1 - wheel_zoom) / (2 * wheel_zoom - 1));  // ImPlot's rate for zooming in by wheel_zoom
 }
 
-/// The back buffer, turned the right way up.
+/// Reads the back buffer and flips it vertically.
 Screenshot read_back(int width, int height) {
     Screenshot shot{width, height, {}};
     const size_t row_bytes = static_cast<size_t>(width) * 3;
@@ -77,21 +78,21 @@ Screenshot read_back(int width, int height) {
 bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
 Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures_(options.only_pictures) {
-    // GLFW would ask for a Wayland server first, whose library complains on standard error that there is none.
+    // Without this, GLFW tries Wayland first, and its library prints an error if there is none.
     if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
-    if (!glfwInit()) throw NoDisplay("no window can be opened here: " + last_glfw_error());
+    if (!glfwInit()) throw NoDisplay("cannot open a window: " + last_glfw_error());
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
     glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
     glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
-    glfwWindowHint(GLFW_SAMPLES, 0);  // windows stay blank with it on Mesa's software renderer
+    glfwWindowHint(GLFW_SAMPLES, 0);  // Mesa's software renderer draws nothing with multisampling
     glfwWindowHint(GLFW_VISIBLE, options.visible ? GLFW_TRUE : GLFW_FALSE);
     glfwWindowHintString(GLFW_X11_CLASS_NAME, "kvscope");
     window_ = glfwCreateWindow(options.width, options.height, title_.c_str(), nullptr, nullptr);
     if (!window_) {
         const std::string reason = last_glfw_error();
         glfwTerminate();
-        throw NoDisplay("no window with OpenGL 3.3 can be opened here: " + reason);
+        throw NoDisplay("cannot open a window with OpenGL 3.3: " + reason);
     }
     glfwMakeContextCurrent(window_);
     glfwSwapInterval(options.vsync ? 1 : 0);
@@ -109,13 +110,13 @@ Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures
     io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
     io.ConfigWindowsMoveFromTitleBarOnly = true;
     io.ConfigErrorRecoveryEnableAssert = false;
-    io.ConfigInputTextCursorBlink = false;  // a window that waits for the next character draws nothing
-    io.IniFilename = nullptr;               // layouts are kept by App
+    io.ConfigInputTextCursorBlink = false;  // a blinking cursor would need frames without input
+    io.IniFilename = nullptr;               // App saves the layouts
     set_plot_mouse();
     glfwSetWindowUserPointer(window_, this);
     glfwSetDropCallback(window_, dropped);
     note_events();
-    ImGui_ImplGlfw_InitForOpenGL(window_, true);  // its callbacks call those that are there
+    ImGui_ImplGlfw_InitForOpenGL(window_, true);  // calls callbacks that were installed before
     ImGui_ImplOpenGL3_Init("#version 330 core");
     fonts = load_fonts();
 }
@@ -132,7 +133,7 @@ Window::~Window() {
 
 void Window::note_event(SystemEvent kind, int code) {
     const auto at = take_event_time(kind, code);
-    if (!event_at_) event_at_ = at;  // of the mouse moves before it
+    if (!event_at_) event_at_ = at;  // time of the mouse moves before the event
     note_input_time();
     if (at) event_at_ = at;
 }
@@ -144,7 +145,7 @@ void Window::note_events() {
         of(window)->note_event(action == GLFW_RELEASE ? SystemEvent::key_release : SystemEvent::key_press, scancode);
     });
     glfwSetMouseButtonCallback(window_, [](GLFWwindow* window, int button, int action, int) {
-        constexpr int n_wheel_buttons = 4;  // X counts the wheel's directions among the buttons
+        constexpr int n_wheel_buttons = 4;  // X11 reports wheel directions as buttons
         constexpr std::array numbers = {1, 3, 2};
         const int number = button < static_cast<int>(numbers.size()) ? numbers[static_cast<size_t>(button)]
                                                                      : button + 1 + n_wheel_buttons;
@@ -170,9 +171,9 @@ bool Window::pass(const std::function<bool()>& frame, bool takes_input) {
     passed_at_ = at;
     ImGui::NewFrame();
     input_.end_pass();
-    // Tooltips are of what the mouse is over: one of what the keyboard has come to would lie over it until it goes.
+    // Tooltips only for the item under the mouse: one for the keyboard's item would cover it permanently.
     ImGui::GetCurrentContext()->NavHighlightItemUnderNav = false;
-    constexpr int least_to_settle = 2;  // what opens takes the keyboard in the frame after next
+    constexpr int least_to_settle = 2;  // a new item receives the keyboard in the second frame
     constexpr int most_to_settle = 8;
     if (input_at) {
         passes_to_settle_ = input_.needs_settling() ? least_to_settle : 0;
@@ -188,7 +189,7 @@ bool Window::pass(const std::function<bool()>& frame, bool takes_input) {
 }
 
 bool Window::take_input(const std::function<bool()>& frame) {
-    constexpr double longest = 0.3;  // seconds until something is shown
+    constexpr double longest = 0.3;  // seconds until a frame is shown
     const double end = clock() + longest;
     for (;;) {
         const bool has_to_settle = passes_to_settle_ > 0 && InputQueue::is_waiting();
@@ -243,7 +244,7 @@ void Window::run(const std::function<bool()>& frame, const std::function<void()>
         if (const double seconds = seconds_to_sleep(); seconds != 0) {
             wanted_at_ = -1;
             seconds < 0 ? glfwWaitEvents() : glfwWaitEventsTimeout(seconds);
-            frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third
+            frames_left_ = 5;  // press and release take two frames, and a third measures new items
         }
         if (glfwWindowShouldClose(window_)) {
             if (may_close()) return;
