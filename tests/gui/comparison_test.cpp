@@ -289,7 +289,7 @@ TEST_CASE("the figure of the answers has also a run that answered nothing, as lo
     options.view = "answers";
     DrivenApp driven(options);
     driven.settle();
-    CHECK(driven.shown_text().find("it answered nothing") != std::string::npos);
+    CHECK(driven.shown_text().find("empty answer") != std::string::npos);
     const auto request = view_of(driven).figure(driven.session());
     REQUIRE(request);
     CHECK(request->runs.size() == 1);

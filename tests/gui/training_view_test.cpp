@@ -114,7 +114,7 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
         IM_CHECK((c.ItemInfo("Train").ItemFlags & ImGuiItemFlags_Disabled) != 0);
     });
     CHECK(policy == "echokv:maps=" + maps.string());
-    CHECK(window.driven.shown_text().find("is there already") == std::string::npos);
+    CHECK(window.driven.shown_text().find("already exists") == std::string::npos);
     click("Use in Run");
     window.driven.settle();
     const auto& open = window.driven.app().views();

@@ -20,7 +20,7 @@ struct WordBox {
     float width = 0;
 };
 
-/// Words in lines; neighbours in a script that is written from right to left stand so.
+/// Breaks an answer into lines. Adjacent words of a right-to-left script are placed from right to left.
 std::vector<WordBox> place_words(const AnswerOutput& output, ImVec2 at, float width, float line) {
     const float space = ImGui::CalcTextSize(" ").x;
     std::vector<WordBox> boxes;
@@ -60,8 +60,7 @@ std::vector<WordBox> place_words(const AnswerOutput& output, ImVec2 at, float wi
     return boxes;
 }
 
-/// Left and right of the part of a word, in pixels from its left end, that bytes of the answer have; nothing (0, 0)
-/// where they are not in it.
+/// Left and right edge of a decode step within a word, pixels; (0, 0) if the step is not in the word.
 std::pair<float, float> reach_in(const WordBox& box, const StepPlace& place) {
     if (place.begin >= box.end || place.end <= box.begin) return {0, 0};
     const size_t first = place.begin > box.begin ? place.begin - box.begin : 0;
@@ -75,7 +74,7 @@ std::pair<float, float> reach_in(const WordBox& box, const StepPlace& place) {
     return {width_before(first), width_before(last)};
 }
 
-/// A word whose parts from `left` to `right` are marked: each part is drawn once, in its colour.
+/// Draws a word with marked parts. Each part is drawn once, so that blended edges stay sharp.
 void draw_word(const Context& context, const WordBox& box, float line,
                const std::vector<std::pair<float, float>>& marked) {
     ImDrawList* list = ImGui::GetWindowDrawList();
@@ -86,7 +85,7 @@ void draw_word(const Context& context, const WordBox& box, float line,
         draw_text(list, at, packed(color), box.text);
         list->PopClipRect();
     };
-    const float beyond = 4;  // letters may reach out of their widths
+    const float beyond = 4;  // letters may extend beyond their width
     float from = -beyond;
     for (const auto& [left, right] : marked) {
         const float begin = left <= 0 ? -beyond : left;
@@ -100,7 +99,7 @@ void draw_word(const Context& context, const WordBox& box, float line,
     part(from, box.width + beyond, context.theme.ink);
 }
 
-/// A stroke before a byte of the word, or behind the last word: the reference goes on there with something else.
+/// Draws a stroke before a byte of the word, or after the last word, where the reference has other text.
 void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_last, float line) {
     const bool is_behind = is_last && byte >= box.end;
     if (!is_behind && (byte + 1 < box.begin || byte >= box.end)) return;
@@ -115,7 +114,7 @@ void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_l
                                         packed(context.theme.differs, 0.9f), 1.5f);
 }
 
-/// Blanks alone that the reference has not: a line below those of a line, a sign for a line break.
+/// Marks blanks that the reference lacks: an underline for spaces, a sign for a line break.
 void draw_marked_blanks(const Context& context, const AnswerOutput& output, const WordBox& before, const WordBox* after,
                         float line) {
     const size_t end = after ? after->begin : output.text.size();

@@ -26,19 +26,18 @@ bool has_answers(const Document* document) {
                        [&](const FurtherAnswer& answer) { return answer.prompt == document->prompt; });
 }
 
-/// What becomes of a question before it is answered.
+/// Describes how a question will be answered.
 std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& runs) {
     const auto n_missing =
         std::count_if(runs.begin(), runs.end(), [&](const RunKey& run) { return !context.engine->has_cache(run); });
     if (n_missing == 0)
-        return runs.size() == 1 ? "the very cache that this run compressed goes on with this question"
-                                : "the very caches that these runs compressed go on with this question";
+        return runs.size() == 1 ? "the compressed cache of this run answers the question"
+                                : "the compressed caches of these runs answer the question";
     const Document& document = *context.session.document(runs.front());
     const trace::Reader& reader = *document.reader();
     return fmt::format(
-        "{} of {} caches {} not in memory: made again first from the trace's own {} tokens with {}, by one prefill",
-        n_missing, runs.size(), n_missing == 1 ? "is" : "are",
-        analysis::format_count(reader.prompt(document.prompt).n_tokens),
+        "{} of {} caches {} not in memory: one prefill of the trace's {} tokens with {} rebuilds them first", n_missing,
+        runs.size(), n_missing == 1 ? "is" : "are", analysis::format_count(reader.prompt(document.prompt).n_tokens),
         model_name(context.session.model_names, reader.model()));
 }
 
@@ -50,14 +49,15 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
     return runs;
 }
 
-/// What was asked of the shown prompt.
+/// A further question on the shown prompt and its answers.
 struct Question {
     std::string text;
-    std::vector<std::pair<const FurtherAnswer*, RunId>> answers;  ///< and their runs, not valid where these are gone
-    std::string full;                                             ///< the full cache's answer; empty: none
+    std::vector<std::pair<const FurtherAnswer*, RunId>>
+        answers;       ///< with their runs; invalid: the run no longer exists
+    std::string full;  ///< answer of the full cache; empty: none
 };
 
-/// Newest first.
+/// Further questions, newest first.
 std::vector<Question> questions_of(const Document& document) {
     const trace::Reader& reader = *document.reader();
     const auto full = reader.full_run(document.prompt);
@@ -76,7 +76,7 @@ std::vector<Question> questions_of(const Document& document) {
     return questions;
 }
 
-/// What the run is called now.
+/// Current label of the run.
 std::string asked_run(const Document& document, const FurtherAnswer& answer) {
     const auto at = document.place_of(answer.prompt, document.run_of(answer));
     return at ? analysis::run_label(document.reader()->run(answer.prompt, *at)) : answer.run;
@@ -122,22 +122,22 @@ void FurtherQuestions::draw_field(Context& context) {
     RunKey selected = context.session.cursor().run;
     const std::vector<RunKey> visible = context.session.visible_runs(true);
     const bool is_hidden = std::find(visible.begin(), visible.end(), selected) == visible.end();
-    if (is_hidden && !shown.empty()) selected = shown.front();  // of a hidden one no answer stands above
+    if (is_hidden && !shown.empty()) selected = shown.front();  // a hidden run has no answer in the list above
     const std::string obstacle = context.engine->obstacle_to_asking(selected);
     const std::string hint =
         obstacle.empty() ? fmt::format("ask the cache of {} another question", context.session.look(selected).label)
-                         : obstacle + ": no question can be asked of its cache";
+                         : obstacle + ": its cache cannot answer questions";
     const auto width_of = [](const char* label) {
         return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x + ImGui::GetStyle().ItemSpacing.x;
     };
     if (has_answers(&document)) {
         if (ImGui::ArrowButton("##further answers", is_open_ ? ImGuiDir_Down : ImGuiDir_Right)) is_open_ = !is_open_;
-        ImGui::SetItemTooltip(is_open_ ? "hide the further answers" : "show the further answers");
+        ImGui::SetItemTooltip(is_open_ ? "hides the further answers" : "shows the further answers");
         ImGui::SameLine();
     }
-    const std::string all = shown.empty()       ? "Ask all shown"
-                            : shown.size() == 1 ? "Ask the one shown"
-                                                : fmt::format("Ask all {} shown", shown.size());
+    const std::string all = shown.empty()       ? "Ask all visible runs"
+                            : shown.size() == 1 ? "Ask the visible run"
+                                                : fmt::format("Ask all {} visible runs", shown.size());
     ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
     const bool entered =
         text_field("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);
@@ -229,7 +229,7 @@ const std::vector<Word>& FurtherQuestions::words(const std::pair<int, int>& id, 
     return compared.words;
 }
 
-/// One paragraph, whose line breaks are shown as such.
+/// Draws one paragraph with signs for line breaks.
 void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -246,7 +246,7 @@ void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& a
         float w = text_width(text);
         if (x > 0 && !glued) x += space;
         if (x > 0 && x + w > width) begin_line();
-        for (; w > width; w = text_width(text)) {  // a word that is wider than a line
+        for (; w > width; w = text_width(text)) {  // breaks a word that is wider than a line
             const size_t bytes = bytes_that_fit(text, width);
             if (bytes == text.size()) break;
             draw_text(list, {at.x, at.y + y}, packed(color), text.substr(0, bytes));
@@ -264,7 +264,7 @@ void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& a
     if (!answer.finished)
         put("…", context.theme.ink_quiet, false);
     else if (answer.text.empty())
-        put("it answered nothing", context.theme.ink_quiet, false);
+        put("empty answer", context.theme.ink_quiet, false);
     ImGui::Dummy({width, y + ImGui::GetTextLineHeight()});
 }
 

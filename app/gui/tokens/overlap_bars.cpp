@@ -13,10 +13,10 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr float map_padding = 2;      // above and below a token map's rows
-constexpr double least_span = 0.001;  // shares in view
+constexpr float map_padding = 2;      // space above and below the map's rows
+constexpr double least_span = 0.001;  // smallest visible range
 
-/// Through the layers with the keyboard, while the bars have it.
+/// Selects layers with the arrow keys while the bars have the keyboard.
 void take_keys(Session& session, int n_layers) {
     const ImGuiID owner = ImGui::GetItemID();
     const auto is_pressed = [&](ImGuiKey key) {

@@ -25,7 +25,7 @@ constexpr std::string_view space = "·";
 
 ImU32 faint(ImU32 ink) { return (ink & 0xffffffu) | (90u << IM_COL32_A_SHIFT); }
 
-/// A word's leading space is fainter than its letters.
+/// Draws a piece of a token. Its leading space is fainter than the letters.
 void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, float cell, float width, bool is_turned,
                 std::string_view shown) {
     if (shown.starts_with(space) && shown.size() > space.size() && !shown.substr(space.size()).starts_with(space)) {
@@ -38,18 +38,18 @@ void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, float cell, float width,
     draw_text(list, at, is_blank ? faint(ink) : ink, shown, width);
 }
 
-/// Left and right of a piece on the screen, and the text that it is part of where tokens are set together.
+/// Left and right edge of a piece on the screen, and the joined text that contains it.
 struct Box {
     float left = 0;
     float right = 0;
     const JoinedTokens* joined = nullptr;
-    float text = 0;  ///< left end of `joined`'s text on the screen …
-    float from = 0;  ///< … in which the piece stands from here to there
+    float text = 0;  ///< left edge of the joined text on the screen
+    float from = 0;  ///< range of the piece within that text
     float to = 0;
     float squeeze = 1;
 };
 
-/// Gives the tokens of a joined text the room of their letters. @returns its right end
+/// Assigns each token of a joined text the space of its letters. Returns the right edge.
 float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, float most, float cell) {
     const float blank = joined.has_space ? cell : 0;
     const std::span<const float> edges = byte_edges(joined.text);
@@ -70,7 +70,7 @@ float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, fl
     return std::round(left + advance * squeeze + blank);
 }
 
-/// Of every piece of a line. Joined texts take the room that they need, which may be less than their cells.
+/// Boxes of the pieces in a line. Joined texts may be narrower than their cells.
 std::vector<Box> boxes_of(const PromptColumn& one, const PromptGrid& grid, size_t line) {
     const auto pieces = one.lines->line(line);
     const auto all_joined = one.lines->joined_in(line);
@@ -110,7 +110,7 @@ std::vector<Box> boxes_of(const PromptColumn& one, const PromptGrid& grid, size_
     return boxes;
 }
 
-/// Whether nothing is joined to a piece at its right.
+/// Whether no piece is joined at the right.
 bool ends_at_right(const Box& box, size_t place) {
     if (!box.joined) return true;
     return box.joined->is_right_to_left ? place == box.joined->first : place + 1 == box.joined->end;
@@ -192,7 +192,7 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
                     .ask(slot, std::to_string(key.document), stamp,
                          [prompt = out.prompt, cells = grid.cells] { return break_lines(*prompt, cells); })
                     .value;
-    // Lines of the prompt that was shown before do not fit this one.
+    // The lines of the previously shown prompt do not match this one.
     if (out.lines && out.lines->prompt != out.prompt->number) out.lines.reset();
     if (key.valid()) {
         const auto answer = prompt_counts(session, key);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view line_break = "↵";
 constexpr uint32_t zero_width_joiner = 0x200d;
 
-/// One character: its bytes and its cells.
+/// A character with its number of bytes and cells.
 struct Character {
     size_t bytes = 1;
     size_t cells = 1;
@@ -25,7 +25,7 @@ Character character_at(std::string_view text, size_t at) {
     if (static_cast<unsigned char>(text[at]) < 0x80) return {};
     const auto [code, bytes] = analysis::utf8_character(text, at);
     if (bytes == 0) return {};
-    // What a zero-width joiner joins, and a colour of skin, add nothing to the emoji before.
+    // Joined emoji and skin colors need no cells of their own.
     if (code == zero_width_joiner && at + bytes < text.size()) return {bytes + character_at(text, at + bytes).bytes, 0};
     if (code >= 0x1f3fb && code <= 0x1f3ff && at > 0) return {bytes, 0};
     return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
@@ -73,7 +73,7 @@ class Breaker {
         }
     }
 
-    /// Emoji that are one picture together take the room of one.
+    /// An emoji of several code points takes the cells of one.
     void keep_room(const JoinedTokens& joined) {
         auto room = static_cast<uint32_t>(n_cells(joined.text) + (joined.has_space ? 1 : 0));
         for (size_t i = joined.first; i < joined.end; ++i) {
@@ -96,7 +96,7 @@ class Breaker {
         if (!levels.empty() && levels_.is_turned(out_.placed[first].token)) out_.turned.push_back(line);
     }
 
-    /// Cells of the characters that begin in a token, where it shares bytes of one with a neighbour.
+    /// Number of cells of the characters that begin in a token that shares bytes with its neighbor.
     std::optional<uint32_t> cells_of_shared(uint32_t token) const {
         const std::string_view whole = whole_characters(prompt_, token, token);
         const size_t begin = prompt_.begins[token];
@@ -117,7 +117,7 @@ class Breaker {
         const std::string_view whole = whole_characters(prompt_, token, token);
         const bool is_inside = whole.data() != prompt_.text.data() + prompt_.begins[token] && !whole.empty();
         const bool is_wide =
-            !whole.empty() && !is_inside && character_at(whole, 0).cells == 2;  // scripts without blanks
+            !whole.empty() && !is_inside && character_at(whole, 0).cells == 2;  // scripts without spaces between words
         const bool begins_word = !text.empty() && (text.front() == ' ' || text.front() == '\t' || is_wide);
         if (begins_word || ends_word_) word_ = out_.placed.size();
         ends_word_ = !text.empty() && (text.back() == ' ' || text.back() == '-');
@@ -154,7 +154,7 @@ class Breaker {
         out_.placed.push_back(piece);
     }
 
-    /// The line before ends with placed[first − 1]; what stands from there on moves to the new line.
+    /// Ends a line with placed[first − 1] and moves the rest to a new line.
     void start_line(size_t first) {
         out_.begins.push_back(first);
         at_ = 0;
@@ -167,7 +167,7 @@ class Breaker {
     const PromptText& prompt_;
     size_t width_;
     PromptLines out_;
-    size_t at_ = 0;    ///< cell where the next token begins
+    size_t at_ = 0;    ///< cell of the next token
     size_t word_ = 0;  ///< first token of the current word
     bool ends_word_ = false;
     analysis::ReadingLevels levels_;

@@ -23,7 +23,7 @@ void PromptSearch::draw(Context& context, const Document& document) {
     const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, route);
     const bool back = ImGui::Shortcut(ImGuiMod_Shift | ImGuiKey_F3, route);
     if (forward || back) wanted_ = back ? Wanted::last : Wanted::next;
-    if (found_ || context.session.search.empty()) {  // Enter may come before the matches do
+    if (found_ || context.session.search.empty()) {  // Enter may have been pressed before the matches were known
         if (!found.empty() && wanted_ != Wanted::none) go_to(context, document, found, wanted_ == Wanted::last);
         wanted_ = Wanted::none;
     }
@@ -44,7 +44,7 @@ const TokenSpans& PromptSearch::matches(Context& context, const Document& docume
     return found_ ? *found_ : none;
 }
 
-/// The next match after the one that was shown, or after the selected token; it becomes the selection.
+/// Selects the next match after the current one or after the selected token.
 void PromptSearch::go_to(Context& context, const Document& document, const TokenSpans& found, bool back) {
     if (match_ < found.size()) {
         match_ = (match_ + (back ? found.size() - 1 : 1)) % found.size();

@@ -19,20 +19,20 @@ RunPair read_pair(const RunAt& a, const RunAt& b) {
     const auto n_a = static_cast<size_t>(a.reader->prompt(a.prompt).visible_tokens());
     const auto n_b = static_cast<size_t>(b.reader->prompt(b.prompt).visible_tokens());
     if (pair.a->n_layers != pair.b->n_layers) {
-        throw std::runtime_error(fmt::format(
-            "A and B have not the same layers ({} and {}): their models differ, and no token of one layer answers to "
-            "one of the other. Choose two runs of one model.",
-            pair.a->n_layers, pair.b->n_layers));
+        throw std::runtime_error(
+            fmt::format("A has {} layers and B has {}, so their models differ. Choose two runs of one model.",
+                        pair.a->n_layers, pair.b->n_layers));
     }
     if (n_a != n_b || a.reader->token_ids(a.prompt) != b.reader->token_ids(b.prompt)) {
-        throw std::runtime_error(fmt::format(
-            "A and B have not the same prompt ({} and {} tokens): choose two runs of one prompt.", n_a, n_b));
+        throw std::runtime_error(
+            fmt::format("A has a prompt of {} tokens and B one of {}. Choose two runs of one prompt.", n_a, n_b));
     }
     const size_t more = std::max(pair.a->n_rows, pair.b->n_rows);
     const size_t fewer = std::min(pair.a->n_rows, pair.b->n_rows);
     if (fewer == 0 || more % fewer != 0) {
-        throw std::runtime_error(fmt::format("A has {} heads a layer and B has {}: one is no multiple of the other.",
-                                             pair.a->n_rows, pair.b->n_rows));
+        throw std::runtime_error(
+            fmt::format("A has {} heads per layer and B has {}. One number must be a multiple of the other.",
+                        pair.a->n_rows, pair.b->n_rows));
     }
     pair.n_layers = pair.a->n_layers;
     pair.n_tokens = n_a;
@@ -40,7 +40,7 @@ RunPair read_pair(const RunAt& a, const RunAt& b) {
     return pair;
 }
 
-/// Adds what the heads hold of each token, in entries. (R, N) of the layer, or its sums over the heads (N).
+/// Adds the entries of each token: (R, N) of the layer, or (N) summed over the heads.
 void add_kept(const RunPair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float* values) {
     const analysis::KeptSets sets = analysis::kept_sets(kept, pair.n_tokens);
     for (size_t row = 0; row < pair.n_rows; ++row) {
@@ -90,7 +90,7 @@ double RunPair::entries(const trace::Kept& kept, size_t layer, uint32_t token) c
 
 float drawn_difference(float difference, float most) {
     const float size = std::abs(difference);
-    if (size < 1e-5f) return std::numeric_limits<float>::quiet_NaN();  // parts of one add up with rounding
+    if (size < 1e-5f) return std::numeric_limits<float>::quiet_NaN();  // sums of fractions have rounding errors
     return std::copysign(0.25f * most * std::min(size, 1.0f) + 0.75f * size, difference);
 }
 

@@ -16,7 +16,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// The selected tokens, else the first place of the marked text.
+/// The selected tokens, or the first occurrence of the marked text.
 std::pair<int64_t, int64_t> asked_span(Context& context, const Document& document) {
     const Cursor selected = context.session.cursor();
     const bool is_here = selected.run.document == document.id() && selected.run.prompt == document.prompt;
@@ -25,7 +25,7 @@ std::pair<int64_t, int64_t> asked_span(Context& context, const Document& documen
     return marks.empty() ? std::pair<int64_t, int64_t>{-1, -1} : marks.front();
 }
 
-/// As much of a sentence as the line has room for; all of it in the tooltip.
+/// Draws a sentence shortened to the line, with the full text as tooltip.
 void draw_sentence(const std::string& sentence) {
     const std::string fitting = beginning_that_fits(sentence, ImGui::GetContentRegionAvail().x);
     ImGui::TextUnformatted(fitting.c_str());
@@ -53,7 +53,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     std::string shown;
     for (int64_t t = first; t <= last && shown.size() < 40; ++t) shown += prompt->shown[static_cast<size_t>(t)];
     if (ImGui::ArrowButton("##prompt answers", is_open ? ImGuiDir_Down : ImGuiDir_Right)) is_open = !is_open;
-    ImGui::SetItemTooltip("was it kept, and where? one line, or every shown run");
+    ImGui::SetItemTooltip("shows whether the tokens were kept: one line, or one for each visible run");
     ImGui::SameLine();
     ImGui::PushFont(context.fonts.mono, 0);
     text_item(shown);

@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr int64_t fewest_tokens = 8;  // shown at the deepest zoom
+constexpr int64_t fewest_tokens = 8;  // at the deepest zoom
 
 struct Shown {
     double min, max;
@@ -24,12 +24,12 @@ Shown shown_tokens(const TokenAxis& axis, double n) {
     return axis.max > axis.min ? Shown{axis.min, axis.max} : Shown{0, n};
 }
 
-/// Where an axis that shows everything ends: one for all maps, whichever prompt they are of.
+/// End of the axis at full zoom, common to the maps of all prompts.
 double extent_of_axis(const Session& session, double columns) {
     return std::max(columns, static_cast<double>(session.n_axis_tokens()));
 }
 
-/// Whole numbers from `min` to `max`, at most as many as have room.
+/// Whole numbers from `min` to `max`, at most as many as fit.
 std::vector<analysis::Tick> whole_ticks(double min, double max, float room, float room_each) {
     analysis::Axis axis;
     axis.min = min;
@@ -39,10 +39,9 @@ std::vector<analysis::Tick> whole_ticks(double min, double max, float room, floa
     return analysis::ticks_for(axis, std::max<size_t>(2, static_cast<size_t>(room / room_each))).ticks;
 }
 
-/// Width of the column with the rows' numbers.
 float row_axis_width(size_t rows, float tick) { return ImGui::CalcTextSize(rows > 100 ? "000" : "00").x + 3 * tick; }
 
-/// Numbers beside the middle of their rows, none beyond the map's upper and lower edge.
+/// Draws row numbers inside the map's height.
 void draw_row_axis(const Context& context, ImVec2 from, float height, size_t rows, float tick) {
     const float line = ImGui::GetFontSize();
     const ImU32 color = packed(context.theme.ink_quiet);
@@ -58,7 +57,6 @@ void draw_row_axis(const Context& context, ImVec2 from, float height, size_t row
     }
 }
 
-/// Vertical bands for tokens, drawn over the map.
 void draw_band(ImDrawList* list, int64_t first, int64_t last, ImU32 color, bool filled) {
     const ImVec2 origin = ImPlot::GetPlotPos();
     const ImVec2 size = ImPlot::GetPlotSize();
@@ -74,7 +72,7 @@ void draw_band(ImDrawList* list, int64_t first, int64_t last, ImU32 color, bool 
         list->AddRect({left - 1, origin.y}, {right + 1, origin.y + size.y}, color, 0.0f, 1.0f);
 }
 
-/// A wedge at the upper and the lower edge points at a place that a search has found: the cells stay to be seen.
+/// Marks a search match with wedges at the upper and lower edge, so that the cells stay visible.
 void draw_found(ImDrawList* list, int64_t first, int64_t last, ImU32 color) {
     const float top = ImPlot::GetPlotPos().y;
     const float bottom = top + ImPlot::GetPlotSize().y;
@@ -95,14 +93,14 @@ void draw_row(ImDrawList* list, int row, ImU32 color) {
         list->AddRect({origin.x, top}, {right, bottom}, color);
         return;
     }
-    // A frame would cover rows as low as this: a wedge on each side points at them.
+    // A frame would cover such low rows, so wedges at both sides mark the cell.
     const float middle = (top + bottom) / 2;
     constexpr float wedge = 5;
     list->AddTriangleFilled({origin.x, middle - wedge}, {origin.x, middle + wedge}, {origin.x + wedge, middle}, color);
     list->AddTriangleFilled({right, middle - wedge}, {right, middle + wedge}, {right - wedge, middle}, color);
 }
 
-/// Which row the cursor means on this map; −1 for none.
+/// Row of the cursor on this map; −1: none.
 int row_of(const Cursor& cursor, const TokenMap& map) {
     if (!map.rows_are_heads) return cursor.layer;
     if (cursor.layer != map.layer) return -1;
@@ -152,7 +150,7 @@ void MapStore::drop_unused() {
 
 namespace {
 
-/// Sets up the axes between BeginPlot and what is drawn; zooming and panning change `shown`.
+/// Sets up the axes after BeginPlot. Zooming and panning change `shown`.
 void set_up_map_axes(Shown& shown, double extent, double rows) {
     constexpr ImPlotAxisFlags common =
         ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoSideSwitch;
@@ -168,14 +166,15 @@ void set_up_map_axes(Shown& shown, double extent, double rows) {
 void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
     const auto columns = static_cast<double>(map.map->columns());
     const ImPlotRect limits = ImPlot::GetPlotLimits();
-    if (limits.X.Min >= columns) return;  // a shorter prompt than another one ends before the axis does
+    if (limits.X.Min >= columns) return;  // a shorter prompt ends before the axis does
     const double last = std::min(limits.X.Max, columns);
     const auto share = static_cast<float>((last - limits.X.Min) / (limits.X.Max - limits.X.Min));
     map.map->draw(ImPlot::GetPlotDrawList(), from, {from.x + share * (to.x - from.x), to.y},
                   {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
 }
 
-/// @param wanted pixels; 0: all there is @returns as many, or fewer where a map above or below ends further on the left
+/// Returns the width of the map, limited so that stacked maps end at the same x.
+/// @param wanted pixels; 0: all available
 float shared_width(Session& session, float wanted) {
     const float width = wanted > 0 ? wanted : ImGui::GetContentRegionAvail().x;
     const ImGuiWindow& window = *ImGui::GetCurrentWindow()->RootWindow;
@@ -183,7 +182,7 @@ float shared_width(Session& session, float wanted) {
     return width - (session.map_margins.share(window.Pos.x, window.Pos.x + window.Size.x, free) - free);
 }
 
-/// A click selects the cell under the mouse; with Shift, the tokens up to it.
+/// A click selects the cell under the mouse. With Shift, extends the selection to it.
 void select_cell(Session& session, const Cursor& over) {
     Cursor next = over;
     const Cursor now = session.cursor();
@@ -196,7 +195,7 @@ void select_cell(Session& session, const Cursor& over) {
     session.selection.set(next);
 }
 
-/// @returns the row that was double-clicked, of a map of layers; −1: none
+/// Returns the row that was double-clicked in a map of layers; −1: none.
 int answer_mouse(Context& context, const TokenMap& map) {
     if (!ImPlot::IsPlotHovered()) return -1;
     const ImPlotPoint mouse = ImPlot::GetPlotMousePos();
@@ -240,7 +239,7 @@ DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, cons
     size.x = std::max(shared_width(context.session, size.x) - row_axis, 1.0f);
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + row_axis);
     ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 2));
-    ImPlot::PushStyleColor(ImPlotCol_PlotBg, ImVec4(0, 0, 0, 0));  // the map fills it
+    ImPlot::PushStyleColor(ImPlotCol_PlotBg, ImVec4(0, 0, 0, 0));  // the map covers the background
     if (!ImPlot::BeginPlot(id, size, flags)) {
         ImPlot::PopStyleColor();
         ImPlot::PopStyleVar();
@@ -342,8 +341,7 @@ void draw_token_overview(Context& context, const char* id, const DrawnTokenMap& 
     }
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) axis.show_everything();
     ImGui::SetItemTooltip(
-        "the whole prompt: drag over a part to see that alone, drag the part to move it, double-click "
-        "for everything");
+        "the whole prompt: drag to zoom into a part, drag the marked part to move it, double-click to show everything");
 }
 
 }  // namespace kvscope::gui

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t most_runs = 6;
 
-/// Of this prompt, the one that is pointed at first.
+/// Runs on the same prompt, with the run under the mouse first.
 std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs) {
     std::erase_if(runs,
                   [&](const RunKey& key) { return key.document != one.run.document || key.prompt != one.run.prompt; });
@@ -34,7 +34,7 @@ std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs
     return runs;
 }
 
-/// Where the first runs keep the token, and how many there are more.
+/// Draws where the first runs keep the token, and the number of remaining runs.
 void draw_where_kept(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     bool any = false;
     for (size_t i = 0; i < std::min(runs.size(), most_runs); ++i) {
@@ -51,7 +51,7 @@ void draw_where_kept(Context& context, const PromptColumn& one, const std::vecto
         any = true;
     }
     if (!any) return;
-    if (runs.size() > most_runs) ImGui::TextDisabled("and %zu more runs: Inspector has all", runs.size() - most_runs);
+    if (runs.size() > most_runs) ImGui::TextDisabled("and %zu more runs in Inspector", runs.size() - most_runs);
     ImGui::TextDisabled("%s", measure_definition("layers"));
 }
 
@@ -66,7 +66,7 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
     ImGui::PushFont(context.fonts.text, 0);
     const int64_t n_visible = one.document->reader()->prompt(one.document->prompt).visible_tokens();
     ImGui::TextDisabled("token %s · id %d%s", analysis::format_count(token).c_str(), one.prompt->ids[t],
-                        token >= n_visible ? " · after what policies saw: kept whole, in no budget" : "");
+                        token >= n_visible ? " · after the compressed part: always kept, not in the budget" : "");
     if (const Note* note = note_at(*one.document, token)) ImGui::TextUnformatted(note->text.c_str());
     if (token < n_visible) draw_where_kept(context, one, told_first(one, runs), token);
     ImGui::PopFont();

@@ -16,7 +16,7 @@ namespace {
 
 bool is_enabled(const Action& action) { return !action.enabled || action.enabled(); }
 
-/// Keys that are called by what is printed on them.
+/// Keys that are named by their printed sign.
 constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_LeftBracket, "["},
                                                                     {ImGuiKey_RightBracket, "]"},
                                                                     {ImGuiKey_Comma, ","},
@@ -26,13 +26,13 @@ constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_Le
                                                                     {ImGuiKey_LeftArrow, "←"},
                                                                     {ImGuiKey_RightArrow, "→"}}};
 
-/// Whether the key, pressed in a text field, would type something.
+/// Whether the key types a character in a text field.
 bool types_character(ImGuiKeyChord chord) {
     const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
     return (chord & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0 && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
 }
 
-/// Whether the key stands for what it types, wherever a keyboard's language has that: "?", "[".
+/// Whether the key types a sign, such as "?" or "[", whose position depends on the keyboard layout.
 bool is_sign(ImGuiKeyChord chord) {
     const std::string text = key_text(chord);
     return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text.front()));
@@ -43,7 +43,7 @@ struct Match {
     int score;
 };
 
-/// Whether a word of the text begins with the search, whatever the case of ASCII letters.
+/// Whether a word of the text begins with the search, ignoring the case of ASCII letters.
 bool has_word(const std::string& text, const std::string& search) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     const auto same = [&](char x, char y) { return lower(x) == lower(y); };
@@ -55,8 +55,8 @@ bool has_word(const std::string& text, const std::string& search) {
     return false;
 }
 
-/// Actions whose names hold the search's letters in order, best first, before all others those in which a word begins
-/// with it; all of them for an empty search.
+/// Actions whose names contain the letters of the search in order, best first. Names with a word that begins with the
+/// search come first. An empty search matches all actions.
 std::vector<Match> matches(const std::vector<Action>& actions, const std::vector<Action>& extra,
                            const std::string& search) {
     std::vector<Match> found;
@@ -138,7 +138,7 @@ void Actions::handle_keys(bool is_view_focused) {
         if (is_plain && io.WantTextInput) continue;
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (types_character(action.key) && !takes_single_keys_) continue;
-        // Asked of all of them: Dear ImGui gives keys to those alone that asked in the frame before.
+        // Checks all actions, because Dear ImGui passes a key only to items that asked for it in the frame before.
         if (is_pressed(action.key) && is_enabled(action) && !called) called = &action;
     }
     if (called) start(*called);
@@ -173,7 +173,8 @@ void Actions::draw_palette() {
     ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->WorkPos.y + 3 * em}, ImGuiCond_Always, {0.5f, 0});
     ImGui::SetNextWindowSize({std::min(42 * em, viewport->WorkSize.x - 2 * em), 0});
     if (!ImGui::BeginPopup("Command palette")) return;
-    if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
+    if (ImGui::IsKeyPressed(ImGuiKey_Escape))
+        ImGui::CloseCurrentPopup();  // otherwise the search field takes the first Escape
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-FLT_MIN);
     if (text_field("##search", "What do you want to do?", &search_)) {
@@ -212,7 +213,7 @@ void Actions::draw_palette() {
         }
         ImGui::PopID();
     }
-    if (n == 0) ImGui::TextDisabled("nothing of that name");
+    if (n == 0) ImGui::TextDisabled("no matching command");
     ImGui::EndChild();
     if (n > 0 && ImGui::IsKeyPressed(ImGuiKey_Enter)) wanted = found[static_cast<size_t>(chosen_)].action;
     if (wanted) {

@@ -73,7 +73,7 @@ const FileDialog::Entry* FileDialog::neighbour(std::string_view typed, int step)
     return &entries_[step > 0 ? 0 : last];
 }
 
-/// Puts the entry before or after the typed one into the field.
+/// Replaces the typed entry by the previous or next one.
 int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
     auto& dialog = *static_cast<FileDialog*>(data->UserData);
     const Entry* entry = dialog.neighbour({data->Buf, static_cast<size_t>(data->BufTextLen)},
@@ -93,8 +93,8 @@ std::string FileDialog::objection_to(const fs::path& path) const {
         return failure.what();
     }
     std::error_code error;
-    const bool is_there = fs::exists(fs::symlink_status(path, error));  // a link that leads nowhere is there, too
-    return question_.kind == Kind::save && is_there ? path.filename().string() + " is there already" : "";
+    const bool is_there = fs::exists(fs::symlink_status(path, error));  // a broken link also counts as existing
+    return question_.kind == Kind::save && is_there ? path.filename().string() + " already exists" : "";
 }
 
 void FileDialog::go_to(const fs::path& folder) {
@@ -171,7 +171,7 @@ bool FileDialog::draw_entries() {
             ImGui::TextDisabled("%s", bytes.c_str());
         }
     }
-    if (entries_.empty()) ImGui::TextDisabled("nothing here that fits");
+    if (entries_.empty()) ImGui::TextDisabled("no matching files");
     ImGui::EndChild();
     return is_chosen;
 }
@@ -179,14 +179,14 @@ bool FileDialog::draw_entries() {
 void FileDialog::draw_filter() {
     if (question_.extensions.empty() || question_.kind == Kind::folder) return;
     if (ImGui::Checkbox("all files", &lists_all_)) list_folder();
-    ImGui::SetItemTooltip("off: folders and %s alone",
+    ImGui::SetItemTooltip("off: lists only folders and %s",
                           fmt::format("{}", fmt::join(question_.extensions, ", ")).c_str());
 }
 
 bool FileDialog::draw_field() {
     ImGui::SetNextItemWidth(-FLT_MIN);
     if (ImGui::IsWindowAppearing() || std::exchange(focus_field_, false)) ImGui::SetKeyboardFocusHere();
-    const bool is_entered = text_field("##path", "a name or a whole path", &typed_,
+    const bool is_entered = text_field("##path", "name or full path", &typed_,
                                        ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
                                        &FileDialog::step_through, this);
     if (is_entered) focus_field_ = true;
@@ -199,7 +199,7 @@ void FileDialog::draw_remark(const fs::path& path) const {
     if (!error_.empty())
         ImGui::TextWrapped("%s", error_.c_str());
     else if (question_.kind == Kind::folder)
-        ImGui::TextDisabled("%s%s", path.c_str(), fs::exists(path, error) ? "" : ", a new folder");
+        ImGui::TextDisabled("%s%s", path.c_str(), fs::exists(path, error) ? "" : " (new folder)");
     else
         ImGui::NewLine();
 }
@@ -216,14 +216,14 @@ bool FileDialog::draw_buttons(const fs::path& path) const {
 }
 
 std::string FileDialog::error_of(const fs::path& path) const {
-    if (typed_.empty() && question_.kind != Kind::folder) return "choose an entry, or type a name";
+    if (typed_.empty() && question_.kind != Kind::folder) return "choose an entry or enter a name";
     std::error_code error;
     const bool is_there = fs::exists(path, error);
     if (error) return fmt::format("{} cannot be used: {}", path.string(), error.message());
     if (question_.kind == Kind::folder && is_there && !fs::is_directory(path, error))
         return path.string() + " is a file; choose a folder";
     if (question_.kind == Kind::save && !fs::is_directory(path.parent_path(), error))
-        return path.parent_path().string() + " is no folder";
+        return path.parent_path().string() + " is not a folder";
     return question_.refusal ? question_.refusal(path) : "";
 }
 
@@ -249,10 +249,10 @@ void FileDialog::choose(const fs::path& path) {
         error_ = objection;
         objected_to_ = path;
     } else if (!saves && !fs::exists(path, error)) {
-        error_ = path.string() + " is not there";
+        error_ = path.string() + " does not exist";
     } else {
         ImGui::CloseCurrentPopup();
-        const auto answer = std::exchange(question_.answer, nullptr);  // which may ask the next question
+        const auto answer = std::exchange(question_.answer, nullptr);  // the answer may open the dialog again
         answer(path);
     }
 }

@@ -30,7 +30,7 @@ ClipboardProgram program_for_clipboard() {
 TemporaryPng::TemporaryPng() {
     std::string name = (std::filesystem::temp_directory_path() / "kvscope-XXXXXX.png").string();
     const int file = mkstemps(name.data(), 4);
-    if (file < 0) throw std::runtime_error(name + " cannot be written: the picture cannot be copied");
+    if (file < 0) throw std::runtime_error(name + " cannot be written, so the image was not copied");
     close(file);
     path_ = name;
 }
@@ -53,7 +53,7 @@ void copy_png(const std::filesystem::path& png) {
     pid_t child = 0;
     const int error = posix_spawnp(&child, words.front(), &files, nullptr, words.data(), environ);
     posix_spawn_file_actions_destroy(&files);
-    // Both programs read the image, go on beside us to serve it, and leave a parent that ends at once.
+    // Both programs read the image and fork a process that serves it, so that their parent exits immediately.
     int status = 0;
     const bool ended_well =
         error == 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -61,10 +61,11 @@ void copy_png(const std::filesystem::path& png) {
     const bool is_missing = error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127);
     if (is_missing) {
         throw std::runtime_error(fmt::format(
-            "images are copied by the program {}, which is not there: install the package {}, or export the view",
+            "copying images needs the program {}, which is missing: install the package {}, or export the view",
             program.words.front(), program.package));
     }
-    throw std::runtime_error(fmt::format("{} did not take the image; export the view instead", program.words.front()));
+    throw std::runtime_error(
+        fmt::format("{} could not copy the image; export the view instead", program.words.front()));
 }
 
 }  // namespace kvscope::gui

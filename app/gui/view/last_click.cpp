@@ -8,14 +8,14 @@
 namespace kvscope::gui {
 namespace {
 
-/// What a person sees of a label, or its id where they see nothing.
+/// Visible part of a label, or its id if nothing is visible.
 std::string name_in(std::string_view label) {
     const size_t id = label.find("##");
     if (id != 0) return std::string(label.substr(0, id));
     return std::string(label.substr(label.find_first_not_of('#') == label.npos ? 0 : label.find_first_not_of('#')));
 }
 
-/// The item under the mouse; empty where its name is not known.
+/// Name of the item under the mouse; empty: unknown.
 std::string item_name() {
     const ImGuiDebugItemPathQuery& query = GImGui->DebugItemPathQuery;
     if (!query.Complete || query.Results.empty()) return {};
@@ -27,8 +27,7 @@ std::string item_name() {
 }  // namespace
 
 std::string describe_click() {
-    // Dear ImGui's own tool for this would ask so, too: for the name of what the mouse is over, in the frames that
-    // come.
+    // Asks Dear ImGui for the name of the hovered item in the next frames, as its ID stack tool does.
     GImGui->DebugIDStackTool.LastActiveFrame = GImGui->FrameCount;
     bool is_click = false;
     for (const auto button : {ImGuiMouseButton_Left, ImGuiMouseButton_Right, ImGuiMouseButton_Middle})

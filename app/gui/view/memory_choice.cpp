@@ -13,7 +13,7 @@ namespace kvscope::gui {
 namespace {
 
 std::string text_of(const analysis::CacheShape& shape) {
-    return fmt::format("{} layers, {} KV heads of {}, {} bytes a number: {} bytes a token", shape.n_layers,
+    return fmt::format("{} layers, {} KV heads of size {}, {} bytes per number: {} bytes per token", shape.n_layers,
                        shape.n_kv_heads, shape.head_dim, shape.bytes_per_number,
                        analysis::format_count(shape.bytes_per_token()));
 }
@@ -34,7 +34,7 @@ std::optional<analysis::MemoryAt> MemoryChoice::at(const trace::ModelAttributes&
 void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& names) {
     const float em = ImGui::GetFontSize();
     ImGui::Checkbox("memory at", &is_on_);
-    ImGui::SetItemTooltip("Columns with what each cache would take with a longer text, or in another model");
+    ImGui::SetItemTooltip("Adds columns with the cache's memory for a longer text or another model");
     if (!is_on_) return;
     ImGui::SameLine();
     ImGui::SetNextItemWidth(8 * em);
@@ -57,8 +57,8 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
     same_line_if_fits(9 * em);
     ImGui::Checkbox("budgets grow##memory", &budgets_grow_);
     ImGui::SetItemTooltip(
-        "On: each run keeps its share of the longer text.\nOff: a budget of entries stays as it is; one of bytes, or "
-        "in per cent, is a share of either text.");
+        "On: each run keeps its share of the longer text.\nOff: a budget in entries stays the same; a budget in bytes "
+        "or percent is a share of either text.");
     same_line_if_fits(12 * em);
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("full: %s", analysis::format_bytes(at(model)->full_bytes()).c_str());

@@ -16,7 +16,7 @@ using policies::Parameter;
 using policies::ParameterKind;
 using policies::ParameterValue;
 
-/// Where a slider ends that the parameter's range leaves open: far enough from the default to see what happens.
+/// End of a slider if the parameter has no maximum, far enough from the default for a visible effect.
 double slider_end(const Parameter& parameter, double value) {
     if (std::isfinite(parameter.range.high)) return parameter.range.high;
     double end = parameter.kind == ParameterKind::integer ? 64 : 4;
@@ -152,14 +152,14 @@ bool edit_parameter(const Parameter& parameter, policies::ParameterValues& value
     if (differs) {
         ImGui::SameLine();
         if (ImGui::SmallButton("↺")) changed = reference;
-        ImGui::SetItemTooltip("back to %s", to_text(reference).c_str());
+        ImGui::SetItemTooltip("reset to %s", to_text(reference).c_str());
     }
     ImGui::PopID();
     if (!changed) return false;
     try {
         values.set_value(parameter.name, *changed);
     } catch (const policies::ParameterError&) {
-        return false;  // a slider's end that the range leaves out
+        return false;  // the slider's end is outside the range
     }
     return true;
 }

@@ -32,7 +32,7 @@ const ImVec4& color_of(const Theme& theme, const RefusedRuns::Row& row) {
     return row.can_run() ? theme.warning : theme.error;
 }
 
-/// A disc with what is beneath the mouse as its reason, at x of the row; an item, so that tests and readers find it.
+/// Draws a disc at x in the row, with the reason as its tooltip. It is an item, so that tests can find it.
 void draw_mark(const Theme& theme, const RefusedRuns::Row& row, float x) {
     ImGui::SameLine(x);
     const float size = ImGui::GetFrameHeight();
@@ -48,14 +48,14 @@ void draw_mark(const Theme& theme, const RefusedRuns::Row& row, float x) {
 
 enum class Wanted { nothing, another, none };
 
-/// What the file dialog is to offer for a policy's file: by the parameter's name. Empty: every file.
+/// File extensions for a policy's file, by the parameter's name. Empty: all files.
 std::vector<std::string> extensions_of(const std::string& parameter) {
     if (parameter == "maps") return {".safetensors"};
     if (parameter == "importance") return {".json"};
     return {};
 }
 
-/// Asks for the file, or the folder, that the policy of a row needs.
+/// Asks for the file or folder that a policy needs.
 void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, const PolicyRow& row) {
     const policies::Parameter& file = *policies::file_parameter(row.spec);
     context.host.files.ask(
@@ -71,7 +71,8 @@ void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, 
          .asker = asker.watch()});
 }
 
-/// Its name, which opens its parameters, its mark and its buttons. @param browse asks for the policy's file
+/// Draws a row: the name, which opens the parameters, the mark and the buttons.
+/// @param browse asks for the policy's file
 Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* checked,
                 const std::function<void()>& browse) {
     const auto& definition = *row.spec.definition;
@@ -91,10 +92,10 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* chec
     Wanted wanted = Wanted::nothing;
     ImGui::SameLine(buttons);
     if (ImGui::SmallButton("+")) wanted = Wanted::another;
-    ImGui::SetItemTooltip("the same policy once more, with other parameters");
+    ImGui::SetItemTooltip("adds the same policy with other parameters");
     ImGui::SameLine();
     if (ImGui::SmallButton("−")) wanted = Wanted::none;
-    ImGui::SetItemTooltip("takes this row away, where the policy has another");
+    ImGui::SetItemTooltip("removes this row if the policy has another one");
     if (!open) return wanted;
     const policies::Parameter* file = policies::file_parameter(row.spec);
     for (const auto& parameter : definition.parameters) {
@@ -126,7 +127,7 @@ void draw_policies(const Context& context, const Lifetime& asker, RunForm& form,
     ImGui::TextDisabled("tick");
     ImGui::SameLine();
     if (ImGui::SmallButton("All##policies")) tick_all_that_can_run(form, check);
-    ImGui::SetItemTooltip("every policy that can run as it is set");
+    ImGui::SetItemTooltip("selects every policy that can run with its settings");
     ImGui::SameLine();
     if (ImGui::SmallButton("None##policies")) tick_none(form);
     std::optional<size_t> duplicated;
@@ -148,10 +149,10 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
     ImGui::SeparatorText("Budgets");
     ImGui::SetNextItemWidth(-FLT_MIN);
     text_field("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
-    if (!ImGui::IsItemActive())  // it would lie over what is said of what is typed
+    if (!ImGui::IsItemActive())  // the tooltip would cover messages about the typed text
         ImGui::SetItemTooltip(
-            "entries kept per KV head and layer: counts, or the share that is kept\n"
-            "the share of bytes for policies that keep every token");
+            "entries kept per KV head and layer, as numbers or shares\nfor policies that keep every token: shares of "
+            "the bytes");
     if (const std::string problem = form.budget_problem(); !problem.empty()) return draw_wrapped(problem, theme.error);
     const std::vector<std::string> lines = form.budget_lines(tokens);
     if (same_height) {

@@ -46,7 +46,7 @@ void draw_count(const Context& context, const RunForm& form, const std::optional
     ImGui::PopTextWrapPos();
 }
 
-/// A field for each question, as high as its text, and the way to another one.
+/// Draws a field for each question and a button that adds one.
 void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
     if (questions.empty()) questions.emplace_back();
     std::optional<size_t> removed;
@@ -63,26 +63,25 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
                       ImGuiInputTextFlags_CtrlEnterForNewLine | ImGuiInputTextFlags_NoHorizontalScroll);
         if (questions[i].empty())
             ImGui::GetWindowDrawList()->AddText({at.x + padding.x, at.y + padding.y}, packed(theme.ink_quiet),
-                                                i == 0 ? "Question (may be empty)" : "Another question");
+                                                i == 0 ? "Question (optional)" : "Another question");
         if (questions.size() < 2) continue;
         ImGui::SameLine();
         if (ImGui::Button(("×##question" + number).c_str(), {ImGui::GetFrameHeight(), 0})) removed = i;
-        ImGui::SetItemTooltip("takes this question away");
+        ImGui::SetItemTooltip("removes this question");
     }
     if (removed) questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(*removed));
     if (ImGui::SmallButton("+ question")) questions.emplace_back();
-    ImGui::SetItemTooltip("another question on the same text; each makes a prompt of its own in the trace");
+    ImGui::SetItemTooltip("adds a question on the same text; each question is a separate prompt in the trace");
 }
 
-/// Whether the template is applied, and whether policies see the questions.
 void draw_switches(RunRequest& request) {
     ImGui::Checkbox("Chat template", &request.options.use_template);
-    ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
+    ImGui::SetItemTooltip("applies the model's chat template if it has one");
     same_line_if_fits(ImGui::CalcTextSize("Control tokens").x + 2 * ImGui::GetFrameHeight());
     ImGui::Checkbox("Control tokens", &request.options.parse_special);
     ImGui::SetItemTooltip(
-        "Control tokens that the text spells, such as <|im_end|>, are read as tokens. Off: as letters. "
-        "With a chat template they are always read as tokens.");
+        "Reads control tokens in the text, such as <|im_end|>, as tokens. Off: as letters. With a chat template they "
+        "are always read as tokens.");
     const size_t n = request.asked_questions().size();
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
@@ -90,10 +89,11 @@ void draw_switches(RunRequest& request) {
     ImGui::EndDisabled();
     const bool sees = request.options.query_aware;
     const char* meaning = n == 0  ? "without a question the whole text is compressed"
-                          : sees  ? n > 1 ? "they compress context and question together, for each question anew"
-                                          : "they compress context and question together: the easier task"
-                          : n > 1 ? "the context is compressed once, before the questions are known, and each is "
-                                    "asked of the same compressed cache"
+                          : sees  ? n > 1
+                                        ? "policies compress context and question together, separately for each question"
+                                        : "policies compress context and question together, which is the easier task"
+                          : n > 1 ? "the context is compressed once, before the questions are known; all questions use "
+                                    "the same compressed cache"
                                   : "the context is compressed before the question is known";
     ImGui::PushTextWrapPos();
     ImGui::TextDisabled("%s", meaning);
@@ -116,7 +116,7 @@ void PromptForm::update(Context& context, RunForm& form) {
     const std::filesystem::path path = std::exchange(file_, {});
     try {
         form.read_prompt(path);
-        context.host.notice(fmt::format("{} is the prompt", path.filename().string()), false);
+        context.host.notice(fmt::format("prompt read from {}", path.filename().string()), false);
     } catch (const std::exception& error) {
         context.host.notice(error.what(), true);
     }
@@ -133,11 +133,11 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     }
     ImGui::SameLine();
     if (ImGui::Button("File…##prompt")) ask_for_file(context);
-    ImGui::SetItemTooltip("reads a text file as the prompt; a .txt or .md file can be dropped on the window, too");
+    ImGui::SetItemTooltip("reads a text file as the prompt; you can also drop a .txt or .md file on the app");
     const float least = 10 * ImGui::GetFontSize();
     const float height = fills ? std::max(ImGui::GetContentRegionAvail().y - below_text_, least) : least;
     ImGui::PushFont(context.fonts.mono, 0);
-    // Who comes by a key goes on with the keyboard.
+    // A view that was reached by a key keeps the keyboard.
     const bool is_focused = ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows);
     const bool by_key = !ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left);
     if (is_focused && !had_focus_ && by_key && form.request.context.empty()) ImGui::SetKeyboardFocusHere();

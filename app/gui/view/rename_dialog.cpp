@@ -41,7 +41,8 @@ void RenameDialog::draw(Session& session) {
     ImGui::SetNextItemWidth(24 * ImGui::GetFontSize());
     if (opens) ImGui::SetKeyboardFocusHere();
     const bool is_entered = text_field("##label", recorded.c_str(), &label_, ImGuiInputTextFlags_EnterReturnsTrue);
-    ImGui::SetItemTooltip("in the window and in figures; the trace keeps its own label. Empty: the trace's own again");
+    ImGui::SetItemTooltip(
+        "used in the app and in figures; the trace keeps its own label. Leave empty to restore that label");
     const size_t n_alike = alike_in_other_prompts(session, run_).size();
     if (n_alike > 0) ImGui::Checkbox("Also in the other prompts", &in_all_prompts_);
     const std::string objection = why_not_called(session, run_, label_);

@@ -11,7 +11,7 @@ namespace {
 
 bool fits(const std::string& text, float width) { return ImGui::CalcTextSize(text.c_str()).x <= width; }
 
-/// Where the characters of UTF-8 begin, and the end.
+/// Byte offsets of the UTF-8 characters and of the end.
 std::vector<size_t> character_starts(const std::string& text) {
     std::vector<size_t> starts;
     for (size_t i = 0; i < text.size(); ++i) {
@@ -21,7 +21,7 @@ std::vector<size_t> character_starts(const std::string& text) {
     return starts;
 }
 
-/// The text with as much of its beginning and end as `fits`, two characters at least; empty where that does not do.
+/// Shortens the middle of a text until `fits`, to at least two characters; empty if even these do not fit.
 template <class Fits>
 std::string without_middle(const std::string& text, const Fits& fits) {
     const std::vector<size_t> starts = character_starts(text);

@@ -81,7 +81,7 @@ void draw_row(const RunOption& option, RunOptions& options, const std::vector<Ch
     if (differs) {
         ImGui::SameLine();
         if (ImGui::SmallButton(fmt::format("↺##{}", option.name).c_str())) option.reset(options);
-        ImGui::SetItemTooltip("back to %s", usual.c_str());
+        ImGui::SetItemTooltip("reset to %s", usual.c_str());
     }
     draw_problem(option.problem(options), theme);
     if (const auto* on = std::get_if<bool RunOptions::*>(&option.member);
@@ -103,7 +103,7 @@ void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoic
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form != RunOption::InForm::row) continue;
         const auto choices = choices_of(option, devices);
-        if (option.of_machine && devices.empty() && option.is_default(options)) continue;  // not looked for yet
+        if (option.of_machine && devices.empty() && option.is_default(options)) continue;  // devices are not known yet
         draw_row(option, options, choices, theme);
         if (option.of_machine && !no_card.empty()) draw_quiet(no_card);
     }

@@ -15,10 +15,10 @@
 namespace kvscope::gui {
 namespace {
 
-/// A line of the field as it is shown.
+/// A line of the field on the screen.
 struct Row {
     std::string_view text;
-    size_t begin = 0;  ///< its first byte in the field's text
+    size_t begin = 0;  ///< first byte in the field's text
     ImVec2 at;         ///< upper left corner
     float squeeze = 1;
     bool is_shaped = false;
@@ -30,10 +30,9 @@ struct Row {
 };
 
 struct Character {
-    size_t begin = 0;  ///< bytes of the row
+    size_t begin = 0;  ///< byte range in the row
     size_t end = 0;
-    float from =
-        0;  ///< where it begins and ends on the screen: leftwards in a script that is written from right to left
+    float from = 0;  ///< left and right edge, or right and left edge in a right-to-left script
     float to = 0;
 };
 
@@ -41,11 +40,11 @@ std::vector<Character> characters_of(const Row& row) {
     std::vector<Character> all;
     for (size_t begin = 0; begin < row.text.size();) {
         const size_t end = end_of_character(row.text, begin);
-        size_t last = end - 1;  // first byte of its last code point
+        size_t last = end - 1;  // first byte of the last code point
         while (last > begin && (static_cast<unsigned char>(row.text[last]) & 0xc0) == 0x80) --last;
         const float from = row.x_of(begin);
         float to = row.x_of(end);
-        // The next character may begin elsewhere, where the direction of writing changes.
+        // The next character may be elsewhere if the direction of writing changes.
         if (row.is_shaped && end - last > 1)
             to = row.x_of(last) + (row.x_of(last + 1) - row.x_of(last)) * static_cast<float>(end - last);
         else if (row.is_shaped)
@@ -56,7 +55,7 @@ std::vector<Character> characters_of(const Row& row) {
     return all;
 }
 
-/// The byte of the row before which a click puts the caret.
+/// Position of the caret, in bytes of the row, for a click at x.
 size_t byte_at(const Row& row, float x) {
     size_t byte = 0;
     float nearest = INFINITY;
@@ -73,16 +72,16 @@ size_t byte_at(const Row& row, float x) {
     return byte;
 }
 
-/// The state of a field that is edited; nullptr: it is not.
+/// State of a field that is being edited, else nullptr.
 ImGuiInputTextState* edited_state(ImGuiID id) {
     return ImGui::GetActiveID() == id ? ImGui::GetInputTextState(id) : nullptr;
 }
 
-/// Caret and selection before Dear ImGui takes the keys of a pass. It steps and erases by code points, and to the left
-/// by stepping back in the text.
+/// Caret and selection before Dear ImGui handles the keys of a pass. Dear ImGui moves and deletes by code points in the
+/// order of the text, while ShapedField uses characters in visual order.
 class BeforeKeys {
  public:
-    /// Backspace and Delete erase what is selected: a whole character.
+    /// Also selects the character to delete for Backspace and Delete, because Dear ImGui then deletes the selection.
     BeforeKeys(ImGuiID id, const std::string& text, ImGuiInputTextFlags flags) {
         ImGuiInputTextState* state = edited_state(id);
         const ImGuiIO& io = ImGui::GetIO();
@@ -97,7 +96,7 @@ class BeforeKeys {
             return;
         const std::string_view all = text;
         if (ImGui::IsKeyPressed(ImGuiKey_Backspace) && caret_ > 0) {
-            const size_t line = all.rfind('\n', caret_ - 1) + 1;  // 0 for npos
+            const size_t line = all.rfind('\n', caret_ - 1) + 1;  // 0 if there is no line break
             const size_t from = line == caret_
                                     ? caret_ - 1
                                     : line + beginning_of_erased(all.substr(line, caret_ - line), caret_ - line);
@@ -107,7 +106,7 @@ class BeforeKeys {
         }
     }
 
-    int direction() const { return direction_; }  ///< of an arrow key that was pressed: -1 left, 1 right; 0: none was
+    int direction() const { return direction_; }  ///< pressed arrow key: −1 left, 1 right, 0 none
     bool is_by_word() const { return is_by_word_; }
     size_t caret() const { return caret_; }
     size_t anchor() const { return anchor_; }
@@ -117,11 +116,11 @@ class BeforeKeys {
     int direction_ = 0;
     bool is_by_word_ = false;
     size_t caret_ = 0;
-    size_t anchor_ = 0;  ///< where the selection begins that Shift extends
+    size_t anchor_ = 0;  ///< fixed end of the selection for Shift
     std::optional<size_t> selected_to_;
 };
 
-/// What is drawn over a field whose own text is not.
+/// Draws a field with shaped text in place of Dear ImGui's text.
 class ShapedField {
  public:
     ShapedField(ImGuiID id, const std::string& text, const BeforeKeys& before)
@@ -159,7 +158,7 @@ class ShapedField {
     }
 
  private:
-    /// The caret goes to the left or right of where it was on the screen.
+    /// Moves the caret by one character or word to the left or right on the screen.
     void step_to_side() {
         if (before_.direction() == 0) return;
         const size_t caret = before_.caret();
@@ -170,7 +169,8 @@ class ShapedField {
         if (row == rows_.end()) return;
         const bool extends = ImGui::GetIO().KeyShift;
         size_t to = caret;
-        if (before_.selected_to() && !extends && !before_.is_by_word()) {  // the end of the selection on that side
+        if (before_.selected_to() && !extends &&
+            !before_.is_by_word()) {  // moves to the end of the selection on that side
             const size_t other = *before_.selected_to() == caret ? before_.anchor() : *before_.selected_to();
             if (!has(*row, other)) return;
             const float way = row->x_of(other - row->begin) - row->x_of(caret - row->begin);
@@ -189,7 +189,7 @@ class ShapedField {
         state_->SetSelection(static_cast<int>(extends ? before_.anchor() : to), static_cast<int>(to));
     }
 
-    /// @returns how far a text that is wider than the field is moved to the left
+    /// Horizontal scroll position for a text that is wider than the field, pixels.
     float scroll_to_caret(const Row& row, float width) const {
         float& scroll = *ImGui::GetStateStorage()->GetFloatRef(ImGui::GetItemID());
         if (!state_) return scroll = 0;
@@ -233,7 +233,7 @@ class ShapedField {
         }
     }
 
-    /// Dear ImGui has put caret and selection where its own text would be.
+    /// Corrects the caret and selection, which Dear ImGui placed by its own text layout.
     void follow_mouse(const ImRect& clip) {
         const ImGuiIO& io = ImGui::GetIO();
         const ImVec2 mouse = io.MousePos;
@@ -256,12 +256,12 @@ class ShapedField {
     }
 
     const std::string& text_;
-    ImGuiInputTextState* state_;  ///< nullptr: it is not edited
+    ImGuiInputTextState* state_;  ///< nullptr: not being edited
     const BeforeKeys& before_;
     std::vector<Row> rows_;
 };
 
-/// While it lives, Dear ImGui draws neither text, selection nor caret of a field.
+/// While this exists, Dear ImGui does not draw the field's text, selection and caret.
 class WithoutText {
  public:
     WithoutText() {
@@ -273,8 +273,8 @@ class WithoutText {
     WithoutText& operator=(const WithoutText&) = delete;
 };
 
-/// Of the field that was typed into last Dear ImGui keeps a copy, and takes the length of the text from it when the
-/// field is drawn with another width, also where the text has been replaced by a shorter one since.
+/// Drops Dear ImGui's copy of the text last edited. If the field changes its width, Dear ImGui would use the length of
+/// the copy, although the text may have been replaced by a shorter one.
 void drop_outdated_copy(ImGuiID id, const std::string& text) {
     ImGuiInputTextState* copy = ImGui::GetInputTextState(id);
     if (copy && ImGui::GetActiveID() != id && copy->TextLen != static_cast<int>(text.size())) copy->ID = 0;
@@ -302,8 +302,7 @@ bool wrapped_field(const char* label, std::string* text, ImVec2 size, ImGuiInput
     const ImGuiID id = ImGui::GetID(label);
     drop_outdated_copy(id, *text);
     flags |= ImGuiInputTextFlags_WordWrap;
-    // Escape leaves the field and keeps the text. Dear ImGui would undo everything typed since the field got the
-    // keyboard.
+    // Escape leaves the field and keeps the text, whereas Dear ImGui would undo everything typed.
     if (ImGui::GetActiveID() == id && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) ImGui::ClearActiveID();
     if (!needs_shaping(*text)) return ImGui::InputTextMultiline(label, text, size, flags);
     const BeforeKeys before(id, *text, flags);

@@ -7,16 +7,16 @@
 namespace kvscope::gui {
 namespace {
 
-// Of the tooltip of the same window, as it was last.
+// Size of the tooltip in the window's last frame.
 constexpr const char* width_id = "tooltip width";
 constexpr const char* height_id = "tooltip height";
 
 struct Place {
     ImVec2 at;
-    float widest;  ///< pixels of its text
+    float widest;  ///< maximum text width, pixels
 };
 
-/// @param size of the tooltip, as it was last
+/// @param size of the tooltip in the last frame
 Place place_beside(const ImGuiWindow& view, ImVec2 size) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;

@@ -27,7 +27,7 @@ void draw_menu(const Context& context, const Document& document) {
         return key.document == document.id() && session.is_visible(key);
     });
     if (ImGui::MenuItem(is_shown ? "Hide" : "Show")) set_visible(session, document, !is_shown);
-    ImGui::SetItemTooltip("all of its runs, in every view");
+    ImGui::SetItemTooltip("hides or shows all runs of the trace in every view");
     if (ImGui::MenuItem("Show only this"))
         for (const auto& other : session.documents()) set_visible(session, *other, other->id() == document.id());
     if (ImGui::MenuItem("Show the file"))
@@ -38,7 +38,7 @@ void draw_menu(const Context& context, const Document& document) {
     ImGui::EndPopup();
 }
 
-/// While it lives, items do not move the window's cursor.
+/// While this exists, items do not move ImGui's cursor.
 class KeptCursor {
  public:
     explicit KeptCursor(ImGuiWindow& window) : window_(window), before_(take(window.DC)) {}
@@ -73,7 +73,7 @@ class KeptCursor {
     State before_;
 };
 
-/// The button and its menu. It moves no cursor.
+/// Draws the badge with its menu without moving ImGui's cursor.
 void badge_button(const Context& context, const Document& document, const ImRect& place, float font_size) {
     ImGuiWindow& window = *ImGui::GetCurrentWindow();
     const KeptCursor kept(window);
@@ -97,7 +97,7 @@ void badge_button(const Context& context, const Document& document, const ImRect
     ImGui::PopID();
 }
 
-/// Whether a text has a badge there, rather than part of a name.
+/// Whether this part of a text is a badge rather than part of a name.
 bool is_word(const std::string& text, size_t begin, size_t length) {
     const size_t end = begin + length;
     return (begin == 0 || text[begin - 1] == ' ') &&
@@ -112,7 +112,7 @@ void draw_trace_badge(const Context& context, const Document& document) {
     const ImVec2 text = ImGui::CalcTextSize(badge_of(document).c_str());
     const ImVec2 size{text.x + 2 * ImGui::GetStyle().FramePadding.x, text.y};
     ImVec2 at = window->DC.CursorPos;
-    at.y += window->DC.CurrLineTextBaseOffset;  // as a text
+    at.y += window->DC.CurrLineTextBaseOffset;  // same baseline as text
     ImGui::ItemSize(size, 0);
     badge_button(context, document, {at, {at.x + size.x, at.y + size.y}}, ImGui::GetFontSize());
 }

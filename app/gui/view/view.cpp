@@ -32,7 +32,7 @@ bool View::takes_call(std::string_view command) {
 void View::end_call(const ViewHost& host) {
     if (called_.empty()) return;
     const std::string command = std::exchange(called_, {});
-    if (host.notice) host.notice(fmt::format("{}: that is not possible now; the view says why", command), false);
+    if (host.notice) host.notice(fmt::format("{} is not possible now. The view shows the reason", command), false);
 }
 
 namespace {
@@ -53,20 +53,20 @@ void draw_centred(const std::string& text, const ImVec4& color) {
 }  // namespace
 
 std::string why_no_prompt(const Document& document) {
-    if (!document.reader()->complete()) return "This trace holds no prompt yet: it appears when its prefill is done.";
+    if (!document.reader()->complete()) return "This trace has no prompt yet. The prompt appears after its prefill.";
     if (document.reader()->result_tasks().empty())
-        return "This trace holds a model and no prompt: see the view Spectrum.";
-    return "This trace holds scores of a task and no prompt: see the view Task scores.";
+        return "This trace contains a model but no prompt. See the view Spectrum.";
+    return "This trace contains task scores but no prompt. See the view Task scores.";
 }
 
 void draw_nothing(const Context& context, const std::string& why) {
     const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
     const bool is_first_run = status.busy() && context.session.documents().empty();
-    // Before there is a trace, it is the engine that all views wait for.
+    // Without a trace, all views wait for the engine.
     if (!is_first_run) return draw_centred(why, context.theme.ink_quiet);
     const bool is_loading = status.state == EngineStatus::State::loading;
     draw_centred(fmt::format("{}: {}{}", status.what, status.phase.empty() ? "starting" : status.phase,
-                             is_loading ? "" : "\nwhat is kept shows here once the prompt is read"),
+                             is_loading ? "" : "\nresults appear here once the prompt is read"),
                  context.theme.ink_quiet);
 }
 void draw_error(const Context& context, const std::string& what) { draw_centred(what, context.theme.error); }

@@ -319,7 +319,7 @@ class AnswersView : public View {
 
     static std::string why_empty(const Context& context, const RunKey& key) {
         const RunAt at = context.session.at(key);
-        if (at.reader->is_in_file(at.prompt, at.run)) return "it answered nothing";
+        if (at.reader->is_in_file(at.prompt, at.run)) return "empty answer";
         if (context.session.document(key)->is_what_if(key.run))
             return "a what-if has kept sets but no answer: Decode in What-if gets one";
         const bool is_under_way = context.engine && context.engine->status().state == EngineStatus::State::running;

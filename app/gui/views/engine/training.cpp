@@ -183,7 +183,7 @@ class TrainingView : public View {
         if (!text_.empty() && !std::filesystem::is_regular_file(without_tilde(text_), error))
             return text_ + " is no file";
         if (std::filesystem::exists(without_tilde(output_), error))
-            return output_ + " is there already: name another file";
+            return output_ + " already exists. Name another file";
         return {};
     }
 
