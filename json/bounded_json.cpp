@@ -7,7 +7,7 @@
 namespace kvscope::bounded_json {
 namespace {
 
-// No model's file has such a string of its own.
+// Marks a string as a JSON constant. Files of models do not contain this prefix.
 constexpr std::string_view constant = "kvscope's JSON constant: ";
 
 constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -6,23 +6,23 @@
 #include <string>
 #include <string_view>
 
-/// JSON that comes from outside: the library copies and prints values by recursion, so that what nests too deep would
-/// end the program long after it was read.
+/// JSON from outside the program. The nesting depth is limited: nlohmann::json copies and prints values recursively, so
+/// a deeply nested value could overflow the stack long after it was parsed.
 namespace kvscope::bounded_json {
 
 constexpr size_t deepest = 256;
 
-/// Where the text nests deeper than `deepest`; its length where it does not. Counts brackets outside strings, which is
-/// what the levels of a valid text are.
+/// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does. Counts
+/// only brackets outside strings.
 size_t too_deep_at(std::string_view text);
 
-/// The text with NaN, Infinity and -Infinity outside strings as strings that `non_finite` knows; empty if it has none.
+/// Returns the text with NaN, Infinity and -Infinity replaced by strings that `non_finite` reads; empty if it has none.
 std::string with_constants_as_texts(std::string_view text);
 
-/// The number that such a string stands for.
+/// Returns the number for a string made by with_constants_as_texts, else nullopt.
 std::optional<double> non_finite(std::string_view text);
 
-/// The reverse of with_constants_as_texts, throughout a value.
+/// Replaces the strings made by with_constants_as_texts with their numbers, in the whole value.
 template <class Json>
 void restore_constants(Json& value) {
     if (value.is_structured()) {
@@ -32,9 +32,9 @@ void restore_constants(Json& value) {
     }
 }
 
-/// The value, for a text that nests no deeper than `deepest`. NaN, Infinity and -Infinity are numbers, as for Python's
-/// json module, which writes them.
-/// @throws nlohmann::json::exception for a text that is not JSON
+/// Parses a text that nests no deeper than `deepest`. Accepts NaN, Infinity and -Infinity as numbers, as Python's json
+/// module does.
+/// @throws nlohmann::json::exception if the text is not JSON
 template <class Json = nlohmann::json>
 Json parse(std::string_view text) {
     try {
@@ -48,7 +48,7 @@ Json parse(std::string_view text) {
     }
 }
 
-/// The value; a discarded one for a text that is not JSON or nests too deep.
+/// Returns the value, or a discarded value if the text is not JSON or nests too deep.
 template <class Json = nlohmann::json>
 Json parse_or_discard(std::string_view text) {
     if (too_deep_at(text) < text.size()) return Json(nlohmann::json::value_t::discarded);

@@ -25,10 +25,10 @@ std::optional<fs::path> from_environment(const char* name) {
 struct HubName {
     std::string organisation;
     std::string name;
-    fs::path file;  ///< in the repository; empty: all of it
+    fs::path file;  ///< path in the repository; empty for the whole repository
 };
 
-/// Whether the hub could call something so: letters, digits, '-', '_' and '.', no dots alone.
+/// Whether a part of a path can occur in a hub id: letters, digits, '-', '_' and '.', without a leading '-' or '.'.
 bool is_plain(const std::string& part) {
     return !part.empty() && part.front() != '.' && part.front() != '-' &&
            std::all_of(part.begin(), part.end(),
@@ -44,7 +44,7 @@ std::optional<HubName> as_hub_name(const fs::path& path) {
     return name;
 }
 
-/// The revision that `main` stands for, or the only one there is; empty where neither is known.
+/// Returns the snapshot of `main`, else the only snapshot, else an empty path.
 fs::path snapshot_of(const fs::path& repository) {
     std::error_code error;
     std::string revision;
@@ -56,13 +56,13 @@ fs::path snapshot_of(const fs::path& repository) {
     return all.size() == 1 ? all.front() : fs::path();
 }
 
-/// True for a dangling link, too: the model's reader reports it.
+/// Also true for a dangling link, which the model's reader reports.
 bool is_there(const fs::path& path) {
     std::error_code error;
     return fs::exists(fs::symlink_status(path, error));
 }
 
-/// A repository of GGUF files has no config.json; where it has one such file, that is meant.
+/// A repository of GGUF files has no config.json. If it contains one GGUF file, returns that file.
 fs::path model_in(const fs::path& snapshot) {
     std::error_code error;
     if (is_there(snapshot / "config.json")) return snapshot;
@@ -91,14 +91,15 @@ fs::path find_model(const fs::path& named) {
     const fs::path repository = hub_cache() / ("models--" + hub->organisation + "--" + hub->name);
     const fs::path snapshot = snapshot_of(repository);
     if (snapshot.empty())
-        throw std::runtime_error(named.string() + ": there is no such file or folder, and no model " + id +
-                                 " in the local hub cache (looked for " + repository.string() +
-                                 "). kvscope downloads nothing: fetch it with `hf download " + id +
+        throw std::runtime_error(named.string() + ": found neither a file or folder of this name nor the model " + id +
+                                 " in the local hub cache (searched " + repository.string() +
+                                 "). kvscope downloads nothing: download the model with `hf download " + id +
                                  "`, or give the path of a GGUF file or a model folder");
     if (hub->file.empty()) return model_in(snapshot);
     if (!is_there(snapshot / hub->file))
-        throw std::runtime_error(named.string() + ": the model " + id + " is in the local hub cache, but no file " +
-                                 hub->file.string() + " in it: looked in " + snapshot.string());
+        throw std::runtime_error(named.string() + ": the model " + id +
+                                 " is in the local hub cache, but without the file " + hub->file.string() +
+                                 ": searched " + snapshot.string());
     return snapshot / hub->file;
 }
 

@@ -4,14 +4,15 @@
 
 namespace kvscope::program {
 
-/// Where the Hugging Face hub's libraries keep what they fetched: HF_HUB_CACHE, else `hub` in HF_HOME, else
-/// huggingface/hub in the person's cache folder.
+/// Returns the download cache of the Hugging Face hub: HF_HUB_CACHE, else `hub` in HF_HOME, else huggingface/hub in the
+/// user's cache folder.
 std::filesystem::path hub_cache();
 
-/// What a person named as a model, as a path: the default model where nothing was named; a path that exists, as it is;
-/// "organisation/name" as that repository's folder in the hub's cache, at the revision that `main` was when it was
-/// fetched, and "organisation/name/file.gguf" as a file in it. Nothing is ever downloaded.
-/// @throws std::runtime_error for an id that is not in the cache, saying where it was looked for and how to fetch it
+/// Returns the path of a model named by the user. Nothing is downloaded.
+/// @param named empty for the default model; an existing path, which is returned unchanged; "organisation/name" for a
+///        repository in the hub's cache at its `main` revision; "organisation/name/file.gguf" for one file of it
+/// @throws std::runtime_error for an id that is not in the cache, with the searched folder and how to download the
+/// model
 std::filesystem::path find_model(const std::filesystem::path& named);
 
 }  // namespace kvscope::program

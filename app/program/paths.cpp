@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t largest_text = size_t{256} << 20;
 
-/// Reads to the end. A pipe is waited for while somebody has its other end.
+/// Reads until end of file. For a pipe, waits as long as a writer has it open.
 std::string read_all(int descriptor, const std::string& name) {
     std::string text;
     std::vector<char> block(1 << 16);
@@ -37,8 +37,8 @@ std::string read_all(int descriptor, const std::string& name) {
             throw std::runtime_error(name + " cannot be read: " + std::strerror(errno));
         }
         if (text.size() > largest_text)
-            throw std::runtime_error(name + " holds more than " + std::to_string(largest_text >> 20) +
-                                     " MB, expected a text for a model");
+            throw std::runtime_error(name + " contains more than " + std::to_string(largest_text >> 20) +
+                                     " MB, which is too large for a prompt");
     }
 }
 
@@ -58,7 +58,7 @@ fs::path default_model() {
     }
     const fs::path built = KVSCOPE_DEFAULT_MODEL;
     if (fs::exists(built, error)) return built;
-    throw std::runtime_error("no default model here (looked for " + built.string() +
+    throw std::runtime_error("no default model found (searched " + built.string() +
                              "): name one with -m, or set KVSCOPE_DEFAULT_MODEL to a GGUF file or a model directory");
 }
 
@@ -67,17 +67,18 @@ fs::path asset(const std::string& name) {
     for (const fs::path& folder : {share_folder(), fs::path(KVSCOPE_SOURCE_ASSETS)}) {
         if (fs::exists(folder / name, error)) return folder / name;
     }
-    throw std::runtime_error("the program's own file " + name + " is missing: looked in " + share_folder().string() +
-                             " and " + KVSCOPE_SOURCE_ASSETS + "; install again");
+    throw std::runtime_error("kvscope's file " + name + " is missing: searched " + share_folder().string() + " and " +
+                             KVSCOPE_SOURCE_ASSETS + ". Install kvscope again");
 }
 
 std::string read_text(const fs::path& path) {
     if (path == "-") return read_all(STDIN_FILENO, "standard input");
     std::error_code error;
-    if (fs::is_directory(path, error)) throw std::runtime_error(path.string() + " is a folder, expected a text file");
-    // Opening a pipe that nobody writes into would wait for ever.
+    if (fs::is_directory(path, error)) throw std::runtime_error(path.string() + " is a folder: give a text file");
+    // Without O_NONBLOCK, opening a pipe without a writer would block forever.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) throw std::runtime_error(path.string() + " cannot be read: is it there, and yours to read?");
+    if (descriptor < 0)
+        throw std::runtime_error(path.string() + " cannot be read: check that it exists and that you may read it");
     std::string text;
     try {
         text = read_all(descriptor, path.string());
@@ -87,7 +88,7 @@ std::string read_text(const fs::path& path) {
     }
     ::close(descriptor);
     if (text.empty() && fs::is_fifo(path, error))
-        throw std::runtime_error(path.string() + " is a pipe that nobody writes into, expected a text");
+        throw std::runtime_error(path.string() + " is a pipe without a writer: give a text file");
     return text;
 }
 
@@ -96,7 +97,7 @@ std::string read_prompt(const fs::path& path) {
     if (path.extension() != ".jsonl" && path.extension() != ".ndjson") return text;
     const auto first = bounded_json::parse_or_discard(std::string_view(text).substr(0, text.find('\n')));
     if (!first.is_object()) return text;
-    // The longest text of a record is most likely the one that is meant.
+    // The message suggests the longest text of the first record as the prompt.
     std::string longest;
     size_t length = 0;
     for (const auto& [name, value] : first.items()) {
@@ -105,9 +106,8 @@ std::string read_prompt(const fs::path& path) {
         length = value.get_ref<const std::string&>().size();
     }
     throw std::runtime_error(
-        fmt::format("{} holds records in JSON, a line each, expected the text of one prompt: give a record's text, as "
-                    "in `head -n 1 {} "
-                    "| jq -r .{} | kvscope run -f - …`",
+        fmt::format("{} contains one JSON record per line, not the text of one prompt. Give a record's text, as in "
+                    "`head -n 1 {} | jq -r .{} | kvscope run -f - …`",
                     path.string(), path.string(), longest));
 }
 

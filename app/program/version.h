@@ -2,10 +2,10 @@
 
 namespace kvscope::program {
 
-/// "0.1.0", as CMake's project() has it.
+/// Returns the version, such as "0.1.0", from CMake's project().
 const char* version();
 
-/// "commit 62e6075", or "commit unknown" where it was not built from a git checkout.
+/// Returns the commit, such as "commit 62e6075", or "commit unknown" for a build outside a git checkout.
 const char* commit();
 
 }  // namespace kvscope::program

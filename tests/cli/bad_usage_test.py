@@ -69,7 +69,7 @@ class Refusals(ProgramTest):
     def test_records_in_json_are_no_prompt(self):
         record = json.dumps({"input": "Who?", "context": TEXT, "answers": ["x"]})
         self.path("set.jsonl").write_text(record + "\n" + record + "\n")
-        self.bad(1, ["set.jsonl holds records in JSON, a line each", "expected the text of one prompt",
+        self.bad(1, ["set.jsonl contains one JSON record per line", "not the text of one prompt",
                      "head -n 1 set.jsonl | jq -r .context"], "-f", "set.jsonl", prompt=None)
         self.path("plain.jsonl").write_text(TEXT)
         self.made("run", "-m", HF_MODEL, "-f", "plain.jsonl", "-n", 1, "-o", "plain.h5")
@@ -110,11 +110,11 @@ class Refusals(ProgramTest):
                 self.bad(2, ["udget"] + ([f"'{budget}'"] if budget else []), "--policy", "h2o", "--budget", budget)
 
     def test_a_budget_without_a_policy(self):
-        self.bad(2, ["budget of 4", "--policy"], "--budget", 4)
+        self.bad(2, ["the budget 4 needs a policy", "--policy"], "--budget", 4)
 
     def test_what_is_asked_for_and_not_heeded_is_said(self):
-        for said, arguments in (("--budget 4 is not heeded: none of the policies keeps to a budget", ["--policy", "full"]),
-                                ("h2o @ 4 is asked for 2 times, and run once", ["--policy", "h2o", "--policy", "h2o"]),
+        for said, arguments in (("--budget 4 has no effect: none of the policies uses a budget", ["--policy", "full"]),
+                                ("h2o @ 4 is named 2 times, but runs once", ["--policy", "h2o", "--policy", "h2o"]),
                                 ("--query-aware off has no effect: no prompt has a question",
                                  ["--policy", "h2o", "--query-aware", "off"]),
                                 ("", ["--policy", "full", "--policy", "h2o"])):

@@ -142,7 +142,7 @@ class MoreSamples(ProgramTest):
         for n_samples in (1, 2):
             done = self.evaluate(n_samples, "earlier.h5")
             self.assertEqual(done.returncode, 1, done.stderr)
-            for words in ("earlier.h5", "tokenized context and question apart", "--force"):
+            for words in ("earlier.h5", "tokenized context and question separately", "--force"):
                 self.assertIn(words, done.stderr)
         self.assertEqual(self.path("earlier.h5").read_bytes(), before)
 

@@ -203,10 +203,10 @@ class RebuiltLayers(ProgramTest):
         cls.n = int(cls.trace["prompts/0"].attrs["n_tokens"])
 
     def test_training_says_what_its_maps_miss_and_leaves_one_file(self):
-        self.assertIn("all but the first store 0 of 32 numbers; the cache needs 50.0 % of its bytes (50 % were asked for), and those "
-                      "of the tokens that stay exact", self.trained.stderr)
-        self.assertRegex(self.trained.stderr, r"On the \d+ tokens of the text: the maps miss [\d.]+ % of the keys")
-        self.assertRegex(self.trained.stderr, r"On the \d+ held out: the maps miss [\d.]+ % of the keys")
+        self.assertIn("all layers but a group's first store 0 of 32 numbers; the cache needs 50.0 % of its bytes (requested: 50 %) "
+                      "plus the bytes of the tokens that stay exact", self.trained.stderr)
+        self.assertRegex(self.trained.stderr, r"On the \d+ training tokens: mean error of rebuilt keys [\d.]+ %")
+        self.assertRegex(self.trained.stderr, r"On the \d+ held-out tokens: mean error of rebuilt keys [\d.]+ %")
         self.assertEqual([path.name for path in self.folder.glob("maps*")], ["maps.safetensors"])
 
     def test_maps_that_know_their_text_alone_are_told_of(self):
@@ -214,10 +214,10 @@ class RebuiltLayers(ProgramTest):
         short.write_text(self.text.read_text()[:150])
         done = self.made("train-echo", "-m", HF_MODEL, short, "--dtype", "f32", "--sequence", 40, "--held-out", "0.5",
                          "--ridge", "1e-6", "-o", "short.safetensors")
-        self.assertRegex(done.stderr, r"of the tokens held out they miss [\d.]+ times as much")
-        missed = [float(share) for share in re.findall(r"miss ([\d.]+) % of the keys", done.stderr)]
+        self.assertRegex(done.stderr, r"their error on the held-out tokens is [\d.]+ times the training error")
+        missed = [float(share) for share in re.findall(r"mean error of rebuilt keys ([\d.]+) %", done.stderr)]
         self.assertGreater(missed[1], missed[0])
-        self.assertNotIn("times as much", self.trained.stderr)
+        self.assertNotIn("times the training error", self.trained.stderr)
 
     def test_inspect_says_what_the_maps_are(self):
         said = self.made("inspect", "maps.safetensors").stdout
@@ -341,16 +341,16 @@ class RebuiltLayers(ProgramTest):
     def test_tuning_says_how_much_of_the_attention_was_missed(self):
         done = self.made("train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32", "--sequence", 100, "--tune", 12,
                          "-o", "tuned.safetensors")
-        self.assertRegex(done.stderr, r"tuned in 12 steps: attention's outputs were off by [\d.]+ % in the first 6, by")
+        self.assertRegex(done.stderr, r"tuned in 12 steps: mean error of attention outputs [\d.]+ % in the first 6 steps, ")
         self.assertNotEqual((self.folder / "tuned.safetensors").read_bytes(), (self.folder / "maps.safetensors").read_bytes())
 
     def test_the_first_stage_by_gradient_descent_and_the_loss_of_both_stages(self):
         arguments = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32", "--sequence", 100, "--stage1", "adamw", "--steps", 8,
                      "--tune", 4, "--tune-loss", "qk_kl", "--loss", "loss.csv", "-o", "descent.safetensors"]
         done = self.made(*arguments)
-        self.assertRegex(done.stderr, r"trained in 8 steps: the maps missed [\d.]+ % of keys and values in the first 4, [\d.]+ %")
-        self.assertRegex(done.stderr, r"tuned in 4 steps: attention diverged by \S+ nats in the first 2, by \S+ in the last")
-        self.assertRegex(done.stderr, r"On the \d+ held out: .* attention's outputs are off by [\d.]+ %")
+        self.assertRegex(done.stderr, r"trained in 8 steps: mean error of keys and values [\d.]+ % in the first 4 steps, [\d.]+ %")
+        self.assertRegex(done.stderr, r"tuned in 4 steps: mean divergence of attention \S+ nats in the first 2 steps, \S+ in the last")
+        self.assertRegex(done.stderr, r"On the \d+ held-out tokens: .* error of attention outputs [\d.]+ %")
         rows = csv_rows((self.folder / "loss.csv").read_text())
         self.assertEqual([(row["stage"], row["loss_of"], row["step"]) for row in rows],
                          [("1", "keys-values", str(i + 1)) for i in range(8)] + [("2", "qk-kl", str(i + 1)) for i in range(4)])

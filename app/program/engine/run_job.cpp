@@ -26,8 +26,8 @@
 namespace kvscope::program {
 namespace {
 
-/// "trace.h5:2" or "trace.h5:0,1" as the file and the prompts; without numbers, or where a file is called so, prompt 0
-/// of it.
+/// Splits "trace.h5:2" or "trace.h5:0,1" into the file and the prompt numbers. Without numbers, or if the whole text is
+/// the name of a file, the prompt is 0.
 std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
     const size_t colon = text.rfind(':');
     std::error_code error;
@@ -44,7 +44,7 @@ std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::
     }
 }
 
-/// @param now what a chat template takes for the present
+/// @param now time at which chat templates are rendered
 std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now) {
     if (!job.prompt_from.empty()) {
         const auto [path, numbers] = trace_and_prompts(job.prompt_from);
@@ -74,7 +74,7 @@ void warn(const RunEvents& events, engine::Progress& progress, const std::string
     events.on_warning ? events.on_warning(text) : progress.message(text);
 }
 
-/// Tells of failed runs, each once.
+/// Reports each failed run once.
 class Failures {
  public:
     Failures(std::span<const engine::RunPlan> plans, const RunEvents& events, engine::Progress& progress)
@@ -84,11 +84,11 @@ class Failures {
         if (attributes.status != trace::schema::run::status_failed || !told_.emplace(prompt, run).second) return;
         const auto place = static_cast<size_t>(run);
         warn(events_, progress_,
-             fmt::format("{}, {} failed: {}", name, place < plans_.size() ? plans_[place].asked() : attributes.label,
-                         attributes.message));
+             fmt::format("{}: the run {} failed: {}", name,
+                         place < plans_.size() ? plans_[place].asked() : attributes.label, attributes.message));
     }
 
-    /// Also those of a trace that failed when it was begun. @returns how many there are
+    /// Also reports the runs that failed before the trace was resumed. @returns the number of failed runs
     int tell_all(const trace::Reader& reader) {
         int n_runs = 0;
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
@@ -99,7 +99,8 @@ class Failures {
         }
         const auto n_failed = static_cast<int>(told_.size());
         if (n_failed > 0)
-            warn(events_, progress_, fmt::format("{} of {} runs failed, and count as finished", n_failed, n_runs));
+            warn(events_, progress_,
+                 fmt::format("{} of {} runs failed. They count as finished and are not repeated", n_failed, n_runs));
         return n_failed;
     }
 
@@ -128,15 +129,15 @@ RunJob demo_job(const std::filesystem::path& output) {
 
 namespace {
 
-/// Each run of a policy without its file would fail, and only once a model is loaded.
+/// A policy without its file fails in every run, but only after the model is loaded. So it is refused before.
 void require_file(const policies::PolicySpec& spec) {
     const policies::Parameter* file = policies::file_parameter(spec);
     if (file && spec.values.text(file->name).empty())
-        throw std::invalid_argument(fmt::format("--policy {0}: expected {1}, as in {0}:{1}=PATH, found none. {1}: {2}",
+        throw std::invalid_argument(fmt::format("--policy {0} needs the parameter {1}, as in {0}:{1}=PATH. {1}: {2}",
                                                 spec.definition->name, file->name, file->help));
 }
 
-/// Spectra can take longer than all answers: they are added when those are there.
+/// Computing spectra can take longer than all answers, so they are added after the answers are stored.
 void write_model(trace::Writer& writer, const engine::Model& model, bool with_spectra, engine::Progress& progress) {
     trace::ModelRecord record;
     static_cast<trace::ModelAttributes&>(record) = model.attributes();
@@ -160,13 +161,12 @@ std::vector<std::string> policies_of(const RunJob& job) {
     return policies;
 }
 
-/// As they are asked for, the same one possibly twice; without the full cache.
+/// The plans in the order of the command, without the full run. A plan may occur twice.
 std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
     const std::vector<policies::Budget> budgets = budgets_of(job);
     if (job.policies.empty() && !budgets.empty())
         throw std::invalid_argument(fmt::format(
-            "a budget of {} and no policy that is to keep to it: name one with --policy; without any the full "
-            "cache alone is run",
+            "the budget {} needs a policy: name one with --policy. Without a policy, only the full cache is run",
             budgets.front().label()));
     std::vector<engine::RunPlan> plans;
     for (const auto& text : policies_of(job)) {
@@ -195,8 +195,8 @@ std::vector<std::string> unheeded(const RunJob& job) {
     const bool has_use_for_budgets =
         std::any_of(plans.begin(), plans.end(), [](const engine::RunPlan& plan) { return !plan.spec.own_share(); });
     if (!job.budgets.empty() && !has_use_for_budgets)
-        lines.push_back(fmt::format("--budget {} is not heeded: none of the policies keeps to a budget",
-                                    fmt::join(job.budgets, " ")));
+        lines.push_back(
+            fmt::format("--budget {} has no effect: none of the policies uses a budget", fmt::join(job.budgets, " ")));
     const bool has_questions = std::any_of(job.prompts.begin(), job.prompts.end(),
                                            [](const PromptText& prompt) { return !prompt.questions.empty(); });
     if (!job.experiment.query_aware && !job.prompts.empty() && !has_questions)
@@ -204,7 +204,7 @@ std::vector<std::string> unheeded(const RunJob& job) {
     std::map<std::string, int> times;
     for (const engine::RunPlan& plan : plans) ++times[plan.label()];
     for (const auto& [label, n] : times)
-        if (n > 1) lines.push_back(fmt::format("{} is asked for {} times, and run once", label, n));
+        if (n > 1) lines.push_back(fmt::format("{} is named {} times, but runs once", label, n));
     return lines;
 }
 
@@ -222,14 +222,14 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
         const auto of = plan.spec.definition->budget_of;
         std::string what = fmt::format("budget {}", plan.budget.label());
         if (of == policies::BudgetOf::bytes) what = fmt::format("{}, {}", plan.spec.label(), what);
-        if (plan.spec.own_share()) what = plan.spec.label() + ", whatever the budget, nearly";
+        if (plan.spec.own_share()) what = plan.spec.label() + " (fixed share, approximately)";
         try {
             std::string line =
                 fmt::format("{}: {}", what,
                             plan.budget.describe(prompt.n_visible(), of, plan.spec.needed_share(plan.budget, size)));
             if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
         } catch (const std::invalid_argument&) {
-            // Reported by the run that cannot take it.
+            // The run with this budget reports the error.
         }
     }
     return lines;
@@ -237,7 +237,7 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 
 namespace {
 
-/// Whether nothing is in the folder that somebody may want: no result, no answer, no file of another program.
+/// Whether the folder contains nothing worth keeping: no result, no answer, no file of another program.
 bool is_worthless(const std::filesystem::path& folder, bool with_prompts) {
     const trace::Parts parts = trace::list_parts(folder);
     if (!parts.runs.empty() || !parts.results.empty() || (!with_prompts && !parts.prompts.empty())) return false;
@@ -255,7 +255,7 @@ void remove_trace_without_runs(const std::filesystem::path& output, bool with_pr
         const trace::FolderLock held(folder);
         if (is_worthless(folder, with_prompts)) trace::remove_folder(folder);
     } catch (const std::runtime_error&) {
-        // In use by another process, or not to be removed: it stays.
+        // Another process uses the folder, or it cannot be removed. In both cases the folder stays.
     }
 }
 
@@ -267,17 +267,18 @@ void remove_empty_trace(const std::filesystem::path& output) { remove_trace_with
 
 namespace {
 
-/// What a trace is to hold: what the job asks for, and what its output holds already.
+/// Contents of the trace after the job: what the job requests plus what the output already contains.
 struct Whole {
-    std::vector<engine::Prompt> prompts;  ///< by their numbers in the trace, as the runs
+    std::vector<engine::Prompt> prompts;  ///< in the order of their numbers in the trace
     std::vector<engine::RunPlan> plans;
-    size_t n_prompts_there = 0, n_plans_there = 0;  ///< the first ones, which a complete trace holds
+    size_t n_prompts_there = 0,
+           n_plans_there = 0;  ///< number of leading prompts and plans that a complete trace already contains
     std::string recipe;
     trace::WriterOptions options;
 };
 
-/// Each command tokenizes the texts anew.
-/// @throws trace::ReplaceableOutputExists where a prompt has other tokens in the trace
+/// Each command tokenizes the texts anew, so their tokens can differ from the stored ones.
+/// @throws trace::ReplaceableOutputExists if a prompt has other tokens in the trace
 void require_same_tokens(const trace::Reader& stored, std::span<const engine::Prompt> prompts) {
     for (int i = 0; i < stored.n_prompts(); ++i) {
         const auto number = static_cast<size_t>(stored.prompt_number(i));
@@ -287,23 +288,25 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
         const int64_t n_context = stored.prompt(i).n_context;
         if (ids == prompt.ids && n_context == prompt.n_context) continue;
         const auto at = std::mismatch(ids.begin(), ids.end(), prompt.ids.begin(), prompt.ids.end()).first - ids.begin();
-        const std::string other =
-            ids == prompt.ids
-                ? fmt::format("another beginning of the question (token {} there, {} now)", n_context, prompt.n_context)
-                : fmt::format("other tokens, from token {} on ({} tokens there, {} now)", at, ids.size(),
-                              prompt.ids.size());
-        std::string why = "another version of the tokenizer or of kvscope made them";
+        const std::string other = ids == prompt.ids
+                                      ? fmt::format("another first token of the question ({} in the file, {} now)",
+                                                    n_context, prompt.n_context)
+                                      : fmt::format("other tokens from token {} on ({} tokens in the file, {} now)", at,
+                                                    ids.size(), prompt.ids.size());
+        std::string why = "another version of the tokenizer or of kvscope wrote the file";
         if (engine::lacks_tokens(stored.recipe_json()))
-            why = "an earlier version of kvscope made them, which tokenized context and question apart";
+            why = "an earlier version of kvscope wrote the file and tokenized context and question separately";
         else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
-            why += "; an earlier one read control tokens of a bare text as letters, as --no-special does";
+            why +=
+                ". An earlier version read control tokens in a text without chat template as letters, as --no-special "
+                "does";
         throw trace::ReplaceableOutputExists(
-            fmt::format("{} holds the prompt \"{}\" with {}: {}; choose another output, or have it replaced",
+            fmt::format("{} contains the prompt \"{}\" with {}: {}. Choose another output, or replace the file",
                         stored.path().string(), prompt.name, other, why));
     }
 }
 
-/// @param now the time at which chat templates are rendered
+/// @param now time at which chat templates are rendered
 Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
     Whole whole{
         prompts_of(job, model, now), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
@@ -319,7 +322,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     if (!job.force) {
         whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
         whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
-        // A command that asks for nothing beyond the complete trace ignores an unfinished extension.
+        // If a complete trace contains everything that the command requests, an unfinished extension of it is ignored.
         if (!trace::is_part_of_recipe(recipe_of(whole), complete)) {
             Whole continued = whole;
             continued.prompts = engine::in_order_of(begun, std::move(continued.prompts));
@@ -350,19 +353,19 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     return whole;
 }
 
-/// A chat template that contains the date renders another prompt each day. The prompts of a trace that is resumed or
-/// extended are therefore rendered at the time that the trace stores.
+/// A chat template that contains the date renders another prompt each day. So the prompts of a trace that is resumed or
+/// extended are rendered with the creation time that the trace stores.
 Whole whole_of(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     if (const auto stored = trace::creation_time(job.output)) {
         Whole whole = whole_at(*stored, job, plans, model);
-        // With force, a trace of another recipe is replaced by one of today.
+        // With --force, a trace of another recipe is replaced, and the new one has today's date.
         if (!job.force || trace::check_output(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
             return whole;
     }
     return whole_at(std::time(nullptr), job, plans, model);
 }
 
-/// The runs that are left to do on a prompt, with the full one.
+/// Returns the full run and the runs that the trace does not yet contain for this prompt.
 std::vector<engine::RunPlan> plans_left(const Whole& whole, size_t prompt) {
     std::vector<engine::RunPlan> left = whole.plans;
     if (prompt < whole.n_prompts_there && whole.n_plans_there > 0)
@@ -380,10 +383,10 @@ void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const e
     const bool is_begun = std::filesystem::exists(trace::part_folder_of(job.output), error);
     const auto found = trace::check_output(job.output, whole.recipe, whole.options);
     const bool is_extension = found == trace::OutputState::resumable && !is_begun;
-    if (found != trace::OutputState::absent && !is_extension) return;  // the memory sufficed before
+    if (found != trace::OutputState::absent && !is_extension) return;  // the memory sufficed when the trace was begun
     const size_t longest_list = whole.n_prompts_there < whole.prompts.size() ? whole.n_prompts_there : 0;
     engine::require_memory(model, whole.prompts, plans_left(whole, longest_list), job.experiment,
-                           "use a shorter prompt, fewer policies and budgets, --isolated");
+                           "use a shorter prompt, fewer policies and budgets, or --isolated");
 }
 
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
@@ -393,13 +396,13 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     if (events.on_prompts) events.on_prompts(prompts);
     for (const auto& remark : engine::remarks_on_tokens(model, prompts, job.experiment.parse_special))
         warn(events, progress, remark);
-    bool is_begun = false;  // anew, and still empty of results
+    bool is_begun = false;  // whether the trace is new and has no results yet
     Failures failures(whole.plans, events, progress);
     try {
         trace::Writer writer(job.output, whole.recipe, whole.options);
         is_begun = !writer.resumed();
         if (writer.extends())
-            progress.message(fmt::format("extending {}: {} of {} prompts and {} of {} runs of each are there",
+            progress.message(fmt::format("extending {}: it already contains {} of {} prompts, with {} of {} runs each",
                                          job.output.string(), whole.n_prompts_there, prompts.size(),
                                          whole.n_plans_there, whole.plans.size()));
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
@@ -425,7 +428,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), experiment.timings()};
     } catch (const trace::AlreadyComplete&) {
-        progress.message(fmt::format("{} holds all of this already: nothing to do", job.output.string()));
+        progress.message(fmt::format("{} already contains all of this: nothing to do", job.output.string()));
         return {true, failures.tell_all(trace::Reader(job.output)), {}};
     } catch (const std::invalid_argument&) {
         if (is_begun) remove_begun_trace(job.output);

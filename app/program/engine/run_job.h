@@ -11,82 +11,84 @@
 
 namespace kvscope::program {
 
-/// One context with the questions asked of it; none: the text alone is the prompt.
+/// A context and its questions. Without questions, the context alone is the prompt.
 struct PromptText {
     std::string name;
     std::string context;
     std::vector<std::string> questions;
-    std::string origin = {};  ///< where the text is from, for messages: a file; empty: nothing to say
+    std::string origin = {};  ///< source for messages, such as a file; may be empty
 };
 
-/// Everything that `kvscope run` and the window can ask of the engine.
+/// All settings of `kvscope run` and of a run started in the app.
 struct RunJob {
-    std::filesystem::path model;  ///< empty: the default model
+    std::filesystem::path model;  ///< empty for the default model
     std::vector<PromptText> prompts;
-    std::string prompt_from;  ///< "trace.h5", "trace.h5:2" or "trace.h5:0,1": a trace's prompts in place of `prompts`
-    std::vector<std::string> policies;  ///< as --policy takes them
-    std::vector<std::string> budgets;   ///< as --budget takes them
+    std::string
+        prompt_from;  ///< prompts of a trace, used instead of `prompts`: "trace.h5", "trace.h5:2" or "trace.h5:0,1"
+    std::vector<std::string> policies;  ///< in the syntax of --policy
+    std::vector<std::string> budgets;   ///< in the syntax of --budget
     engine::ExperimentOptions experiment;
     std::filesystem::path output;
     bool force = false;
-    bool requires_files = true;  ///< a policy without its file refuses the job; else its own runs fail alone
+    bool requires_files =
+        true;  ///< true: a policy without its file refuses the job; false: only that policy's runs fail
 };
 
-/// What a caller takes part in; each may be empty. All of it is called from `run`'s thread.
+/// Callbacks of `run`, called on its thread. Each may be empty.
 struct RunEvents {
-    std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< tokenised, before anything is run
-    std::function<void(engine::Experiment&)> on_begin;                ///< to hang on to its events
-    std::function<void(engine::Experiment&)> on_end;                  ///< also of one that was stopped
-    /// What is to be seen also by who asked for no progress: a run that failed, a file that was set aside. Where it is
-    /// empty these are messages of the progress.
+    std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< after tokenizing, before the first run
+    std::function<void(engine::Experiment&)> on_begin;                ///< for connecting to the experiment's events
+    std::function<void(engine::Experiment&)> on_end;                  ///< also called after a stopped experiment
+    /// Receives warnings that even --quiet does not hide: failed runs, damaged files set aside. If empty, warnings go
+    /// to Progress::message.
     std::function<void(const std::string&)> on_warning;
 };
 
 struct RunOutcome {
-    bool was_complete = false;  ///< the output held this very trace already
-    int n_failed = 0;           ///< runs of the trace, also those that failed before this command
+    bool was_complete = false;  ///< whether the output was already complete
+    int n_failed = 0;           ///< number of failed runs in the trace, including those of earlier commands
     engine::Timings timings;
 };
 
-/// A dozen policies on the demo prompt at two budgets.
+/// Returns the demo: twelve policies at two budgets on the demo prompt.
 RunJob demo_job(const std::filesystem::path& output);
 
-/// The runs that the job names, the full cache first.
-/// @throws std::invalid_argument for policies and budgets that are none
+/// Returns the runs that the job names, each once, with the full run first.
+/// @throws std::invalid_argument for malformed policies or budgets
 std::vector<engine::RunPlan> plans_of(const RunJob& job);
 
-/// What of the job's policies and budgets plans_of() leaves out, a line each: a budget that no policy keeps to, and
-/// runs that are asked for more than once. @throws as plans_of
+/// Returns one line for each setting that has no effect: a budget that no policy uses, `--query-aware off` without a
+/// question, a run named more than once.
+/// @throws what plans_of throws
 std::vector<std::string> unheeded(const RunJob& job);
 
-/// That the trace which a job takes its prompt from can be read: before a model is loaded for it.
+/// Checks before loading a model that the trace in `prompt_from` can be read.
 /// @throws what trace::Reader throws
 void check_prompt_source(const RunJob& job);
 
-/// What each budget comes to on this prompt, kept and removed, once for all policies that have it: "budget 0.1: 195 of
+/// Returns one line per different budget with the entries that it keeps and removes on this prompt: "budget 0.1: 195 of
 /// 1948 entries kept (10.0 %), …".
 std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
                                       const engine::Transformer& model);
 
-/// A wrong option must not leave a folder that stands in the way of the right one: removes the .part of a trace that
-/// was begun, and in which nothing was finished. What was set aside in it as damaged stays: it may still be of use.
+/// Removes the `.part` folder of a trace without results, so that it does not block a corrected command. Damaged files
+/// that were set aside are kept.
 void remove_begun_trace(const std::filesystem::path& output);
 
-/// The same where the job was right, and was stopped: a prompt that was read through stays, too.
+/// As remove_begun_trace, but keeps the folder if it contains a prefilled prompt. For jobs that were stopped.
 void remove_empty_trace(const std::filesystem::path& output);
 
-/// What is wrong with the job that can be known before the weights are read: a prompt that does not fit the context or
-/// the memory, policies that cannot take any budget, an output that cannot be written.
-/// @param model as Model::open gives it to `before_weights`
-/// @throws what `run` throws for it
+/// Checks that need no weights: prompts must fit the context and the memory, policies must support their budgets, the
+/// output must be writable.
+/// @param model model without weights, as Model::open passes it to `before_weights`
+/// @throws what `run` throws
 void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
 
-/// Runs the job on its model and writes its trace. A complete trace at the output is left as it is where it holds all
-/// that the job asks for. It is extended where the job asks for more of the same recipe: it has to name all prompts of
-/// the trace, and runs that it does not name stay in the trace. Events number prompts and runs as the trace does. A
-/// trace that was begun and in which nothing was finished is taken back where the job was wrong.
-/// @throws std::invalid_argument for wrong usage, engine::Cancelled (what was finished stays on disk), other exceptions
-///         for failures
+/// Runs the job and writes its trace. A complete trace that contains everything requested stays unchanged. A complete
+/// trace of the same recipe is extended if the job names all its prompts; other runs in it are kept. Events use the
+/// trace's prompt and run numbers. If the job is invalid, a new trace without results is removed.
+/// @throws std::invalid_argument for wrong usage; engine::Cancelled, after which finished runs stay on disk; other
+///         exceptions for failures
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events = {});
 

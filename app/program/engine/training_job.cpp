@@ -40,13 +40,12 @@ MeanError mean_of(const std::map<int, engine::EchoError>& errors) {
 
 std::string told(const char* what, const std::map<int, engine::EchoError>& errors) {
     const auto mean = mean_of(errors);
-    return fmt::format(
-        "{}: the maps miss {:.1f} % of the keys they rebuild and {:.1f} % of the values, mean over {} layers", what,
-        100.0 * mean.keys, 100.0 * mean.values, errors.size());
+    return fmt::format("{}: mean error of rebuilt keys {:.1f} %, of values {:.1f} %, over {} layers", what,
+                       100.0 * mean.keys, 100.0 * mean.values, errors.size());
 }
 
 std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-    // The first steps and the last ones share none, so that what is said to have fallen did.
+    // The first and the last steps do not overlap, so that a reported decrease is real.
     const size_t some = std::clamp<size_t>(steps.size() / 2, 1, 10);
     const auto mean = [](std::span<const engine::EchoStep> of) {
         double sum = 0;
@@ -57,21 +56,23 @@ std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps)
     switch (loss) {
         case engine::EchoLoss::keys_values:
             return fmt::format(
-                "trained in {} steps: the maps missed {:.1f} % of keys and values in the first {}, {:.1f} % in the "
+                "trained in {} steps: mean error of keys and values {:.1f} % in the first {} steps, {:.1f} % in the "
                 "last",
                 steps.size(), 100.0 * first, some, 100.0 * last);
         case engine::EchoLoss::outputs:
             return fmt::format(
-                "tuned in {} steps: attention's outputs were off by {:.1f} % in the first {}, by {:.1f} % in the last",
+                "tuned in {} steps: mean error of attention outputs {:.1f} % in the first {} steps, {:.1f} % in the "
+                "last",
                 steps.size(), 100.0 * first, some, 100.0 * last);
         case engine::EchoLoss::qk_kl:
             break;
     }
-    return fmt::format("tuned in {} steps: attention diverged by {:.4g} nats in the first {}, by {:.4g} in the last",
-                       steps.size(), first, some, last);
+    return fmt::format(
+        "tuned in {} steps: mean divergence of attention {:.4g} nats in the first {} steps, {:.4g} in the last",
+        steps.size(), first, some, last);
 }
 
-/// A stage of gradient descent.
+/// Runs one stage of gradient descent.
 void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<const int32_t> text,
              engine::EchoTuningOptions options, engine::Progress& progress, const TrainingEvents& events) {
     if (options.steps == 0) return;
@@ -84,7 +85,7 @@ void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<con
     progress.message(told(loss, steps));
 }
 
-/// @returns the maps and, of least squares, what they miss of the text
+/// @returns the maps and, for least squares, their mean error on the training text
 std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine::Model& model,
                                                                     std::span<const int32_t> text,
                                                                     const TrainingJob& job, engine::Progress& progress,
@@ -95,14 +96,14 @@ std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine
         return {std::move(maps), std::nullopt};
     }
     auto training = engine::train_echo(model, text, job.options, progress);
-    progress.message(told(fmt::format("On the {} tokens of the text", training.n_tokens).c_str(), training.errors));
+    progress.message(told(fmt::format("On the {} training tokens", training.n_tokens).c_str(), training.errors));
     const MeanError missed = mean_of(training.errors);
     return {std::move(training.maps), missed};
 }
 
-constexpr double overfitted = 1.5;  // times what is missed of the text
+constexpr double overfitted = 1.5;  // factor on the training error
 
-/// @param of_text what the maps miss of the text that they are the least-squares solution of
+/// @param of_text mean error on the training text, if the maps are its least-squares solution
 void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
                        const std::optional<MeanError>& of_text, const TrainingJob& job, engine::Progress& progress) {
     if (static_cast<int64_t>(held_out.size()) <= job.options.skipped) return;
@@ -111,20 +112,20 @@ void check_on_held_out(const engine::Model& model, const policies::EchoMaps& map
     options.loss = engine::EchoLoss::outputs;
     options.sequence = std::min(options.sequence, static_cast<int64_t>(held_out.size()));
     const double off = engine::echo_loss_error(model, maps, held_out, options, progress);
-    progress.message(fmt::format("{}; attention's outputs are off by {:.1f} %",
-                                 told(fmt::format("On the {} held out", held_out.size()).c_str(), errors),
+    progress.message(fmt::format("{}; error of attention outputs {:.1f} %",
+                                 told(fmt::format("On the {} held-out tokens", held_out.size()).c_str(), errors),
                                  100.0 * off));
     if (!of_text) return;
     const MeanError of_others = mean_of(errors);
     const double times = (of_others.keys + of_others.values) / (of_text->keys + of_text->values);
     if (times > overfitted)
         progress.message(fmt::format(
-            "These maps fit the text that they were trained on, not others: of the tokens held out they miss {:.1f} "
-            "times as much. Give a longer text, or a ridge above {:g}",
+            "The maps fit their training text but not other texts: their error on the held-out tokens is {:.1f} times "
+            "the training error. Train on a longer text, or set a ridge above {:g}",
             times, job.options.ridge));
 }
 
-/// What can be refused before anything is read is.
+/// Refuses impossible settings before the training starts.
 void prepare_steps(TrainingJob& job, int64_t n_tokens) {
     for (auto* options : {&job.descent, &job.tuning}) {
         const bool is_tuning = options == &job.tuning;
@@ -132,7 +133,7 @@ void prepare_steps(TrainingJob& job, int64_t n_tokens) {
         if (options->steps == 0 || (!is_tuning && !job.by_descent)) continue;
         if (n_tokens < options->sequence)
             throw engine::UsageError(
-                fmt::format("the text has {} tokens, a step of {} reads {}: read more of it, give a longer text",
+                fmt::format("the text has {} tokens, but a step of {} reads {}: give a longer text or raise --tokens",
                             n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
         engine::require_tuning_state(options->state);
     }
@@ -172,14 +173,13 @@ void train(const engine::Model& model, TrainingJob job, engine::Progress& progre
     if (job.tuning.steps > 0) of_text.reset();
     descend(model, maps, text, job.tuning, progress, events);
     events.write(policies::to_safetensors(maps));
-    job.forget();  // left behind, they are gone on with or written over
+    job.forget();  // state files left here would make the next training resume
     const auto& layout = maps.layout;
-    progress.message(
-        fmt::format("{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
-                    "the cache needs {:.1f} % of its bytes ({:.4g} % were asked for), and those of the tokens that "
-                    "stay exact",
-                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio(),
-                    100.0 * job.options.ratio));
+    progress.message(fmt::format(
+        "{} written: groups of {} layers; all layers but a group's first store {} of {} numbers; "
+        "the cache needs {:.1f} % of its bytes (requested: {:.4g} %) plus the bytes of the tokens that stay exact",
+        job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio(),
+        100.0 * job.options.ratio));
     check_on_held_out(model, maps, all.last(n_held), of_text, job, progress);
 }
 

@@ -14,40 +14,40 @@
 
 namespace kvscope::program {
 
-/// What `kvscope train-echo` and the window can ask for: EchoKV's maps from texts to a file.
+/// Settings of a training of EchoKV's maps, by `kvscope train-echo` or in the app.
 struct TrainingJob {
-    std::vector<std::filesystem::path> texts;  ///< none: the one that comes along
-    int64_t n_tokens = 0;                      ///< of them that are read at most; 0: all
-    double held_out = 0.05;                    ///< share of the text, its end, that the maps are only measured on
-    bool by_descent = false;                   ///< the first stage by gradient descent, else by least squares
+    std::vector<std::filesystem::path> texts;  ///< empty for the text that is installed with kvscope
+    int64_t n_tokens = 0;                      ///< largest number of tokens to read; 0: all
+    double held_out = 0.05;   ///< share at the end of the text that is not trained on, for measuring errors
+    bool by_descent = false;  ///< train the first stage by gradient descent instead of least squares
     engine::EchoTrainingOptions options;
     engine::EchoTuningOptions descent{.steps = 600, .loss = engine::EchoLoss::keys_values};
-    engine::EchoTuningOptions tuning{.steps = 0};  ///< the second stage; 0 steps: none
+    engine::EchoTuningOptions tuning{.steps = 0};  ///< second stage; 0 steps: none
     std::filesystem::path output;
-    bool force = false;  ///< replaces what is at the output
+    bool force = false;  ///< replace an existing output
 
-    /// And where what was done so far is kept, beside it.
+    /// Sets the output and the state files next to it, from which an interrupted training resumes.
     void set_output(const std::filesystem::path& path);
-    /// Whether the same job goes on behind something.
+    /// Whether state files of an interrupted training exist.
     bool was_begun() const;
-    /// Removes what is kept of it.
+    /// Removes the state files.
     void forget() const;
 };
 
-/// What a caller takes part in; all but the last may be empty.
+/// Callbacks of a training. All but `write` may be empty.
 struct TrainingEvents {
-    /// Those steps of a stage that it goes on behind, before it does.
+    /// Receives the stored steps of a stage before the stage resumes after them.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_resumed;
-    std::function<void(engine::EchoLoss, const engine::EchoStep&)> on_step;  ///< as each is done
-    /// All steps of a stage at its end, also those that were resumed from.
+    std::function<void(engine::EchoLoss, const engine::EchoStep&)> on_step;  ///< called after each step
+    /// Receives all steps of a stage at its end, including those before a resume.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_stage;
-    /// Writes the file of maps; it is on disk when this returns. Needed.
+    /// Writes the file of maps, which must be on disk when the function returns.
     std::function<void(const std::string& bytes)> write;
 };
 
-/// Trains, writes the maps, and says in messages what they miss.
-/// @throws what the stages throw; UsageError for texts that are too short or not UTF-8; what writing a file throws;
-///         Cancelled, with what was done kept
+/// Trains the maps, writes them and reports their errors as messages.
+/// @throws UsageError for texts that are too short or not UTF-8; Cancelled, after which the state files stay; what the
+///         stages and writing a file throw
 void train(const engine::Model& model, TrainingJob job, engine::Progress& progress, const TrainingEvents& events);
 
 }  // namespace kvscope::program
