@@ -5,8 +5,8 @@
 
 namespace kvscope::cli {
 
-/// Long options with '-' for every '_' in their names, so that --prompt_file and --prompt-file are alike. Values, also
-/// those behind '=', stay as they are; an empty one there becomes an argument of its own.
+/// Replaces '_' by '-' in the names of long options, so that --prompt_file equals --prompt-file. Values do not change.
+/// "--name=" becomes "--name" and an empty argument.
 std::vector<std::string> arguments_in_canonical_form(std::vector<std::string> arguments);
 
 }  // namespace kvscope::cli

@@ -11,27 +11,27 @@
 
 namespace kvscope::cli {
 
-/// `kvscope export TRACE --ranking NAME`.
+/// Settings of `kvscope export TRACE --ranking NAME`.
 struct RankingExport {
     std::string ranking;
     analysis::RankingOptions options;
-    size_t top = 0;                ///< so many rows, the first; 0: all
-    std::filesystem::path output;  ///< its extension says how; empty or "-": standard output, in `format`
+    size_t top = 0;                ///< number of rows to write; 0 for all
+    std::filesystem::path output;  ///< format from the extension; empty or "-" for stdout in `format`
     OutputFormat format;
     bool force = false;
-    std::vector<std::string> renames = {};  ///< as analysis::renamed() takes them
-    bool is_prompt_given = false;           ///< else say_first_prompt()
+    std::vector<std::string> renames = {};  ///< in the syntax of analysis::renamed()
+    bool is_prompt_given = false;           ///< if false, say_first_prompt() is called
 };
 
-/// Of a trace with several prompts, on standard error that the first one is shown.
+/// Prints to stderr that the first prompt is shown, if the trace has several.
 void say_first_prompt(const trace::Reader& reader);
 
-/// Ranks and writes the table.
-/// @throws analysis::FigureError for another number of traces than one, or a format that is a picture, and what
-/// make_ranking and figures::export_figure throw
+/// Computes the ranking and writes its table.
+/// @throws analysis::FigureError unless there is exactly one trace, or if the format is an image; what make_ranking and
+///         figures::export_figure throw
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces);
 
-/// Every ranking with what it shows and its options, for people to read, in lines of at most `columns`.
+/// Returns the list of rankings with summaries and options, in lines of at most `columns` characters.
 std::string rankings_text(size_t columns = 100);
 
 }  // namespace kvscope::cli

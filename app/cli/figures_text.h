@@ -8,10 +8,10 @@
 
 namespace kvscope::cli {
 
-/// Every figure with what it shows, its options and its sources, for people to read, in lines of at most `columns`.
+/// Returns the list of figures with summaries, options and sources, in lines of at most `columns` characters.
 std::string figures_text(size_t columns = 100);
 
-/// The part of it that is of one thing.
+/// Returns the entry of one figure or ranking in such a list.
 std::string described_with_options(const std::string& name, const std::string& summary,
                                    const std::vector<analysis::FigureOption>& options, size_t columns);
 

@@ -6,11 +6,11 @@
 
 namespace kvscope::cli {
 
-/// Whether a file is a safetensors file whose metadata say that it holds maps of EchoKV.
+/// Whether a file is a safetensors file with EchoKV maps, according to its metadata.
 bool is_maps(const std::filesystem::path& path);
 
-/// Prints what such a file says of its maps: which model they are of, what the cache stores with them, how they were
-/// made. @throws policies::EchoMapsError for a damaged one
+/// Prints the facts about a file of EchoKV maps: model, stored numbers, training. @returns 0
+/// @throws policies::EchoMapsError for a damaged file
 int inspect_maps(const std::filesystem::path& path, const OutputFormat& format);
 
 }  // namespace kvscope::cli

@@ -6,14 +6,13 @@
 
 namespace kvscope::cli {
 
-/// Whether a path looks like a model (GGUF, safetensors, a directory with config.json) and not like a trace.
+/// Whether a path looks like a model: a GGUF or safetensors file or a directory with config.json.
 bool is_model(const std::filesystem::path& path);
 
-/// Whether it is a model or what may stand in its place (a link, an adapter, other weights), of which inspect_model
-/// tells.
+/// Whether a path is a model or a file that inspect_model explains instead: a link, an adapter, other weights.
 bool is_of_model(const std::filesystem::path& path);
 
-/// Opens and checks a model's files and prints what is in them: the tensors, and as text the configuration, too.
+/// Opens and checks a model's files. Prints its tensors and, as text, its configuration.
 /// @returns 0 @throws checkpoint::CheckpointError
 int inspect_model(const std::filesystem::path& path, const OutputFormat& format);
 

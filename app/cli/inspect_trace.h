@@ -10,27 +10,27 @@
 
 namespace kvscope::cli {
 
-/// The text and the model for which the tables of runs say what each cache would take of memory.
+/// Settings for the memory columns in the tables of runs.
 struct MemoryAsked {
-    std::int64_t n_tokens = 0;  ///< 0: nobody asked
-    std::string model;          ///< one of analysis::known_cache_shapes(); empty: the trace's own
-    bool budgets_grow = false;  ///< a budget of entries grows with the text
+    std::int64_t n_tokens = 0;  ///< length of the assumed text; 0 omits the columns
+    std::string model;          ///< one of analysis::known_cache_shapes(); empty for the trace's model
+    bool budgets_grow = false;  ///< whether budgets in entries grow with the text
 };
 
-/// Checks a trace and prints what is in it. As text: model, prompts, tables of runs, answers, scores and every problem;
-/// as JSON: the tree, the runs with parameters and answers, and the problems; else the runs, or the scores where there
-/// are none. What cannot be read becomes a problem, too, and the rest is shown.
+/// Checks a trace and prints its contents. As text: model, prompts, runs, answers, scores and problems. As JSON: the
+/// tree, the runs with parameters and answers, the problems. Else: the runs or, if there are none, the scores.
+/// Unreadable parts are listed as problems.
 /// @returns 0, or 1 where the trace breaks the format
 /// @throws what trace::Reader throws for a file that is no trace
 int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
                   const MemoryAsked& memory = {});
 
-/// What decides whether policies could keep what answers a task's questions: "policies saw the question; windows: 32 of
-/// h2o, snapkv". Of the first in a recipe that does not say it, nothing. @param rows of the trace's task
+/// Returns what the policies observed for a task: "policies saw the question; windows: 32 of h2o, snapkv". Omits the
+/// first part if the recipe does not store it. @param rows results of the trace's task
 std::string what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
-/// What a command ends with that made a trace: by prompt (the first eight) the question, the table of runs and their
-/// answers, as `inspect_trace` shows them. What cannot be read is named behind them.
+/// Returns the summary at the end of a command that writes a trace: for each of the first eight prompts the question,
+/// the table of runs and the answers. Names unreadable parts at the end.
 std::string results_text(const trace::Reader& reader);
 
 }  // namespace kvscope::cli

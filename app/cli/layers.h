@@ -5,7 +5,7 @@
 
 namespace kvscope::cli {
 
-/// "0,5,10-12" as 0 5 10 11 12; empty for an empty text. `what` is counted: layers, or heads.
+/// Parses "0,5,10-12" as 0 5 10 11 12. An empty text gives an empty list. `what` names the items in errors.
 /// @throws std::invalid_argument for anything else
 std::vector<int> layers_from_text(std::string_view text, std::string_view what = "layers");
 

@@ -2,8 +2,8 @@
 
 namespace kvscope::cli {
 
-/// Everything that `main` does.
-/// @returns the exit status: 0, 1 where the command failed, 2 where it cannot be understood
+/// Runs the program.
+/// @returns the exit code: 0, 1 if the command failed, 2 for wrong usage
 int run_program(int argc, char** argv);
 
 }  // namespace kvscope::cli

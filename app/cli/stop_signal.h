@@ -4,29 +4,29 @@
 
 namespace kvscope::cli {
 
-/// While one lives, the first SIGINT or SIGTERM is noted and the work asked to end (`stop_is_wanted`); what is finished
-/// is on disk whenever that is. A second one, or a second's time without an end, ends the program at once. Signals that
-/// the program was started with ignored stay so. One at a time.
+/// Handles SIGINT and SIGTERM while an object exists; only one may exist at a time. The first signal requests a stop
+/// (`stop_is_wanted`). A second signal, or one second without an end, ends the program. Finished results are on disk by
+/// then. Signals that were ignored when the program started stay ignored.
 class StopSignals {
  public:
     StopSignals();
     ~StopSignals();
-    /// What is said on standard error where time was up, as "stopped; nothing was written".
+    /// Sets the message for stderr if the program does not end in time, such as "stopped; nothing was written".
     void set_last_words(std::string_view words);
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 };
 
-/// Whether a signal to stop was noted.
+/// Whether a stop signal was received.
 bool stop_is_wanted();
 
-/// As if that signal had come while StopSignals lived.
+/// Records a stop signal that was received elsewhere.
 void note_stop_signal(int signal);
 
-/// Where a signal was noted, ends the program by it: a shell's loop over commands then ends, too. Last of all.
+/// Ends the program with the received signal, if any, so that a shell loop over commands ends, too. Call it last.
 void end_by_noted_signal();
 
-/// Ends the program by this signal, as if nothing had handled it.
+/// Ends the program with this signal's default action.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace kvscope::cli

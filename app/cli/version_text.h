@@ -4,8 +4,7 @@
 
 namespace kvscope::cli {
 
-/// What `--version` prints: version and commit, then the libraries in use, then the processor's level of vector
-/// instructions that the kernels chose.
+/// Returns the text of `--version`: version and commit, the libraries, the CPU and the vector instructions in use.
 std::string version_text();
 
 }  // namespace kvscope::cli

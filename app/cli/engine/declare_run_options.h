@@ -8,14 +8,13 @@
 
 namespace kvscope::cli {
 
-/// Declares one option of a run that is a text, for a command that has it as well, as `run` has it. Kept in `value`.
+/// Declares one text option of `kvscope run` for another command. The parsed value is stored in `value`.
 CLI::Option* declare_run_option(CLI::App& app, std::string engine::RunOptions::*member, std::string& value);
 
-/// Declares all options of a run but those that ModelOptions declares. They are kept in `options`,
-/// which has to be there until the arguments are parsed.
+/// Declares all options of a run except those of ModelOptions. `options` receives the values and must outlive parsing.
 void declare_run_options(CLI::App& app, engine::RunOptions& options);
 
-/// --policy and --budget.
+/// Declares --policy and --budget.
 void declare_policies(CLI::App& app, program::RunJob& job);
 
 }  // namespace kvscope::cli

@@ -12,13 +12,13 @@ namespace kvscope::cli {
 
 struct MeasureQueriesOptions {
     int64_t n_answer = 32;
-    int n_trials = 0;   ///< of each condition that draws; 0: none of these
-    int n_offsets = 0;  ///< start positions from 0 to the prompt's end; 0: none
+    int n_trials = 0;   ///< number of draws for each random condition; 0 omits these conditions
+    int n_offsets = 0;  ///< number of start positions from 0 to the end of the prompt; 0 omits the curve
     uint64_t seed = 0;
 };
 
-/// How like pseudo tokens' queries are to those of the true answer, for each prompt: DapQ's Table 1, the boxes of its
-/// Figure 2a and the curve of its Figure 2b.
+/// Measures for each prompt how similar the queries of pseudo tokens are to the queries of the true answer: DapQ's
+/// Table 1, Figure 2a (boxes) and Figure 2b (curve).
 /// @throws what engine::QueryAlignment throws
 std::vector<analysis::PromptQueries> measure_queries(const engine::Model& model,
                                                      std::span<const engine::Prompt> prompts,

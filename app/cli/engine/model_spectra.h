@@ -10,23 +10,24 @@
 
 namespace kvscope::cli {
 
-/// A model's spectra, as a table, a picture or a trace. Each is made when it is asked for.
+/// A model's spectra as a table, a figure or a trace, each computed on request.
 /// Every function throws what engine::add_spectra() throws.
 class ModelSpectra {
  public:
     /// @throws checkpoint::CheckpointError for files that cannot be used
     ModelSpectra(const std::filesystem::path& model, engine::Progress& progress);
 
-    /// A row for each layer's projection: its largest eigenvalue, their sum, and how many hold 50, 90 and 99 % of it.
+    /// Returns one row per layer and projection: the largest eigenvalue, their sum, and how many hold 50, 90 and 99 %
+    /// of it.
     analysis::Table table() const;
 
-    /// The figure `spectrum` of a trace of the model.
-    /// @throws std::runtime_error where no temporary folder can be had, trace::WriteFailed where it has no room
+    /// Returns the figure `spectrum` for the model.
+    /// @throws std::runtime_error if no temporary folder can be created, trace::WriteFailed if the disk is full
     analysis::Figure figure() const;
 
-    /// A trace without prompts, which `export --figure spectrum` draws and the window opens. One that is there already,
-    /// of the same model, stays.
-    /// @throws what trace::Writer throws, but AlreadyComplete. Nothing is left where it was stopped.
+    /// Writes a trace without prompts, for `export --figure spectrum` and the app. An existing trace of the same model
+    /// stays. A stopped write leaves nothing.
+    /// @throws what trace::Writer throws, except AlreadyComplete
     void write_trace(const std::filesystem::path& path, bool force) const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace kvscope::cli {
 
-/// Variables of what commands with needle prompts ask for alike.
+/// References to the settings of a command with needle prompts.
 struct NeedleVariables {
     std::vector<int64_t>& lengths;
     std::vector<double>& depths;
@@ -20,8 +20,8 @@ struct NeedleVariables {
 /// Declares --lengths, --depths, --samples, -n and --haystack.
 void declare_needles(CLI::App& app, NeedleVariables variables);
 
-/// The text of --haystack; empty without it.
-/// @throws engine::UsageError where it is not UTF-8, and what program::read_text throws
+/// Returns the text of --haystack, or an empty text without that option.
+/// @throws engine::UsageError if the text is not UTF-8 or blank, and what program::read_text throws
 std::string haystack_text(const std::filesystem::path& file);
 
 }  // namespace kvscope::cli

@@ -14,11 +14,11 @@
 
 namespace kvscope::cli {
 
-/// Progress on standard error: one line that is rewritten on a terminal, plain lines else; with time left, in tqdm's
-/// form. Ctrl-C and SIGTERM cancel at the next safe place, as stop_signal.h has it.
+/// Progress on stderr: one line that is updated in place on a terminal, else one line per message. Shows the remaining
+/// time in tqdm's form. Ctrl-C and SIGTERM cancel at the next safe point, as described in stop_signal.h.
 class TerminalProgress final : public engine::Progress {
  public:
-    /// What is said by who is stopped and does not come to an end by itself, asked for as each phase begins.
+    /// Returns the message that is printed if a stopped command does not end in time. Called when a phase begins.
     using LastWords = std::function<std::string()>;
     explicit TerminalProgress(
         bool quiet, LastWords last_words = [] { return "stopped; nothing was written"; });
@@ -31,19 +31,19 @@ class TerminalProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override;
 
-    /// Shown before each phase, as "2/5" for the second of five prompts; empty: nothing.
+    /// Sets the text before each phase, such as "2/5" for the second of five prompts; may be empty.
     void set_part(std::string_view part) { part_ = part; }
-    /// Shown behind the steps until the next phase, as "loss 0.021".
+    /// Sets the text after the step count until the next phase, such as "loss 0.021".
     void set_note(std::string_view note) { note_ = note; }
 
-    /// What is to be seen also by who asked for no progress: a run that failed, a file that was set aside.
+    /// Prints a warning even with --quiet, such as a failed run or a damaged file that was set aside.
     void warning(std::string_view text);
 
  private:
     void clear_line();
 
     StopSignals signals_;
-    checkpoint::StopCheck stop_check_;  // reaches a model's template and tokenizer, which know no progress
+    checkpoint::StopCheck stop_check_;  // also stops chat templates and tokenizers, which have no progress
     LastWords last_words_;
     bool quiet_;
     bool terminal_;
@@ -54,14 +54,14 @@ class TerminalProgress final : public engine::Progress {
     std::chrono::steady_clock::time_point shown_;
 };
 
-/// "01:15", "2:05:30".
+/// Returns a duration as "01:15" or "2:05:30".
 std::string clock_text(double seconds);
 
-/// Ends a command that was stopped while it wrote a trace: takes back one of which nothing was finished.
-/// @throws std::runtime_error always, with whether anything was
+/// Ends a stopped command that writes a trace. Removes a trace without finished runs.
+/// @throws std::runtime_error always; the message says what was finished
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
 
-/// What action() returns; where the person stops it, end_stopped().
+/// Returns the result of action(), or calls end_stopped() if the user stops it.
 template <class Action>
 auto unless_stopped(const std::filesystem::path& output, const Action& action) {
     try {
@@ -71,7 +71,7 @@ auto unless_stopped(const std::filesystem::path& output, const Action& action) {
     }
 }
 
-/// What it says, as it is at the time of each call; the folder is looked at until something is there.
+/// Returns a function that returns end_stopped()'s message for the present contents of the trace.
 TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli
