@@ -57,7 +57,7 @@ class Refusals(ProgramTest):
         self.path("blank.txt").write_text(" \n")
         files = [word for name in ("a.txt", "empty.txt", "b.txt", "blank.txt") for word in ("-f", name)]
         command = ["run", "-m", HF_MODEL, *files, "-n", 2, "--dtype", "f32", "-o", "several.h5"]
-        said = ["empty.txt: the prompt is empty", "blank.txt: the prompt is empty", "the other prompts run"]
+        said = ["empty.txt: the prompt is empty", "blank.txt: the prompt is empty", "The other prompts are run"]
         for attempt in ("anew", "complete"):
             with self.subTest(attempt):  # -q hides no failure
                 self.refuses(1, said, *command, "-q")

@@ -126,9 +126,9 @@ class MoreSamples(ProgramTest):
             self.assertLessEqual(set(before), set(after), "what was finished is kept")
             self.assertEqual(self.evaluate(n_samples, "runs-at-once.h5", *more, "--force").returncode, 0)
             self.assertEqual(columns(after), columns(self.results("runs-at-once.h5")))
-        self.assertIn("these very results already", self.evaluate(4, "runs.h5", *more).stderr)
+        self.assertIn("already contains these results", self.evaluate(4, "runs.h5", *more).stderr)
         again = self.evaluate(4, "runs.h5")  # runs that are not asked for stay
-        self.assertIn("these very results already", again.stderr)
+        self.assertIn("already contains these results", again.stderr)
         self.assertIn("random", again.stdout)
 
     def test_results_of_an_earlier_version_are_of_other_tokens(self):

@@ -138,7 +138,7 @@ class Export(ProgramTest):
                 for extension in "pdf", "csv":
                     self.refuses(2, words, "export", "t.h5", "--figure", figure, option, value, "-o", f"no.{extension}")
         for option, value in (("--width", 84), ("--height", 60), ("--dpi", 100)):
-            self.refuses(2, [f"{option} is of a picture", ".csv"], "export", "t.h5", "--figure", "jsd", option, value, "-o",
+            self.refuses(2, [f"{option} applies to images only", ".csv"], "export", "t.h5", "--figure", "jsd", option, value, "-o",
                          "no.csv")
         self.assertEqual(list(self.folder.glob("no*")), [])
 
@@ -146,7 +146,7 @@ class Export(ProgramTest):
         for figure, words in (("prompt", "snapkv:window=8 @ 24 alone, the first of 6 runs"),
                               ("difference", "snapkv:window=8 @ 24 less snapkv:window=8 @ 64, the first two of 6 runs")):
             done = self.made("export", "t.h5", "--figure", figure, "-o", f"said-{figure}.csv")
-            self.assertIn(f"{figure} shows {words}; --run chooses", done.stderr)
+            self.assertIn(f"{figure} shows {words}; choose with --run", done.stderr)
         done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "-o", "quiet.csv")
         self.assertEqual(done.stderr, "")
 
@@ -240,7 +240,7 @@ class Export(ProgramTest):
     def test_a_trace_that_a_figure_leaves_out_is_named(self):
         self.make_trace("plain.h5", "--policy", "streaming-llm", "--budget", "24", "--no-record")
         done = self.made("export", "t.h5", "plain.h5", "--figure", "jsd", "-o", "left.csv")
-        self.assertRegex(done.stderr, r"^kvscope: jsd leaves out all of plain: .+\n$")
+        self.assertRegex(done.stderr, r"^kvscope: jsd omits plain: .+\n$")
         self.assertEqual({row["trace"] for row in csv_rows(self.path("left.csv").read_text())}, {"t"})
         done = self.made("export", "t.h5", "plain.h5", "--figure", "coverage", "-o", "both.csv")
         self.assertEqual(done.stderr, "")
@@ -266,7 +266,7 @@ class Export(ProgramTest):
         by_name, _ = differences("--run", "snapkv")
         by_label, _ = differences("--run", 1, "--run", 2)
         self.assertEqual(by_name.tolist(), by_label.tolist())
-        self.refuses(2, ["takes two runs; --run aperturekv @ 24 names 1"], "export", "t.h5", "--figure", "retention",
+        self.refuses(2, ["needs two runs; --run aperturekv @ 24 names 1"], "export", "t.h5", "--figure", "retention",
                      "--difference", "--run", "aperturekv @ 24", "-o", "no.pdf")
         self.assertEqual(self.export("difference", "csv", "--run", 1, "--run", 2, "--difference"),
                          self.export("difference", "csv", "--run", 1, "--run", 2))
@@ -276,7 +276,7 @@ class Export(ProgramTest):
     def test_differences_pair_runs_and_say_what_has_no_like(self):
         self.make_trace("other.h5", "--policy", "aperturekv", "--policy", "snapkv:window=8", "--policy", "h2o", "--budget",
                         "64,24")
-        left_out = ["kvscope: retention leaves out runs without a like on the other side: of A (t): ada-snapkv",
+        left_out = ["kvscope: retention omits runs without a counterpart in the other trace: of A (t): ada-snapkv",
                     "of B (other): h2o @ 64, h2o @ 24"]
         done = self.made("export", "t.h5", "other.h5", "--figure", "retention", "--difference", "-o", "paired.csv")
         for words in left_out:
@@ -293,10 +293,10 @@ class Export(ProgramTest):
     def test_a_difference_of_unlike_prompts_says_so(self):
         self.make_trace("longer.h5", "--policy", "aperturekv", "--budget", "24", prompt="a fox and a hen\n" * 12)
         done = self.made("export", "t.h5", "longer.h5", "--figure", "cost", "--difference", "-o", "unlike.csv")
-        self.assertRegex(done.stderr, r"cost subtracts unlike prompts: \d+ tokens in A, \d+ in B, unlike from token \d+ on")
+        self.assertRegex(done.stderr, r"cost subtracts different prompts: \d+ tokens in A, \d+ in B, unlike from token \d+ on")
         shutil.copy(self.path("t.h5"), self.path("same.h5"))
         done = self.made("export", "t.h5", "same.h5", "--figure", "cost", "--difference", "-o", "like.csv")
-        self.assertNotIn("unlike", done.stderr)
+        self.assertNotIn("different prompts", done.stderr)
 
     def test_csv_that_is_safe_for_spreadsheets(self):
         self.make_trace("formulas.h5", "--policy", "h2o", "--budget", "24", prompt="=1+1 +2 -3 @x and some more words\n" * 8)
@@ -311,8 +311,8 @@ class Export(ProgramTest):
         text = self.made("inspect", "formulas.h5", "--format", "csv", "--csv-safe").stdout
         self.assertEqual(csv_rows(text)[0]["label"], "full")
         self.made("export", "formulas.h5", "--ranking", "heads", "--csv-safe", "--format", "csv")
-        self.refuses(2, ["--csv-safe is of CSV", ".pdf"], "export", "t.h5", "--figure", "jsd", "--csv-safe", "-o", "no.pdf")
-        self.refuses(2, ["--csv-safe is of CSV", "json"], "inspect", "t.h5", "--csv-safe", "--format", "jsonl")
+        self.refuses(2, ["--csv-safe applies to CSV only", ".pdf"], "export", "t.h5", "--figure", "jsd", "--csv-safe", "-o", "no.pdf")
+        self.refuses(2, ["--csv-safe applies to CSV only", "json"], "inspect", "t.h5", "--csv-safe", "--format", "jsonl")
 
     def test_a_trace_with_several_prompts_says_which_is_shown(self):
         self.path("a.txt").write_text("The first of two prompts.")

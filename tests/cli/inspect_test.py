@@ -75,7 +75,7 @@ class Damage(ProgramTest):
         for option in ("--memory-at", "9"), ("--prompt-text",):
             refused = self.run_program("inspect", HF_MODEL, *option)
             self.assertEqual(refused.returncode, 2)
-            self.assertIn(f"{option[0]} is of traces", refused.stderr)
+            self.assertIn(f"{option[0]} applies to traces", refused.stderr)
 
     def test_steps_of_different_numbers(self):
         for with_full_run in (True, False):

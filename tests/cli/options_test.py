@@ -171,7 +171,7 @@ class OptionsOfModels(ProgramTest):
             sizes[template] = re.search(r"(\d+) tokens", said.stderr).group(1)
             profiled = self.run_program("profile-heads", HF_MODEL, *needles, "-t", 1, "--chat-template", template, "-o",
                                         "heads.json")
-            self.assertIn("answered right", profiled.stderr)  # a random model is not, but it was run
+            self.assertIn("answered correctly", profiled.stderr)  # a random model is not, but it was run
         self.assertNotEqual(sizes["on"], sizes["off"])
         self.made("analyze", HF_MODEL, "-t", 1, "-q")
         prompts = {}

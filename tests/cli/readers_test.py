@@ -193,7 +193,7 @@ class Queries(AllForms):
         self.refuses(2, ["queries.xyz"], *said, "-o", self.path("queries.xyz"))
 
     def test_queries_need_a_prompt_and_a_prompt_needs_queries(self):
-        self.refuses(2, ["there is no prompt", "-p", "-f"], "analyze", HF_MODEL, "--queries")
+        self.refuses(2, ["no prompt to compare", "-p", "-f"], "analyze", HF_MODEL, "--queries")
         self.refuses(2, ["--queries"], "analyze", HF_MODEL, "-p", TEXT)
         self.refuses(2, ["context is 512"], "analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", 500, "-q")
 

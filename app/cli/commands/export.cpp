@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* all_figures = "all";
-constexpr const char* threshold = "threshold";  // of rankings
+constexpr const char* threshold = "threshold";  // for rankings
 
 struct Arguments {
     std::vector<fs::path> traces;
@@ -48,14 +48,14 @@ struct Arguments {
     bool force = false;
     RankingExport ranking;
     const CLI::Option* prompt = nullptr;
-    std::vector<const CLI::Option*> of_pictures;  ///< that mean nothing for numbers
-    std::vector<const CLI::Option*> of_figures;   ///< that mean nothing for rankings
-    std::vector<const CLI::Option*> of_rankings;  ///< that mean nothing for figures
+    std::vector<const CLI::Option*> of_pictures;  ///< have no effect on tables of numbers
+    std::vector<const CLI::Option*> of_figures;   ///< have no effect on rankings
+    std::vector<const CLI::Option*> of_rankings;  ///< have no effect on figures
 
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
 
-/// Their stems, or whole paths where stems are alike.
+/// Returns the stems of the paths, or the whole path of each trace whose stem is not unique.
 std::vector<std::string> names_of(const std::vector<fs::path>& traces) {
     std::vector<std::string> names;
     for (const auto& trace : traces) {
@@ -86,24 +86,24 @@ std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader
     return parts;
 }
 
-/// Two traces, or two runs of one.
+/// Returns the two traces, or the two runs of one trace, to subtract.
 std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Reader>& readers,
                                                      const std::vector<fs::path>& traces,
                                                      const analysis::FigureOptions& chosen) {
     if (readers.size() == 2) return parts_of_traces(readers, traces, chosen);
     const trace::Reader& reader = readers.front();
     std::vector<analysis::RunChoice> choices = chosen.runs;
-    if (readers.size() == 1 && choices.size() == 1) {  // one name of two runs names both
+    if (readers.size() == 1 && choices.size() == 1) {  // one name, such as a policy, can name both runs
         const auto runs = analysis::chosen_runs(reader, chosen);
         if (runs.size() != 2)
-            throw analysis::FigureError(fmt::format("--difference of one trace takes two runs; --run {} names {}",
+            throw analysis::FigureError(fmt::format("--difference within one trace needs two runs; --run {} names {}",
                                                     std::get<std::string>(choices.front()), runs.size()));
         choices.assign(runs.begin(), runs.end());
     }
     if (readers.size() != 1 || choices.size() != 2)
         throw analysis::FigureError(
-            fmt::format("--difference takes two traces, or one trace and two --run; given: {} and {}", readers.size(),
-                        choices.size()));
+            fmt::format("--difference needs two traces, or one trace and two --run; found {} traces and {} --run",
+                        readers.size(), choices.size()));
     std::vector<analysis::TracePart> parts;
     for (const auto& choice : choices) {
         analysis::FigureOptions options = chosen;
@@ -111,14 +111,14 @@ std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Re
         const auto runs = analysis::chosen_runs(reader, options);
         if (runs.size() != 1)
             throw analysis::FigureError(
-                fmt::format("--difference: --run {} names {} runs; choose one by its label or number",
+                fmt::format("--difference: --run {} names {} runs; give the label or number of one run",
                             std::get<std::string>(choice), runs.size()));
         parts.push_back({&reader, options, analysis::run_label(reader.run(options.prompt, runs.front()))});
     }
     return parts;
 }
 
-/// The figures that are named, each once.
+/// Returns the requested figures, each once.
 std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& arguments) {
     std::vector<const analysis::FigureDefinition*> chosen;
     const auto add = [&](const analysis::FigureDefinition& definition) {
@@ -133,17 +133,17 @@ std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& a
     return chosen;
 }
 
-/// @throws analysis::FigureError where the output is a file and no CSV
+/// @throws analysis::FigureError if --csv-safe is given for a file that is not CSV
 void check_csv_safe(const Arguments& arguments) {
     if (!arguments.ranking.format.is_csv_safe() || arguments.output.empty() || arguments.output == "-") return;
     const auto& format = figures::figure_format_for(arguments.output.filename().string());
     if (format.extension() != "csv")
         throw analysis::FigureError(
-            fmt::format("--csv-safe is of CSV, and {} would be .{}: give -o a name that ends in .csv",
+            fmt::format("--csv-safe applies to CSV only, but {} is a .{} file: give -o a name that ends in .csv",
                         arguments.output.filename().string(), format.extension()));
 }
 
-/// What is set has to be heeded: by each figure that was named, by one of all.
+/// Checks that each named figure supports every option. With `all`, one figure that supports it is enough.
 void check_arguments(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto& options = arguments.options;
     if (!arguments.are_all()) {
@@ -152,34 +152,34 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
                std::all_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
                    return analysis::heeded_options(*definition, options).source.empty();
                })) {
-        throw analysis::FigureError(
-            fmt::format("no figure has a source '{}'; `kvscope figures` lists each figure's", options.source));
+        throw analysis::FigureError(fmt::format(
+            "no figure has a source '{}'; `kvscope figures` lists the sources of each figure", options.source));
     }
     const auto& format = figures::figure_format_for(arguments.output.filename().string());
     check_csv_safe(arguments);
     for (const CLI::Option* option : arguments.of_pictures) {
         if (format.is_picture() || option->count() == 0) continue;
-        throw analysis::FigureError(
-            fmt::format("{} is of a picture, and .{} holds numbers", option->get_name(), format.extension()));
+        throw analysis::FigureError(fmt::format("{} applies to images only, but a .{} file contains numbers",
+                                                option->get_name(), format.extension()));
     }
 }
 
-/// What a figure shows of one trace twice could not be told apart.
+/// Refuses a trace that is named twice, because its two copies would look alike in a figure.
 void check_traces(const std::vector<fs::path>& traces) {
     for (size_t i = 0; i < traces.size(); ++i)
         for (size_t other = 0; other < i; ++other) {
             std::error_code missing;
             if (fs::equivalent(traces[i], traces[other], missing))
-                throw analysis::FigureError(fmt::format("{} and {} are the same trace: each is named once",
+                throw analysis::FigureError(fmt::format("{} and {} are the same trace: name it once",
                                                         traces[other].string(), traces[i].string()));
         }
 }
 
-/// A run that one of several traces has is left out of the others' figures; one that none has is a mistake.
+/// Checks that at least one of the traces has the chosen runs. The figures of the other traces omit them.
 void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     std::exception_ptr failure;
     for (const auto& reader : readers) {
-        if (!reader.result_tasks().empty()) return;  // scores have runs of their own
+        if (!reader.result_tasks().empty()) return;  // scores choose their own runs
         if (reader.n_prompts() == 0) continue;
         try {
             analysis::chosen_runs(reader, options);
@@ -191,8 +191,8 @@ void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Whatever any figure may be asked for, so that a wrong number or run is no reason to leave figures out, and is told
-/// before what is wrong with a file.
+/// Checks prompt, layers, heads and runs before any figure is made, so that a wrong value is reported as such and not
+/// as a figure that was left out.
 void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     for (const auto& reader : readers) {
         if (reader.n_prompts() == 0) continue;
@@ -203,18 +203,18 @@ void check_ranges(const std::vector<trace::Reader>& readers, const analysis::Fig
     if (!options.runs.empty()) find_refused_runs(readers, options);
 }
 
-/// Which figure of the traces, and why there is none.
+/// One figure of the traces, or the reason why it cannot be made.
 class FigureOfTraces {
  public:
     FigureOfTraces(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                    const analysis::FigureDefinition& definition)
         : definition_(&definition), is_difference_(arguments.difference), is_of_all_(arguments.are_all()) {
-        // The figure `difference` subtracts two runs of one trace by itself.
+        // The figure `difference` itself subtracts two runs of one trace.
         if (readers.size() == 1 && definition.shown_runs == &analysis::compared_runs) is_difference_ = false;
         const auto options = is_of_all_ ? analysis::heeded_options(definition, arguments.options) : arguments.options;
         const bool of_two_runs = is_difference_ && readers.size() == 1;
         if (of_two_runs && options.runs.empty() && !arguments.options.runs.empty()) {
-            nothing_ = "it shows no runs: those of one trace do not differ in it";
+            nothing_ = "the figure does not depend on the run";
             return;
         }
         parts_ = is_difference_ ? parts_of_difference(readers, arguments.traces, options)
@@ -228,7 +228,7 @@ class FigureOfTraces {
     }
 
  private:
-    /// Where all figures are asked for, options that one of them cannot serve are a reason to leave it out.
+    /// With `all`, a figure that does not support the options is left out.
     template <class Make>
     std::invoke_result_t<Make> left_out_of_all(const Make& make) const {
         try {
@@ -249,17 +249,17 @@ class FigureOfTraces {
                               : analysis::make_numbers(*definition_, parts_);
     }
 
-    /// Then says what the figure chose by itself, and what it leaves out.
+    /// Checks the figure, then prints to stderr which runs it chose by default and which ones it omits.
     void check() const {
         if (!nothing_.empty()) throw analysis::NothingToShow(nothing_);
         if (is_difference_) {
             analysis::check_difference(*definition_, parts_[0], parts_[1]);
             if (const std::string runs = analysis::unpaired_runs(*definition_, parts_[0], parts_[1]); !runs.empty())
-                complain(fmt::format("kvscope: {} leaves out runs without a like on the other side: {}",
+                complain(fmt::format("kvscope: {} omits runs without a counterpart in the other trace: {}",
                                      definition_->name, runs));
             if (const std::string unlike = analysis::unlike_prompts(*definition_, parts_[0], parts_[1]);
                 !unlike.empty())
-                complain(fmt::format("kvscope: {} subtracts unlike prompts: {}", definition_->name, unlike));
+                complain(fmt::format("kvscope: {} subtracts different prompts: {}", definition_->name, unlike));
             return;
         }
         analysis::check_figure(*definition_, parts_);
@@ -268,7 +268,7 @@ class FigureOfTraces {
             if (lacks.empty())
                 say_what_is_shown(part);
             else
-                complain(fmt::format("kvscope: {} leaves out all of {}: {}", definition_->name, part.name, lacks));
+                complain(fmt::format("kvscope: {} omits {}: {}", definition_->name, part.name, lacks));
         }
     }
 
@@ -278,9 +278,9 @@ class FigureOfTraces {
             return what ? what(*part.reader, part.options) : std::string();
         };
         if (const std::string choice = said(definition_->own_choice); !choice.empty())
-            complain(fmt::format("kvscope: {} shows {}{}; --run chooses", definition_->name, of, choice));
+            complain(fmt::format("kvscope: {} shows {}{}; choose with --run", definition_->name, of, choice));
         if (const std::string labels = said(definition_->left_out); !labels.empty())
-            complain(fmt::format("kvscope: {} leaves out {}{}", definition_->name, of, labels));
+            complain(fmt::format("kvscope: {} omits {}{}", definition_->name, of, labels));
     }
 
     const analysis::FigureDefinition* definition_;
@@ -304,7 +304,7 @@ void export_one(const Arguments& arguments, const std::vector<trace::Reader>& re
         complain(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
 }
 
-/// Of traces with several prompts, that the first is shown since none was named.
+/// Prints to stderr that the first prompt is shown, if no prompt was chosen and a figure depends on it.
 void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                  const std::vector<const analysis::FigureDefinition*>& definitions) {
     const bool is_any_of_prompt = std::any_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
@@ -315,7 +315,7 @@ void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& r
     for (const auto& reader : readers) say_first_prompt(reader);
 }
 
-/// @returns the exit status: 1 where one of them failed
+/// @returns the exit code: 1 if a figure failed
 int export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                    const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto exported = figures::export_figures(
@@ -324,36 +324,36 @@ int export_several(const Arguments& arguments, const std::vector<trace::Reader>&
             return FigureOfTraces(arguments, readers, definition).exported();
         },
         {arguments.output}, arguments.file, arguments.force);
-    if (!exported.written.empty()) complain(fmt::format("kvscope: written: {}", joined(exported.written)));
+    if (!exported.written.empty()) complain(fmt::format("kvscope: wrote {}", joined(exported.written)));
     for (const auto& [figure, reason] : exported.left_out)
-        complain(fmt::format("kvscope: left out: {}: {}", figure, reason));
+        complain(fmt::format("kvscope: omitted: {}: {}", figure, reason));
     for (const auto& [figure, reason] : exported.failed)
         complain(fmt::format("kvscope: failed: {}: {}", figure, reason));
     if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
     return exported.failed.empty() ? 0 : 1;
 }
 
-/// That nothing is set of what is not asked for: figures, or a ranking.
+/// Checks that either figures or a ranking are requested, with the options of that kind only.
 void check_kind(const Arguments& arguments) {
     const bool is_ranking = !arguments.ranking.ranking.empty();
     if (is_ranking != arguments.figures.empty())
-        throw analysis::FigureError(is_ranking ? "--figure and --ranking exclude each other: export one, then the other"
-                                               : "say what to export: --figure NAME or --ranking NAME; `kvscope "
-                                                 "figures` and `kvscope rankings` list them");
+        throw analysis::FigureError(is_ranking ? "--figure and --ranking cannot be combined: export one, then the other"
+                                               : "nothing to export: give --figure NAME or --ranking NAME; `kvscope "
+                                                 "figures` and `kvscope rankings` list the names");
     for (const CLI::Option* option : is_ranking ? arguments.of_figures : arguments.of_rankings) {
         if (option->count() == 0) continue;
-        throw analysis::FigureError(
-            fmt::format("{} is of {}", option->get_name(), is_ranking ? "figures, not of rankings" : "a --ranking"));
+        throw analysis::FigureError(fmt::format("{} applies to {}", option->get_name(),
+                                                is_ranking ? "figures, not to rankings" : "a --ranking"));
     }
     if (is_ranking && !arguments.output.empty() && arguments.output != "-" && arguments.of_rankings.back()->count() > 0)
         throw analysis::FigureError(
-            fmt::format("--format is of standard output, and the extension of {} says how it is written",
+            fmt::format("--format applies to standard output; the format of {} follows from its extension",
                         arguments.output.filename().string()));
     if (!is_ranking && arguments.output.empty())
-        throw analysis::FigureError("-o FILE is missing: where the figure goes to; its extension says how");
+        throw analysis::FigureError("-o FILE is missing: name the output file, whose extension sets the format");
 }
 
-/// "100-220", or one token.
+/// Parses "100-220", or one token.
 analysis::TokenRange token_range(const std::string& text) {
     analysis::TokenRange range;
     const char* const end = text.data() + text.size();
@@ -363,7 +363,7 @@ analysis::TokenRange token_range(const std::string& text) {
     if (first.ec == std::errc() && first.ptr < end && *first.ptr == '-')
         last = std::from_chars(first.ptr + 1, end, range.last);
     if (last.ec == std::errc() && last.ptr == end) return range;
-    throw analysis::FigureError(fmt::format("--tokens is one range, as in 100-220, given: '{}'", text));
+    throw analysis::FigureError(fmt::format("--tokens needs one range, as in 100-220, found '{}'", text));
 }
 
 void rank(const Arguments& arguments) {
@@ -384,32 +384,30 @@ void rank(const Arguments& arguments) {
     export_ranking(ranking, arguments.traces);
 }
 
-/// What is of a ranking alone. The last option is the format.
+/// Declares the options of rankings. `of_rankings` ends with --format.
 void declare_rankings(CLI::App& app, Arguments& arguments) {
     app.add_option("--ranking", arguments.ranking.ranking,
-                   "Which ranking instead of a figure, as listed below; a table, which without -o goes to standard "
-                   "output");
+                   "Ranking to export, as listed below; a table on standard output unless -o is given");
     arguments.of_rankings = {
-        app.add_option("--token,--tokens", arguments.tokens,
-                       "Tokens of a ranking, the first and the last, as in 100-220"),
-        app.add_option("--mark", arguments.ranking.options.mark, "Text whose places a ranking is of"),
-        app.add_option("--top", arguments.ranking.top, "So many rows of a ranking, the first (default: all)")
+        app.add_option("--token,--tokens", arguments.tokens, "First and last token of a ranking, as in 100-220"),
+        app.add_option("--mark", arguments.ranking.options.mark, "Text whose occurrences are ranked"),
+        app.add_option("--top", arguments.ranking.top, "Number of first rows of a ranking (default: all)")
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);
-    arguments.of_rankings.push_back(app.get_option("--format")->description("How a ranking is printed"));
+    arguments.of_rankings.push_back(app.get_option("--format")->description("Format of a ranking on standard output"));
 }
 
-/// Those that figures declare for themselves, and the threshold of rankings: what each means, by its name.
+/// Declares the options that figures define themselves and the threshold of rankings, with one meaning per figure.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
     std::map<std::string, std::vector<std::string>> meanings;
     for (const auto& definition : analysis::figure_definitions())
         for (const analysis::FigureOption& option : definition.options)
             if (option.is_own()) meanings[option.name].push_back(fmt::format("{}: {}", definition.name, option.help));
-    meanings[threshold].emplace_back("rankings: the number above which something counts");
+    meanings[threshold].emplace_back("rankings: the threshold above which something is counted");
     for (const auto& [name, of] : meanings) {
         const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
         const auto* option =
-            app.add_option_function<std::string>("--" + name, take, fmt::format("Of {}", fmt::join(of, "; of ")));
+            app.add_option_function<std::string>("--" + name, take, fmt::format("For {}", fmt::join(of, "; for ")));
         if (name != threshold) arguments.of_figures.push_back(option);
     }
 }
@@ -417,48 +415,51 @@ void declare_own_options(CLI::App& app, Arguments& arguments) {
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->traces,
-                   "A trace, or the .part folder of an unfinished one; several stand in one figure, on one scale")
+                   "Trace, or .part folder of an unfinished trace; several are drawn in one figure on one scale")
         ->required()
         ->type_name("TRACE.h5");
     app.add_option("--figure", arguments->figures,
-                   "Which figure, as listed below; repeatable, and `all` for every figure that the trace can have")
+                   "Figure to export, as listed below; repeatable; `all` for every figure that the trace supports")
         ->delimiter(',')
         ->allow_extra_args(false);
     declare_rankings(app, *arguments);
     app.add_option(
         "-o,--output", arguments->output,
-        "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl. Several figures go into "
-        "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png");
+        "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures are "
+        "written to separate files, such as demo-jsd.pdf for demo.pdf, and so are several pages as svg or png");
     arguments->prompt =
-        app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
-    app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
+        app.add_option("--prompt", arguments->options.prompt, "Prompt number, from 0")->capture_default_str();
+    app.add_option("--run,--runs", arguments->runs, "Run, by label, policy or number; repeatable")
         ->allow_extra_args(false);
     app.add_option(
            "--rename", arguments->renames,
-           "LABEL=NEW LABEL: what a run is called in figure and ranking, as k-vec=K-VEC at all budgets; repeatable. "
-           "The recipe keeps the run's own label")
+           "LABEL=NEW LABEL: name of a run in figures and rankings; a policy, as in k-vec=K-VEC, renames all its runs; "
+           "repeatable. The recipe keeps the original label")
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
     const auto* columns = app.add_option("--column,--columns", arguments->options.columns,
-                                         "Columns of the table of runs, x and y; repeatable")
+                                         "Columns of the table of runs for the x and y axes; repeatable")
                               ->delimiter(',')
                               ->allow_extra_args(false);
-    const auto* source = app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
-    const auto* difference = app.add_flag("--difference", arguments->difference,
-                                          "The first less the second: of two traces, or of two --run of one");
+    const auto* source =
+        app.add_option("--source", arguments->options.source, "Measure to show, if the figure has several");
+    const auto* difference =
+        app.add_flag("--difference", arguments->difference,
+                     "Subtract the second trace from the first, or the second --run from the first");
     arguments->of_pictures = {
-        app.add_flag("--title", arguments->options.title, "Draw the title"),
-        app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")
+        app.add_flag("--title", arguments->options.title, "Draw a title"),
+        app.add_option("--width", arguments->options.width_mm, "Width in mm (default: set by the figure)")
             ->check(RealNumber(30, 2000)),
-        app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
-        app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
+        app.add_option("--height", arguments->options.height_mm, "Height in mm (default: set by the figure)")
+            ->check(RealNumber(1, 2000)),
+        app.add_option("--dpi", arguments->file.dpi, "Resolution of a PNG, in dots per inch")->capture_default_str()};
     arguments->of_figures = arguments->of_pictures;
     arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
     declare_own_options(app, *arguments);
     app.add_flag("--force", arguments->force, "Replace an existing file");
-    app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text() +
-               "\nRankings, and the options that each heeds:\n\n" + rankings_text());
+    app.footer(app.get_footer() + "\n\nFigures and their options:\n\n" + figures_text() +
+               "\nRankings and their options:\n\n" + rankings_text());
     return [arguments] {
         check_kind(*arguments);
         const auto definitions = chosen_figures(*arguments);
@@ -494,7 +495,7 @@ namespace kvscope::cli {
 
 Command export_command() {
     using namespace export_file;
-    return {"export", "Draw a figure of a trace, write its numbers, or a ranking",
+    return {"export", "Draw a figure of a trace, or write its numbers or a ranking",
             "  kvscope export demo.h5 --figure retention --run snapkv --run aperturekv -o retention.pdf\n"
             "  kvscope export demo.h5 --figure jsd --layer 0,8,16 -o jsd.csv\n"
             "  kvscope export mine.h5 theirs.h5 --figure step-kl --run snapkv -o both.pdf\n"

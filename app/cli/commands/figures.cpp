@@ -44,7 +44,7 @@ namespace kvscope::cli {
 
 Command figures_command() {
     using namespace figures_file;
-    return {"figures", "The figures that export can draw", "  kvscope figures", declare};
+    return {"figures", "List the figures that export can draw", "  kvscope figures", declare};
 }
 
 }  // namespace kvscope::cli

@@ -26,13 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A command for each run of each prompt, to be given to a shell; comments say what it does not repeat and why.
+/// Returns a shell command for each run of each prompt. Comment lines say what the command does not reproduce, and why.
 std::string commands(const trace::Reader& reader, const std::string& model) {
     std::string lines;
     const auto remark = [&](const std::string& text) { lines += "# " + one_line(text) + "\n"; };
     if (model.empty() && reader.has_model())
         remark(
-            fmt::format("The model is {}, of the fingerprint {}. Where that is not the default model: "
+            fmt::format("The model is {} with the fingerprint {}. If it is not the default model, use: "
                         "kvscope inspect {} --commands -m MODEL",
                         reader.model().name, reader.model().fingerprint.substr(0, 16),
                         analysis::shell_quoted(reader.path().string())));
@@ -59,28 +59,29 @@ std::function<int()> declare(CLI::App& app) {
     const auto model = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
     const auto whole_text = std::make_shared<bool>(false);
-    app.add_option(
-           "file", *path,
-           "A trace, a .part folder, a model (file, folder, or the id of one in the local hub cache), or EchoKV's maps")
+    app.add_option("file", *path,
+                   "Trace, .part folder, model (file, folder, or id in the local hub cache), or EchoKV maps")
         ->required();
     const auto* whole_text_flag =
-        app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
+        app.add_flag("--prompt-text", *whole_text, "Print the exact text of the prompts and their templates");
     auto* commands_flag =
-        app.add_flag("--commands", *as_commands, "Only the commands that make each run's kept entries again");
-    app.add_option("-m,--model", *model, "The model that those commands name (default: the model that comes along)")
+        app.add_flag("--commands", *as_commands, "Print only the commands that reproduce each run's kept entries");
+    app.add_option("-m,--model", *model, "Model that those commands name (default: the installed model)")
         ->needs(commands_flag);
     const auto memory = std::make_shared<MemoryAsked>();
-    auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
-                                     "Columns with what each cache would take of so many tokens, in bytes and as how "
-                                     "many times less than the full cache's")
-                          ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
+    auto* memory_at =
+        app.add_option("--memory-at", memory->n_tokens,
+                       "Number of tokens for additional columns: each cache's bytes at this length, and how "
+                       "many times smaller it is than the full cache")
+            ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
     std::vector<std::string> models;
     for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
-    app.add_option("--memory-model", memory->model, "… in this model, with 16-bit numbers (default: the trace's own)")
+    app.add_option("--memory-model", memory->model,
+                   "Model for --memory-at, with 16-bit numbers (default: the trace's model)")
         ->transform(OneOf(models))
         ->needs(memory_at);
     app.add_flag("--budgets-grow", memory->budgets_grow,
-                 "… each run with its share of the longer text; else a budget of entries stays as it is")
+                 "For --memory-at, scale budgets in entries with the text length")
         ->needs(memory_at);
     commands_flag->excludes(memory_at);
     const std::vector<const CLI::Option*> of_traces = {whole_text_flag, memory_at};
@@ -90,7 +91,7 @@ std::function<int()> declare(CLI::App& app) {
         std::error_code error;
         const bool is_there = fs::exists(*path, error);
         const bool is_unfinished = !is_there && fs::exists(path->string() + ".part", error);
-        // A folder whose trace has been finished since is that trace, as for whoever reads one.
+        // If the trace was finished in the meantime, its .part folder stands for the finished trace.
         const auto joined = is_there ? std::nullopt : trace::joined_trace(*path);
         const fs::path found = joined ? *joined : is_unfinished ? *path : program::find_model(*path);
         checkpoint::refuse_dangling_link(found);
@@ -105,15 +106,15 @@ std::function<int()> declare(CLI::App& app) {
         for (const CLI::Option* option : of_traces)
             if ((of_maps || of_model) && option->count() > 0)
                 throw std::invalid_argument(
-                    fmt::format("{} is of traces, and {} is none", option->get_name(), path->string()));
+                    fmt::format("{} applies to traces, but {} is not a trace", option->get_name(), path->string()));
         if (of_maps) return inspect_maps(found, *format);
         if (of_model) return inspect_model(found, *format);
         try {
             return inspect_trace(found, *format, *whole_text, *memory);
         } catch (const trace::NotATrace& error) {
-            throw trace::NotATrace(
-                fmt::format("{}. `kvscope inspect` also takes a model (a folder, a .gguf, a hub id) and EchoKV's maps",
-                            error.what()));
+            throw trace::NotATrace(fmt::format(
+                "{}. `kvscope inspect` also accepts a model (a folder, a .gguf file, a hub id) and EchoKV maps",
+                error.what()));
         }
     };
 }
@@ -125,7 +126,7 @@ namespace kvscope::cli {
 
 Command inspect_command() {
     using namespace inspect_file;
-    return {"inspect", "What is in a trace, a model or a file of maps, checked",
+    return {"inspect", "Check and describe a trace, a model or a file of maps",
             "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n"
             "  kvscope inspect demo.h5 --memory-at 131072 --memory-model Llama-3.1-8B\n  kvscope inspect model.gguf",
             declare};

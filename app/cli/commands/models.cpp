@@ -38,8 +38,8 @@ void add_model(const fs::path& path, const std::string& origin, analysis::Table&
     }
 }
 
-/// Models below a folder, each once: GGUF files (of a split one the first) and model directories, which are not looked
-/// into. Hidden folders are left out, and what cannot be read.
+/// Finds the models below a folder, each once: model directories and GGUF files (only the first file of a split model).
+/// Skips hidden folders, unreadable files and the inside of model directories.
 class ModelSearch {
  public:
     explicit ModelSearch(const fs::path& folder) { look_into(folder, 0); }
@@ -50,13 +50,14 @@ class ModelSearch {
     }
 
  private:
-    // organisation/model/quantisation/file, or the hub's models--…/snapshots/revision/folder/file, and one more.
+    // Deepest known layouts: organisation/model/quantisation/file, and models--…/snapshots/revision/folder/file of the
+    // hub.
     static constexpr int deepest = 5;
 
     void look_into(const fs::path& folder, int depth) {
         std::error_code error;
         const fs::path real = fs::canonical(folder, error);
-        if (error || !visited_.insert(real).second) return;  // links may lead round in circles
+        if (error || !visited_.insert(real).second) return;  // symbolic links may form cycles
         if (is_model(folder)) {
             found_.push_back(folder);
             return;
@@ -74,7 +75,7 @@ class ModelSearch {
         }
     }
 
-    /// "…-00002-of-00003.gguf"
+    /// Whether a file is a further part of a split model, such as "…-00002-of-00003.gguf".
     static bool is_further_part(const fs::path& path) {
         const std::string stem = path.stem().string();
         const size_t of = stem.rfind("-of-");
@@ -89,7 +90,7 @@ std::function<int()> declare(CLI::App& app) {
     const auto folders = std::make_shared<std::vector<fs::path>>();
     const auto format = std::make_shared<OutputFormat>();
     app.add_option("folders", *folders,
-                   "Folders whose GGUF files and model directories are listed, too, also those in folders within");
+                   "Folders to search for GGUF files and model directories, with their subfolders");
     format->declare(app);
     return [folders, format] {
         using analysis::ColumnType;
@@ -108,13 +109,13 @@ std::function<int()> declare(CLI::App& app) {
         try {
             add_model(program::default_model(), "default", table);
         } catch (const std::exception&) {
-            // A build without a default model lists the folders alone.
+            // Without a default model, only the folders are listed.
         }
         for (const auto& folder : *folders) {
             std::error_code error;
-            if (!fs::is_directory(folder, error)) throw std::invalid_argument(folder.string() + " is no folder");
+            if (!fs::is_directory(folder, error)) throw std::invalid_argument(folder.string() + " is not a folder");
             const auto found = ModelSearch(folder).found();
-            if (found.empty()) complain("no model is in " + folder.string());
+            if (found.empty()) complain("no model found in " + folder.string());
             for (const auto& path : found) add_model(path, folder.string(), table);
         }
         format->print(table);
@@ -129,7 +130,7 @@ namespace kvscope::cli {
 
 Command models_command() {
     using namespace models_file;
-    return {"models", "The default model, and those in the folders named",
+    return {"models", "List the default model and the models in the given folders",
             "  kvscope models\n  kvscope models ~/models ~/.cache/huggingface/hub", declare};
 }
 

@@ -40,7 +40,7 @@ analysis::Table parameters_of(const policies::Definition& definition) {
 std::function<int()> declare(CLI::App& app) {
     const auto name = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
-    app.add_option("policy", *name, "One policy, with its parameters");
+    app.add_option("policy", *name, "Policy whose parameters to list");
     format->declare(app);
     return [name, format] {
         if (!name->empty()) {
@@ -65,7 +65,7 @@ namespace kvscope::cli {
 
 Command policies_command() {
     using namespace policies_file;
-    return {"policies", "The policies, or one with its parameters",
+    return {"policies", "List the policies, or the parameters of one policy",
             "  kvscope policies\n  kvscope policies aperturekv\n  kvscope policies --format md", declare};
 }
 

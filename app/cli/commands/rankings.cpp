@@ -40,7 +40,7 @@ namespace kvscope::cli {
 
 Command rankings_command() {
     using namespace rankings_file;
-    return {"rankings", "The rankings that export can write", "  kvscope rankings", declare};
+    return {"rankings", "List the rankings that export can write", "  kvscope rankings", declare};
 }
 
 }  // namespace kvscope::cli

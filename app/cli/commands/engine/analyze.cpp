@@ -53,9 +53,7 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
         texts.push_back(
             {std::filesystem::path(file).stem().string(), program::read_prompt(file), program::name_of_text(file)});
     if (texts.empty())
-        throw std::invalid_argument(
-            "there is no prompt whose answer pseudo tokens are held against: give a text with "
-            "-p or a file with -f");
+        throw std::invalid_argument("no prompt to compare pseudo tokens with: give a text with -p or a file with -f");
     const auto model = arguments.model.open(progress);
     std::vector<engine::Prompt> prompts;
     for (const auto& [name, text, origin] : texts)
@@ -97,7 +95,7 @@ bool is_trace(const std::filesystem::path& output) {
     return extension == ".h5" || extension == ".hdf5";
 }
 
-/// Nothing is measured for a file that cannot be written.
+/// Checks the output before measuring anything.
 void write_output(const Arguments& arguments, engine::Progress& progress) {
     const figures::ExportOptions options{.creator = std::string("kvscope ") + program::version()};
     if (arguments.queries) {
@@ -112,7 +110,7 @@ void write_output(const Arguments& arguments, engine::Progress& progress) {
     try {
         figures::figure_format_for(arguments.output.string());
     } catch (const figures::FormatError& error) {
-        throw std::invalid_argument(fmt::format("{}, or in .h5: a trace of the model", error.what()));
+        throw std::invalid_argument(fmt::format("{}, or in .h5 for a trace of the model", error.what()));
     }
     figures::Exported what;
     what.figure = [&] { return ModelSpectra(arguments.model.path(), progress).figure(); };
@@ -134,13 +132,14 @@ std::function<int()> declare(CLI::App& app) {
     arguments->model.declare_threads(app);
     auto* queries =
         app.add_flag("--queries", arguments->queries,
-                     "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
-                     "position (DapQ, Table 1), instead of the spectra");
+                     "Measure how similar the queries of pseudo tokens are to the queries of the answer (cosine, by "
+                     "content and position, as in DapQ's Table 1), instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
     of_queries.push_back(arguments->model.declare_special(app));
-    app.add_option("-o,--output", arguments->output,
-                   "Draw it into this file (pdf, svg, png) or write the table (csv, md, tex, json, jsonl); of spectra "
-                   "also a trace of the model (h5), which export draws more of and view opens")
+    app.add_option(
+           "-o,--output", arguments->output,
+           "Output file: a figure (pdf, svg, png), a table (csv, md, tex, json, jsonl) or, for spectra, a trace "
+           "of the model (h5) for export and view")
         ->type_name("FILE");
     of_queries.push_back(arguments->model.declare_dtype(app));
     of_queries.push_back(arguments->model.declare_device(app));
@@ -148,25 +147,26 @@ std::function<int()> declare(CLI::App& app) {
         of_queries.end(),
         {app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT"),
          app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
-                        "File with the prompt, - for standard input; repeatable")
+                        "Prompt file, - for standard input; repeatable")
              ->type_name("FILE"),
-         app.add_option("--question", arguments->question, "Question asked of the prompts")->type_name("TEXT"),
+         app.add_option("--question", arguments->question, "Question after each prompt")->type_name("TEXT"),
          app.add_option("-n,--n-predict,--predict", options.n_answer,
-                        "Tokens of the answer, and pseudo tokens; fewer where the answer ends")
+                        "Number of answer tokens and of pseudo tokens, fewer if the answer ends")
              ->check(WholeNumber(1))
              ->capture_default_str(),
          app.add_option(
                 "--trials", options.n_trials,
-                "Also tokens drawn from the vocabulary and positions drawn from the prompt's, as often as this, "
-                "with the five numbers of a box (Figure 2a has 100)")
+                "Number of random draws: tokens from the vocabulary and positions from the prompt, each with the five "
+                "numbers of a box plot (Figure 2a has 100)")
              ->check(WholeNumber(0, most_draws)),
-         app.add_option("--offsets", options.n_offsets,
-                        "Also the answer's own tokens at this many start positions from 0 to the prompt's end (Figure "
-                        "2b)")
+         app.add_option(
+                "--offsets", options.n_offsets,
+                "Number of start positions from 0 to the prompt's end at which the answer's tokens are measured "
+                "(Figure 2b)")
              ->check(WholeNumber(0, most_draws)),
-         app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str()});
+         app.add_option("-s,--seed", options.seed, "Seed of the random draws")->capture_default_str()});
     for (auto* option : of_queries) option->needs(queries);
-    app.add_flag("-q,--quiet", arguments->quiet, "No progress");
+    app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
     arguments->format.declare(app);
     app.get_option("--output")->excludes(app.get_option("--format"));
     app.add_flag("--force", arguments->force, "Replace an existing file")->needs(app.get_option("--output"));
@@ -192,7 +192,7 @@ namespace kvscope::cli {
 Command analyze_command() {
     using namespace analyze_file;
     return {
-        "analyze", "Spectra of a model's projections, or how far queries depend on content and position",
+        "analyze", "Measure a model's projection spectra, or how queries depend on content and position",
         "  kvscope analyze\n  kvscope analyze model.gguf --format csv\n  kvscope analyze model.gguf -o spectra.pdf\n"
         "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20\n"
         "  kvscope analyze --queries -f report.txt --trials 100 --offsets 9 -o queries.pdf",

@@ -10,8 +10,8 @@ namespace {
 std::function<int()> declare(CLI::App& app) {
     const auto folder = std::make_shared<std::filesystem::path>("kvscope-demo");
     const auto force = std::make_shared<bool>(false);
-    app.add_option("folder", *folder, "Where the trace and the figures go")->capture_default_str();
-    app.add_flag("--force", *force, "Replace a trace of another recipe");
+    app.add_option("folder", *folder, "Folder for the trace and the figures")->capture_default_str();
+    app.add_flag("--force", *force, "Replace a trace made with other settings");
     return [folder, force] { return run_demo_in_terminal(*folder, *force); };
 }
 
@@ -22,7 +22,8 @@ namespace kvscope::cli {
 
 Command demo_command() {
     using namespace demo_file;
-    Command command{"demo", "A dozen policies on the demo prompt, with figures and a table", "  kvscope demo", declare};
+    Command command{"demo", "Run twelve policies on the demo prompt, then draw figures and print a table",
+                    "  kvscope demo", declare};
     command.hidden = true;
 #ifndef KVSCOPE_WITH_GUI
     command.by_default = true;

@@ -47,7 +47,7 @@ struct Arguments {
     bool quiet = false;
 };
 
-/// The table, and what is wrong with it: below it where people read it, else on standard error.
+/// Prints the table of scores. Warnings follow it if people read the format, else they go to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.tasks);
     const bool is_for_people = arguments.format.is_for_people();
@@ -65,7 +65,7 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
     print(text);
 }
 
-/// Tells of each failure of a plan's runs when it is met first, also where progress is not shown.
+/// Reports each failure of a plan once, even with --quiet.
 class FailuresOnTheWay {
  public:
     FailuresOnTheWay(std::span<const engine::RunPlan> plans, bool quiet, engine::Progress& progress)
@@ -90,8 +90,8 @@ class FailuresOnTheWay {
     std::set<std::pair<size_t, std::string>> told_;
 };
 
-/// What a complete trace with a part of the samples, or of their runs, has of them, by the sample's name; nothing for
-/// any other file.
+/// Returns the results of a complete trace with fewer samples or runs of the same recipe, by sample id. Returns nothing
+/// for any other file.
 std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Arguments& arguments,
                                                                       const trace::WriterOptions& options) {
     std::map<std::string, std::vector<trace::ResultRow>> samples;
@@ -102,7 +102,7 @@ std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Argu
         if (!reader.complete() || !options.is_part_of_it(reader.recipe_json())) return samples;
         for (auto& row : reader.results(arguments.tasks)) samples[row.sample_id].push_back(std::move(row));
     } catch (const trace::TraceError&) {
-        // No trace: the writer refuses to replace it.
+        // Not a trace: the writer refuses to replace the file.
     }
     return samples;
 }
@@ -114,7 +114,7 @@ nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
     auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, arguments.job.experiment));
     recipe["task"] = arguments.tasks;
-    // A sample's results are filed under its number, which other lengths or another seed give another sample.
+    // Results are stored by sample number. Other lengths or seeds assign that number to another sample.
     for (size_t i = 0; i < samples.size(); ++i) recipe["prompts"][i]["number"] = samples[i].number;
     return recipe;
 }
@@ -130,7 +130,7 @@ trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::
     return options;
 }
 
-/// What is wrong before the weights are read.
+/// Checks that need no weights.
 void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
            std::span<const engine::TaskSample> samples) {
     const auto [shortest, longest] =
@@ -141,10 +141,10 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     std::vector<engine::RunPlan> added = plans;
     const std::string there = trace::recipe_at(arguments.job.output);
     if (!arguments.job.force && engine::lacks_tokens(there))
-        throw trace::ReplaceableOutputExists(
-            fmt::format("{} holds answers to other tokens: an earlier version of kvscope made them, which tokenized "
-                        "context and question apart; choose another output, or have it replaced",
-                        arguments.job.output.string()));
+        throw trace::ReplaceableOutputExists(fmt::format(
+            "{} contains answers to other tokens: an earlier version of kvscope wrote the file and tokenized "
+            "context and question separately. Choose another output, or replace the file",
+            arguments.job.output.string()));
     if (options.is_part_of_it && options.is_part_of_it(there)) {
         const auto held = nlohmann::json::parse(there);
         if (samples.size() > held["prompts"].size()) engine::require_recorded_files(arguments.job.output, plans);
@@ -153,12 +153,12 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     }
     engine::require_possible_run(model, shortest->prompt, added);
     const auto found = trace::check_output(arguments.job.output, recipe.dump(), options);
-    if (found == trace::OutputState::absent)  // of others something is done already
+    if (found == trace::OutputState::absent)  // an existing output shows that the memory suffices
         engine::require_memory(model, {&longest->prompt, 1}, plans, arguments.job.experiment,
                                "use shorter --lengths, fewer policies and budgets");
 }
 
-/// Answers what the trace does not hold yet.
+/// Runs the samples that the trace does not yet contain.
 void evaluate(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
               std::span<const engine::TaskSample> samples, TerminalProgress& progress) {
     const auto& job = arguments.job;
@@ -169,9 +169,9 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
     for (const auto& damaged : writer.set_aside()) progress.warning(damaged);
     if (!finished.empty())
-        progress.message(fmt::format("{} holds {} of the {} samples, with {} of {} runs each: going on with the others",
-                                     job.output.string(), finished.size(), samples.size(),
-                                     finished.begin()->second.size(), plans.size()));
+        progress.message(fmt::format(
+            "{} contains {} of {} samples, with {} of {} runs each: continuing with the others", job.output.string(),
+            finished.size(), samples.size(), finished.begin()->second.size(), plans.size()));
     const auto is_done = [&](const engine::TaskSample& sample) {
         return writer.has_results(arguments.tasks, sample.number) &&
                writer.results(arguments.tasks, sample.number).size() >= plans.size();
@@ -197,7 +197,7 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
             double tokens_left = 0;
             for (size_t j = i + 1; j < samples.size(); ++j)
                 if (!is_done(samples[j])) tokens_left += static_cast<double>(samples[j].prompt.ids.size());
-            const std::string left = tokens_left > 0 ? fmt::format("; about {} left for all",
+            const std::string left = tokens_left > 0 ? fmt::format("; about {} remaining",
                                                                    clock_text(seconds_done / tokens_done * tokens_left))
                                                      : "";
             progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s{}", i + 1, samples.size(),
@@ -219,7 +219,7 @@ int act(Arguments& arguments) {
     task.prompt.use_template = arguments.model.use_template();
     task.prompt.parse_special = arguments.model.parse_special();
     task.prompt.n_new = job.experiment.n_new;
-    // As in a run, a trace that is gone on with keeps the date that its chat template wrote.
+    // The date in a chat template must not change when a trace is resumed.
     task.prompt.now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     job.experiment.compare = false;
     job.experiment.record = false;
@@ -242,7 +242,7 @@ int act(Arguments& arguments) {
     } catch (const trace::AlreadyComplete&) {
         for (const auto& failure : analysis::task_failures(trace::Reader(job.output).results(arguments.tasks)))
             progress.warning(failure);
-        progress.message(fmt::format("{} holds these very results already", job.output.string()));
+        progress.message(fmt::format("{} already contains these results", job.output.string()));
     } catch (const engine::Cancelled&) {
         end_stopped(job.output);
     }
@@ -257,21 +257,22 @@ std::function<int()> declare(CLI::App& app) {
     auto& task = arguments->task;
     job.experiment.n_new = 24;
     arguments->model.declare(app);
-    app.add_option("--tasks", arguments->tasks, "niah: a needle in a haystack, as RULER has it")
+    app.add_option("--tasks", arguments->tasks, "Benchmark task: niah, a needle in a haystack as in RULER")
         ->transform(OneOf({"niah"}))
         ->capture_default_str();
     declare_policies(app, job);
     declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
     app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();
-    app.add_option("--query-aware", arguments->query_aware, "off: compress the context before the question is read")
+    app.add_option("--query-aware", arguments->query_aware,
+                   "Whether policies see the question; off compresses the context before it is read")
         ->transform(OneOf({"on", "off"}))
         ->capture_default_str();
     app.add_option("-o,--output", job.output,
-                   "The trace to write: /results/<task>; a complete one takes on what it lacks")
+                   "Trace to write, with the scores in /results/<task>; an existing trace is extended")
         ->required()
         ->type_name("TRACE.h5");
-    app.add_flag("--force", job.force, "Replace what is at the output");
-    app.add_flag("-q,--quiet", arguments->quiet, "No progress");
+    app.add_flag("--force", job.force, "Replace an existing output");
+    app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
     arguments->format.declare(app);
     return [arguments] { return act(*arguments); };
 }
@@ -283,10 +284,11 @@ namespace kvscope::cli {
 
 Command eval_command() {
     using namespace eval_file;
-    return {"eval", "Answer a task's samples with many policies and budgets through one shared prefill each, and score",
+    return {"eval",
+            "Answer a benchmark task with many policies and budgets, one shared prefill per sample, and score it",
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 -o niah.h5\n"
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 --samples 6 -o niah.h5   # "
-            "goes on\n"
+            "continues\n"
             "  kvscope eval --lengths 1000,4000 --samples 5 --policy dapq --budget 64-512*2 --format md -o niah.h5",
             declare};
 }

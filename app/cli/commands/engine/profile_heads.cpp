@@ -37,7 +37,7 @@ engine::HeadProfile measured(const engine::Model& model, const engine::HeadProfi
 int act(Arguments& arguments) {
     if (std::filesystem::exists(arguments.output) && !arguments.force)
         throw std::invalid_argument(arguments.output.string() +
-                                    " is there already; give another name, or --force to replace it");
+                                    " already exists; give another name, or --force to replace it");
     auto& options = arguments.options;
     options.measure = arguments.measure == "r" ? engine::HeadMeasure::retrieval : engine::HeadMeasure::reasoning;
     options.haystack = haystack_text(arguments.haystack);
@@ -47,7 +47,7 @@ int act(Arguments& arguments) {
     const auto model = arguments.model.open(progress);
     const auto profile = measured(model, options, progress);
     figures::write_whole_file(arguments.output, engine::to_json(profile, model.transformer().shape()), arguments.force);
-    progress.message(fmt::format("{} written: {} of {} prompts were answered right and counted",
+    progress.message(fmt::format("{} written: {} of {} prompts were answered correctly and counted",
                                  arguments.output.string(), profile.n_right, profile.n_prompts));
     return 0;
 }
@@ -56,17 +56,18 @@ std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     auto& options = arguments->options;
     arguments->model.declare(app, ModelOptions::As::both);
-    app.add_option("-o,--output", arguments->output, "The head-importance file to write")
+    app.add_option("-o,--output", arguments->output, "Head-importance file to write")
         ->required()
         ->check(NewFile())
         ->type_name("FILE.json");
-    app.add_option("--measure", arguments->measure,
-                   "r: copying of the needle; r2: attention to it, the needle holding a step of reasoning")
+    app.add_option(
+           "--measure", arguments->measure,
+           "Importance measure: r for copying the needle, r2 for attention to a needle with a step of reasoning")
         ->transform(OneOf({"r", "r2"}))
         ->capture_default_str();
     declare_needles(app, {options.lengths, options.depths, options.n_seeds, options.n_new, arguments->haystack});
-    app.add_flag("--force", arguments->force, "Replace what is at the output");
-    app.add_flag("-q,--quiet", arguments->quiet, "No progress");
+    app.add_flag("--force", arguments->force, "Replace an existing output");
+    app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
     return [arguments] { return act(*arguments); };
 }
 
@@ -77,7 +78,7 @@ namespace kvscope::cli {
 
 Command profile_heads_command() {
     using namespace profile_heads_file;
-    return {"profile-heads", "Measure how important each head is for finding a needle, for the policy headkv",
+    return {"profile-heads", "Measure each head's importance for finding a needle, for the policy headkv",
             "  kvscope profile-heads -o heads.json\n"
             "  kvscope run -f report.txt --question Who? --policy headkv:importance=heads.json --budget 128 -o r.h5",
             declare};

@@ -24,8 +24,8 @@ struct Arguments {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-/// Takes the prompts. An empty one fails alone, where there are others.
-/// @returns how many are left out @throws std::invalid_argument where all are empty
+/// Reads the prompts. If only some are empty, they are left out and reported.
+/// @returns the number of empty prompts @throws std::invalid_argument if all are empty
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
@@ -34,10 +34,10 @@ int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& p
                            program::name_of_text(file)});
     const auto has_text = [](const program::PromptText& prompt) { return !is_blank(prompt.context); };
     if (!prompts.empty() && std::none_of(prompts.begin(), prompts.end(), has_text))
-        throw std::invalid_argument(prompts.front().origin + ": the prompt is empty, expected a text");
+        throw std::invalid_argument(prompts.front().origin + ": the prompt is empty: give a text");
     return static_cast<int>(std::erase_if(prompts, [&](const program::PromptText& prompt) {
         if (has_text(prompt)) return false;
-        complain(prompt.origin + ": the prompt is empty, expected a text. It is left out, and the other prompts run");
+        complain(prompt.origin + ": the prompt is empty and is left out. The other prompts are run");
         return true;
     }));
 }
@@ -46,7 +46,7 @@ int act(Arguments& arguments) {
     auto& job = arguments.job;
     const int n_failed = read_prompts(arguments, job.prompts);
     if (job.prompts.empty() && job.prompt_from.empty())
-        throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
+        throw std::invalid_argument("no prompt: give a text with -p or a file with -f");
     job.experiment.use_template = arguments.terminal.model.use_template();
     job.experiment.parse_special = arguments.terminal.model.parse_special();
     job.experiment.dtype = arguments.terminal.model.dtype();
@@ -61,33 +61,30 @@ std::function<int()> declare(CLI::App& app) {
     auto& terminal = arguments->terminal;
     terminal.model.declare(app);
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
-    app.add_option("--prompt-name", arguments->prompt_name, "What that text is called in the trace")
+    app.add_option("--prompt-name", arguments->prompt_name, "Name of that text in the trace")
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
-                   "File with the prompt, - for standard input; repeatable")
+    app.add_option("-f,--prompt-file,--file", arguments->prompt_files, "Prompt file, - for standard input; repeatable")
         ->type_name("FILE");
-    app.add_option("--question", arguments->questions, "Question asked of the prompt; repeatable")
+    app.add_option("--question", arguments->questions, "Question after the prompt; repeatable")
         ->type_name("TEXT")
-        ->allow_extra_args(false);  // else "[a, b]" would be two
+        ->allow_extra_args(false);  // otherwise CLI11 splits "[a, b]" in two
     declare_policies(app, job);
     declare_run_options(app, job.experiment);
     app.get_option("--alignment")->excludes(app.get_option("--no-record"));
     auto* prompt_from =
-        app.add_option(
-               "--prompt-from", job.prompt_from,
-               "A trace's prompts with their questions and token ids, by number (0): the same run on other policies")
+        app.add_option("--prompt-from", job.prompt_from,
+                       "Reuse prompts, questions and token ids of a trace, by prompt number (default: 0)")
             ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
-    app.add_option("-o,--output", job.output,
-                   "The trace to write; a complete one takes on the runs and prompts that it lacks")
+    app.add_option("-o,--output", job.output, "Trace to write; missing runs and prompts are added to an existing trace")
         ->required()
         ->type_name("TRACE.h5");
-    app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
+    app.add_option("--timings", terminal.timings, "File for the seconds of each phase")
         ->check(NewFile())
         ->type_name("FILE.json");
-    app.add_flag("--force", job.force, "Replace what is at the output");
-    app.add_flag("-q,--quiet", terminal.quiet, "No progress, and neither table nor answers at the end");
+    app.add_flag("--force", job.force, "Replace an existing output");
+    app.add_flag("-q,--quiet", terminal.quiet, "Hide progress, table and answers");
     return [arguments] { return act(*arguments); };
 }
 
@@ -99,7 +96,7 @@ namespace kvscope::cli {
 Command run_command() {
     using namespace run_file;
     return {
-        "run", "Prefill once, compress with many policies, decode all of them, write one trace",
+        "run", "Prefill once, compress with many policies, decode them all and write one trace",
         "  kvscope run -f report.txt --question \"Who signed it?\" --policy snapkv --policy aperturekv --budget 64,128 "
         "-n 64 -o report.h5\n"
         "  kvscope run -f report.txt --question Who? --question When? --query-aware off --policy h2o --budget 10% -o "

@@ -34,7 +34,8 @@ struct Arguments {
     const CLI::Option *steps = nullptr, *ridge = nullptr;
 };
 
-/// The losses' table, which is there as far as it goes beside its place while steps are taken, whatever ends them.
+/// The table of losses. While the training runs, its rows are in a file next to `path`; they stay if the training
+/// fails.
 class Curve {
  public:
     explicit Curve(std::filesystem::path path) : path_(std::move(path)) {
@@ -44,10 +45,10 @@ class Curve {
                           {"loss", "Loss", "", ColumnType::real},      {"error", "Error", "", ColumnType::real}};
     }
 
-    /// Where the rows are until the training has ended.
+    /// Returns the path of the rows until the training has ended.
     static std::filesystem::path part_of(const std::filesystem::path& curve) { return curve.string() + ".part"; }
 
-    /// Whether nothing is there that a training has not written: such losses, or an empty file.
+    /// Whether a file may be replaced: it is absent, empty, or a table of losses.
     static bool is_own(const std::filesystem::path& file) {
         std::error_code error;
         if (!std::filesystem::exists(std::filesystem::symlink_status(file, error)) || error) return true;
@@ -69,7 +70,7 @@ class Curve {
         write(csv.substr(csv.find('\n') + 1));
     }
 
-    /// In its place.
+    /// Moves the table to its path.
     void finish(bool replace) {
         if (path_.empty()) return;
         file_.close();
@@ -93,7 +94,7 @@ class Curve {
     }
 
     std::filesystem::path path_;
-    analysis::Table table_;  ///< the steps that are added
+    analysis::Table table_;  ///< the rows being added
     std::map<int64_t, int64_t> n_steps_;
     std::ofstream file_;
     std::string text_;
@@ -115,15 +116,15 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
     program::train(model, arguments.job, progress, events);
 }
 
-/// The losses replace other losses alone, whatever is forced: not the maps, a text or a model.
+/// Checks that the table of losses replaces only another table of losses, even with --force.
 void require_curve(const Arguments& arguments) {
     const std::string curve = arguments.curve.string();
     const auto part = Curve::part_of(arguments.curve);
     if (figures::are_same_file(arguments.curve, arguments.output) || figures::are_same_file(part, arguments.output))
-        throw engine::UsageError(fmt::format("--loss {}: the maps go into this file; name another", curve));
+        throw engine::UsageError(fmt::format("--loss {}: the maps are written to this file; name another file", curve));
     const auto refuse = [&](const std::filesystem::path& file) {
         throw engine::UsageError(
-            fmt::format("--loss {}: there is something else than losses in {}: move it away", curve, file.string()));
+            fmt::format("--loss {}: {} is not a table of losses: move it away", curve, file.string()));
     };
     std::error_code error;
     if (!Curve::is_own(part)) refuse(part);
@@ -133,13 +134,13 @@ void require_curve(const Arguments& arguments) {
 
 void require_sense(const Arguments& arguments) {
     if (!arguments.curve.empty() && !arguments.job.by_descent && arguments.job.tuning.steps == 0)
-        throw engine::UsageError("--loss: least squares take no steps; give --stage1 adamw, or --tune STEPS");
+        throw engine::UsageError("--loss needs gradient descent: add --stage1 adamw or --tune STEPS");
     if (arguments.inputs != "both" && (arguments.job.by_descent || arguments.job.tuning.steps > 0))
-        throw engine::UsageError("--inputs is for least squares alone: leave out --stage1 adamw and --tune");
+        throw engine::UsageError("--inputs applies to least squares only: leave out --stage1 adamw and --tune");
     if (arguments.steps->count() > 0 && !arguments.job.by_descent)
-        throw engine::UsageError("--steps is for --stage1 adamw: least squares take none");
+        throw engine::UsageError("--steps applies to --stage1 adamw only: least squares has no steps");
     if (arguments.ridge->count() > 0 && arguments.job.by_descent)
-        throw engine::UsageError("--ridge is for least squares alone: leave out --stage1 adamw");
+        throw engine::UsageError("--ridge applies to least squares only: leave out --stage1 adamw");
     if (!arguments.curve.empty()) require_curve(arguments);
     if (!arguments.job.force) {
         figures::refuse_existing(arguments.output);
@@ -155,50 +156,53 @@ int act(Arguments& arguments) {
             arguments.inputs == "own" ? engine::EchoInputs::own : engine::EchoInputs::first_layer;
     require_sense(arguments);
     arguments.job.set_output(arguments.output);
-    TerminalProgress progress(arguments.quiet,
-                              [] { return "stopped; the same command goes on from what was done by the last minute"; });
+    TerminalProgress progress(
+        arguments.quiet, [] { return "stopped; the same command resumes from the state of at most a minute ago"; });
     try {
         train(arguments, progress);
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error(arguments.job.was_begun() ? "stopped; the same command goes on behind what was done"
+        throw std::runtime_error(arguments.job.was_begun() ? "stopped; the same command resumes where it stopped"
                                                            : "stopped");
     }
     return 0;
 }
 
 void declare_stages(CLI::App& app, Arguments& arguments) {
-    auto* stage1 = app.add_option("--stage1", arguments.stage1,
-                                  "How maps come to give keys and values: by least squares at once, or towards them by "
-                                  "gradient descent, as in the paper")
-                       ->transform(OneOf({"least-squares", "adamw"}))
-                       ->capture_default_str();
-    arguments.ridge =
-        app.add_option("--ridge", arguments.job.options.ridge,
-                       "Of least squares: times the inputs' mean square, what is added to each input's own")
-            ->check(RealNumber(0, 1e6))
+    auto* stage1 =
+        app.add_option("--stage1", arguments.stage1,
+                       "How the maps are fitted to keys and values: in closed form by least squares, or by gradient "
+                       "descent as in the paper")
+            ->transform(OneOf({"least-squares", "adamw"}))
             ->capture_default_str();
-    app.add_option("--inputs", arguments.inputs,
-                   "Of least squares: what is predicted from: what the group's first layer and the layer itself store, "
-                   "or one of the two")
+    arguments.ridge = app.add_option("--ridge", arguments.job.options.ridge,
+                                     "Ridge of least squares, relative to the inputs' mean square")
+                          ->check(RealNumber(0, 1e6))
+                          ->capture_default_str();
+    app.add_option(
+           "--inputs", arguments.inputs,
+           "Inputs of least squares: the stored numbers of the group's first layer and of the layer itself, or one "
+           "of the two")
         ->transform(OneOf({"both", "first-layer", "own"}))
         ->capture_default_str();
-    arguments.steps = app.add_option("--steps", arguments.job.descent.steps, "Of --stage1 adamw")
+    arguments.steps = app.add_option("--steps", arguments.job.descent.steps, "Number of steps of --stage1 adamw")
                           ->check(WholeNumber(1))
                           ->needs(stage1)
                           ->capture_default_str();
-    auto* tune = app.add_option("--tune", arguments.job.tuning.steps,
-                                "Steps of gradient descent behind the first stage, on what attention gives (the "
-                                "paper's second stage has 1000); 0: none")
-                     ->check(WholeNumber(0))
-                     ->capture_default_str();
-    app.add_option("--tune-loss", arguments.tune_loss,
-                   "What --tune makes small: the squared difference of attention's outputs, or the divergence of the "
-                   "attention itself (which changes the keys' maps alone)")
+    auto* tune =
+        app.add_option("--tune", arguments.job.tuning.steps,
+                       "Number of gradient descent steps on the attention after the first stage (1000 in the paper); "
+                       "0: none")
+            ->check(WholeNumber(0))
+            ->capture_default_str();
+    app.add_option(
+           "--tune-loss", arguments.tune_loss,
+           "Loss of --tune: the squared difference of attention outputs, or the divergence of attention (trains "
+           "only the maps of the keys)")
         ->transform(OneOf({"outputs", "qk-kl"}))
         ->needs(tune)
         ->capture_default_str();
     app.add_option("--loss", arguments.curve,
-                   "A file for the loss of each step of gradient descent; FILE.csv.part while they are taken")
+                   "Table of the loss of each gradient descent step; FILE.csv.part during the training")
         ->check(NewFile())
         ->type_name("FILE.csv");
 }
@@ -209,32 +213,30 @@ std::function<int()> declare(CLI::App& app) {
     arguments->model.declare_model(app, ModelOptions::As::option);
     arguments->model.declare_dtype(app);
     arguments->model.declare_threads(app);
-    app.add_option("texts", arguments->job.texts, "Texts to train on (default: one of English prose that comes along)")
+    app.add_option("texts", arguments->job.texts, "Texts to train on (default: the installed English prose)")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
-    app.add_option("-o,--output", arguments->output, "The file of maps to write")
+    app.add_option("-o,--output", arguments->output, "File of maps to write")
         ->required()
         ->check(NewFile())
         ->type_name("FILE.safetensors");
     app.add_option("--ratio", options.ratio,
-                   "Share of the full cache's bytes that is left; what the maps come nearest to it is told")
+                   "Share of the full cache's bytes to keep; the nearest possible share is reported")
         ->check(RealNumber(0, 1))
         ->capture_default_str();
-    app.add_option("--tokens", arguments->job.n_tokens, "Tokens of the texts that are read at most; 0: all")
+    app.add_option("--tokens", arguments->job.n_tokens, "Largest number of tokens to read from the texts; 0: all")
         ->check(WholeNumber(0))
         ->capture_default_str();
-    app.add_option(
-           "--sequence", options.sequence,
-           "Tokens that are read at a time, at most the model's context; by a step of gradient descent at most 512")
+    app.add_option("--sequence", options.sequence,
+                   "Tokens per pass, at most the model's context; at most 512 in a gradient descent step")
         ->check(WholeNumber(8))
         ->capture_default_str();
     declare_stages(app, *arguments);
-    app.add_option("--held-out", arguments->job.held_out,
-                   "Share of the text, its end, that the maps are only measured on")
+    app.add_option("--held-out", arguments->job.held_out, "Share at the end of the text for measuring errors only")
         ->check(RealNumber(0, 0.9))
         ->capture_default_str();
-    app.add_flag("--force", arguments->job.force, "Replace what is at the output");
-    app.add_flag("-q,--quiet", arguments->quiet, "No progress");
+    app.add_flag("--force", arguments->job.force, "Replace an existing output");
+    app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
     return [arguments] { return act(*arguments); };
 }
 
@@ -245,7 +247,7 @@ namespace kvscope::cli {
 
 Command train_echo_command() {
     using namespace train_echo_file;
-    return {"train-echo", "Train the maps by which the policy echokv rebuilds keys and values",
+    return {"train-echo", "Train the maps from which the policy echokv rebuilds keys and values",
             "  kvscope train-echo --ratio 0.5 -o echo.safetensors\n"
             "  kvscope train-echo --tune 1000 --loss loss.csv -o tuned.safetensors\n"
             "  kvscope run -f report.txt --question Who? --policy echokv:maps=echo.safetensors -o r.h5",

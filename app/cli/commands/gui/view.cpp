@@ -29,7 +29,7 @@ namespace {
 struct Arguments {
     gui::AppOptions app;
 #ifdef KVSCOPE_WITH_ENGINE
-    ModelOptions model;  ///< how the window runs models
+    ModelOptions model;  ///< how the app runs models
 #endif
     std::string size;
     std::string screenshot;
@@ -37,10 +37,10 @@ struct Arguments {
     double ui_scale = 0;
 };
 
-/// "1600x1000". @throws std::invalid_argument
+/// Parses "1600x1000". @throws std::invalid_argument
 void set_size(const std::string& text, gui::WindowOptions& window) {
     if (text.empty()) return;
-    constexpr int most = 16384;  // what graphics cards draw into at once
+    constexpr int most = 16384;  // a usual limit of graphics cards
     const char* const end = text.data() + text.size();
     const auto width = std::from_chars(text.data(), end, window.width);
     const bool has_height = width.ec == std::errc() && width.ptr != end && *width.ptr == 'x';
@@ -48,7 +48,7 @@ void set_size(const std::string& text, gui::WindowOptions& window) {
     if (!has_height || height.ec != std::errc() || height.ptr != end || window.width < 320 || window.height < 240 ||
         window.width > most || window.height > most)
         throw std::invalid_argument(
-            fmt::format("--size takes WIDTHxHEIGHT from 320x240 to {0}x{0}, as in 1600x1000; found {1}", most, text));
+            fmt::format("--size needs WIDTHxHEIGHT from 320x240 to {0}x{0}, as in 1600x1000; found {1}", most, text));
 }
 
 int view(const Arguments& arguments) {
@@ -57,7 +57,7 @@ int view(const Arguments& arguments) {
     options.width = remembered.width;
     options.height = remembered.height;
     set_size(arguments.size, options);
-    if (!gui::Window::display_is_there()) throw gui::NoDisplay("there is no display to open a window on");
+    if (!gui::Window::display_is_there()) throw gui::NoDisplay("no display found");
     const bool for_picture = !arguments.screenshot.empty();
     options.visible = !for_picture;
     options.vsync = !for_picture;
@@ -90,7 +90,7 @@ int view(const Arguments& arguments) {
         gui::write_png(window.capture(frame), arguments.screenshot);
         return app.n_errors() == 0 ? 0 : 1;
     }
-    std::atomic<bool> is_ordered = false;  // then nothing that could not be saved keeps the window open
+    std::atomic<bool> is_ordered = false;  // after a signal, unsaved work does not keep the app open
     const gui::EndSignal end([&] {
         is_ordered = true;
         window.close();
@@ -102,19 +102,20 @@ int view(const Arguments& arguments) {
     return 0;
 }
 
-/// Without a display the demo is run here in the terminal; whatever else was asked for needs one.
+/// Opens the app. Without a display, runs the demo in the terminal if it was requested, else fails.
 int view_or_say_why(const Arguments& arguments) {
     try {
         return view(arguments);
     } catch (const gui::NoDisplay& error) {
 #ifdef KVSCOPE_WITH_ENGINE
         if (arguments.app.run_demo && arguments.screenshot.empty()) {
-            complain(fmt::format("kvscope: {}: running the demo here instead, into kvscope-demo/", error.what()));
+            complain(fmt::format("kvscope: {}: running the demo in the terminal, with output in kvscope-demo/",
+                                 error.what()));
             return run_demo_in_terminal("kvscope-demo", false);
         }
 #endif
         throw gui::NoDisplay(fmt::format(
-            "{}: start it with a display, or use the commands that need none, as kvscope inspect and kvscope export",
+            "{}: start kvscope with a display, or use a command without one, such as kvscope inspect or kvscope export",
             error.what()));
     }
 }
@@ -122,12 +123,11 @@ int view_or_say_why(const Arguments& arguments) {
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->app.traces, "Traces to open, side by side")->type_name("TRACE.h5");
-    app.add_option("--mark", arguments->app.mark, "Outline this text in every view: was it kept, and where?");
-    app.add_option(
-        "--select", arguments->app.select,
-        "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
+    app.add_option("--mark", arguments->app.mark, "Text to outline in every view, to see where it was kept");
+    app.add_option("--select", arguments->app.select,
+                   "Initial selection, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
     app.add_option("--layout", arguments->app.layout,
-                   "explore, compare, report, or one that was saved in the window (default: as last time)")
+                   "Layout: explore, compare, report, or a layout saved in the app (default: the last one)")
         ->transform(CLI::Validator(
             [](std::string& name) {
                 std::vector<std::string> names = gui::App::layout_names();
@@ -138,23 +138,22 @@ std::function<int()> declare(CLI::App& app) {
             ""));
     std::vector<std::string> views;
     for (const gui::ViewKind& kind : gui::view_kinds()) views.push_back(kind.name);
-    app.add_option("--view", arguments->app.view, "Open this view alone")
-        ->transform(OneOf(views))
-        ->excludes("--layout");
-    app.add_option("--size", arguments->size, "Of the window, as in 1600x1000");
-    app.add_flag("--light", arguments->light, "Light theme");
-    app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
-    app.add_option("--screenshot", arguments->screenshot, "Draw the window once into this PNG and end")
+    app.add_option("--view", arguments->app.view, "View to open alone")->transform(OneOf(views))->excludes("--layout");
+    app.add_option("--size", arguments->size, "Size of the app's window, as in 1600x1000");
+    app.add_flag("--light", arguments->light, "Use the light theme");
+    app.add_option("--ui-scale", arguments->ui_scale, "Scale of texts (default: 1)")->check(CLI::Range(0.5, 4.0));
+    app.add_option("--screenshot", arguments->screenshot,
+                   "PNG file for a picture of the app's window; the app then closes")
         ->check(NewFile())
         ->check(CLI::Validator(
             [](std::string& name) -> std::string {
                 return std::filesystem::path(name).extension() == ".png"
                            ? ""
-                           : name + ": the picture is a PNG: give a name that ends so";
+                           : name + ": the picture is written as PNG: give a name that ends in .png";
             },
             ""));
 #ifdef KVSCOPE_WITH_ENGINE
-    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, which is made where it is not there yet");
+    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace; makes it first if needed");
 #endif
 #ifdef KVSCOPE_WITH_ENGINE
     arguments->model.declare_threads(app);
@@ -180,7 +179,7 @@ namespace kvscope::cli {
 
 Command view_command() {
     using namespace view_file;
-    Command command{"view", "Open the window, with traces or without",
+    Command command{"view", "Open the app, with or without traces",
                     "  kvscope view demo.h5\n  kvscope view mine.h5 theirs.h5 --layout compare --mark Paris", declare};
     command.by_default = true;
     return command;
