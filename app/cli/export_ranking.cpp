@@ -14,18 +14,18 @@
 namespace kvscope::cli {
 namespace {
 
-/// @throws analysis::FigureError where a file of that name holds a picture
+/// @throws analysis::FigureError if the file's extension is an image format
 void require_table(const std::filesystem::path& output) {
     const auto& format = figures::figure_format_for(output.filename().string());
     if (!format.is_picture()) return;
     std::vector<std::string_view> tables;
     for (const auto& other : figures::figure_formats())
         if (!other->is_picture()) tables.push_back(other->extension());
-    throw analysis::FigureError(fmt::format("a ranking is a table, and .{} holds a picture; there are {}",
+    throw analysis::FigureError(fmt::format("a ranking is a table, but .{} is an image format; use one of {}",
                                             format.extension(), fmt::join(tables, ", ")));
 }
 
-/// Which runs the table's A and B are.
+/// Prints to stderr which runs A and B of the table are.
 void name_pair(const trace::Reader& reader, const analysis::RankingOptions& options) {
     const auto runs = analysis::compared_runs(reader, options.choice());
     const auto named = [&](int run) {
@@ -34,7 +34,7 @@ void name_pair(const trace::Reader& reader, const analysis::RankingOptions& opti
     complain(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
 }
 
-/// That those which are named are there. @throws analysis::FigureError
+/// Checks that the named runs exist. @throws analysis::FigureError
 void find_refused_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
                        const analysis::RankingOptions& options) {
     if (options.runs.empty()) return;
@@ -48,7 +48,7 @@ void find_refused_runs(const trace::Reader& reader, const analysis::RankingDefin
 
 void say_first_prompt(const trace::Reader& reader) {
     if (reader.n_prompts() < 2) return;
-    complain(fmt::format("kvscope: {}: prompt 0 ('{}') is shown, the first of {}; --prompt chooses",
+    complain(fmt::format("kvscope: {}: shows prompt 0 ('{}'), the first of {}; choose with --prompt",
                          reader.path().string(), one_line(reader.prompt(0).name), reader.n_prompts()));
 }
 
@@ -56,7 +56,7 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     const auto& definition = analysis::ranking_definition(what.ranking);
     analysis::check_options(definition, what.options);
     if (traces.size() != 1)
-        throw analysis::FigureError(fmt::format("--ranking is of one trace, given: {}", traces.size()));
+        throw analysis::FigureError(fmt::format("--ranking needs one trace, found {}", traces.size()));
     const bool to_file = !what.output.empty() && what.output != "-";
     if (to_file) require_table(what.output);
     std::vector<trace::Reader> readers;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kFlagColumns = 10;
 
-/// Lines that begin at column `indent`, the first behind `lead`.
+/// Breaks a text into lines that begin at column `indent`. `lead` precedes the first line.
 std::string wrapped(const std::string& text, const std::string& lead, size_t indent, size_t columns) {
     std::string out;
     for (const auto& line : analysis::broken_lines(text, columns - indent))

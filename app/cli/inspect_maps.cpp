@@ -14,13 +14,14 @@ int inspect_maps(const std::filesystem::path& path, const OutputFormat& format) 
     const policies::EchoMaps maps = policies::read_echo_maps(path.string());
     const policies::EchoLayout& layout = maps.layout;
     if (format.is_text())
-        print(fmt::format(
-            "{}: EchoKV's maps for {} layers of {} KV heads of {}, fingerprint {}\n"
-            "groups of {} layers, of which all but the first store {} of {} numbers; the cache needs {:.1f} % of its "
-            "bytes, and those of the tokens that stay exact\n\n",
-            one_line(path.string()), layout.n_layers, layout.n_kv_heads, layout.head_dim,
-            maps.model_fingerprint.substr(0, 16), layout.group, layout.local, layout.width(),
-            100.0 * layout.model_ratio()));
+        print(
+            fmt::format("{}: EchoKV's maps for {} layers of {} KV heads of {}, fingerprint {}\n"
+                        "groups of {} layers; all layers but a group's first store {} of {} numbers; the cache needs "
+                        "{:.1f} % of its "
+                        "bytes plus the bytes of the tokens that stay exact\n\n",
+                        one_line(path.string()), layout.n_layers, layout.n_kv_heads, layout.head_dim,
+                        maps.model_fingerprint.substr(0, 16), layout.group, layout.local, layout.width(),
+                        100.0 * layout.model_ratio()));
     analysis::Table facts{"maps", "Maps", {{"fact", "Fact", ""}, {"value", "Value", ""}}, {}};
     for (const auto& [name, value] : maps.facts) facts.rows.push_back({{name, one_line(value)}});
     format.print(facts);

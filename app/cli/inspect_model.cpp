@@ -21,7 +21,7 @@ bool has_extension_of_model(const std::filesystem::path& file) {
     return std::find(std::begin(known), std::end(known), file.extension().string()) != std::end(known);
 }
 
-/// The first four bytes; empty for what is no file.
+/// Returns the first four bytes of a regular file, else an empty text.
 std::string begin_of(const std::filesystem::path& path) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return {};
@@ -40,7 +40,7 @@ bool is_model(const std::filesystem::path& path) {
 }
 
 bool is_of_model(const std::filesystem::path& path) {
-    // A trace may have any name.
+    // A trace may have any extension.
     if (is_model(path) || (has_extension_of_model(path) && begin_of(path) != "\x89HDF")) return true;
     std::error_code error;
     const std::filesystem::directory_iterator files(path, error);
@@ -52,7 +52,7 @@ bool is_of_model(const std::filesystem::path& path) {
 
 namespace {
 
-/// What the weights take in memory, and what the prefill needs beside them.
+/// Returns the memory for the weights and the additional memory during a prefill.
 std::string memory_text(const checkpoint::Checkpoint& checkpoint) {
     std::string text = "weights in memory:";
     for (const auto dtype : {kernels::DType::bf16, kernels::DType::f32}) {
@@ -60,16 +60,15 @@ std::string memory_text(const checkpoint::Checkpoint& checkpoint) {
         text += fmt::format("{} {} in {}", dtype == kernels::DType::bf16 ? "" : ";",
                             analysis::format_bytes(static_cast<double>(bytes.held)), kernels::name_of(dtype));
         if (bytes.largest > 0)
-            text += fmt::format(", and up to {} more while many tokens are read at once",
+            text += fmt::format(", and up to {} more during a prefill",
                                 analysis::format_bytes(static_cast<double>(bytes.largest)));
         if (!bytes.written_out.empty())
-            text +=
-                fmt::format(" (as numbers: {}, which no kernel reads as it is)", fmt::join(bytes.written_out, ", "));
+            text += fmt::format(" (unpacked: {}, which no kernel reads directly)", fmt::join(bytes.written_out, ", "));
     }
     return text + "\n";
 }
 
-/// "sliding window: 4096 in 18 of 36 layers"; empty where every layer reads the whole text.
+/// Returns "sliding window: 4096 in 18 of 36 layers", or an empty text if no layer has a sliding window.
 std::string window_text(const checkpoint::ModelConfig& config) {
     const auto& windows = config.sliding_window;
     const auto n = windows.size() - static_cast<size_t>(std::count(windows.begin(), windows.end(), 0));
@@ -78,7 +77,7 @@ std::string window_text(const checkpoint::ModelConfig& config) {
                        windows.size());
 }
 
-/// What the model's files say that nothing here reads, a line each file.
+/// Returns one line per file with the fields that kvscope does not know.
 std::string unknown_text(const std::filesystem::path& path) {
     std::string text;
     for (const auto& unknown : checkpoint::unknown_fields(path))

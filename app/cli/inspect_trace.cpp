@@ -32,15 +32,15 @@ using Problems = std::vector<trace::Problem>;
 
 constexpr size_t longest_question = 200;  // bytes
 
-/// On one line, about that many bytes at most, cut between characters.
+/// Returns a text on one line, cut at a character boundary after about `most` bytes.
 std::string first_line(const std::string& text, size_t most) {
     if (text.size() <= most) return one_line(text);
     while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
     return one_line(text.substr(0, most)) + " …";
 }
 
-/// What `action` makes; nothing, and one problem more, where the trace does not hold what it needs. Whatever a damaged
-/// file leads to is its problem and no wrong usage.
+/// Returns the result of `action`. If the trace lacks the data, adds a problem and returns nullopt. No error of a
+/// damaged trace counts as wrong usage.
 template <class Action>
 auto readable(Problems& problems, const std::string& path, const std::string& what, Action action)
     -> std::optional<decltype(action())> {
@@ -54,7 +54,8 @@ auto readable(Problems& problems, const std::string& path, const std::string& wh
     }
 }
 
-/// "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies"; empty where the recipe does not say.
+/// Returns "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies", without values that the recipe
+/// lacks.
 std::string sampling_of(const std::string& recipe_json) {
     const auto recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object()) return {};
@@ -86,14 +87,14 @@ std::string describe_prompt(const trace::Reader& reader, int index, bool whole_t
                             prompt.query_aware ? "saw the question" : "did not see the question");
     text += fmt::format("\n  template {}, end-of-text ids", prompt.chat_template.empty() ? "none" : "applied");
     for (const int32_t id : prompt.eos_ids) text += fmt::format(" {}", id);
-    text += fmt::format(", {}\n", prompt.truncated ? "cut" : "not cut");
+    text += fmt::format(", {}\n", prompt.truncated ? "cut" : "not truncated");
     if (!prompt.question.empty())
         text += fmt::format("  question: {}\n", first_line(prompt.question, longest_question));
     if (whole_text) {
         text += "  exact text sent to the model:\n" + prompt.text + "\n";
         if (!prompt.chat_template.empty()) text += "  template:\n" + prompt.chat_template + "\n";
     } else {
-        text += fmt::format("  text (--prompt-text shows all): {}\n", first_line(prompt.text, 120));
+        text += fmt::format("  text (in full with --prompt-text): {}\n", first_line(prompt.text, 120));
     }
     return text;
 }
@@ -102,7 +103,8 @@ std::string group_of_prompt(const trace::Reader& reader, int index) {
     return fmt::format("/prompts/{}", reader.prompt_number(index));
 }
 
-/// "…: its cache became full behind step 9 and compressed behind step 40 of the answer"; empty where it did neither.
+/// Returns "…: its cache became full after step 9 and compressed after step 40 of the answer", or an empty text if the
+/// cache never switched.
 std::string describe_switches(const trace::Reader& reader, int prompt, int run) {
     using namespace trace::schema::run;
     const auto place = trace::Place::of_run(prompt, run);
@@ -111,7 +113,7 @@ std::string describe_switches(const trace::Reader& reader, int prompt, int run) 
     const auto is_full = reader.read<uint8_t>(place, switch_is_full);
     std::string text;
     for (size_t i = 0; i < std::min(steps.size(), is_full.size()); ++i)
-        text += fmt::format("{}{} behind step {}",
+        text += fmt::format("{}{} after step {}",
                             i == 0                  ? ""
                             : i + 1 == steps.size() ? " and "
                                                     : ", ",
@@ -120,18 +122,18 @@ std::string describe_switches(const trace::Reader& reader, int prompt, int run) 
     return fmt::format("\n{}: its cache became {} of the answer\n", one_line(reader.run(prompt, run).label), text);
 }
 
-/// Runs that have room for the whole prompt, so that they say nothing about what their policy does.
+/// Names the runs whose budget exceeds the prompt. They show nothing about their policies.
 std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
     std::vector<std::string> labels;
     for (const auto& run : reader.runs(prompt))
         if (run.policy != "full" && !run.budget_of && run.budget > reader.prompt(prompt).visible_tokens())
             labels.push_back(one_line(run.label));
     if (labels.empty()) return {};
-    return fmt::format("\nbudget above the prompt's {} tokens, so that all are kept: {}\n",
-                       reader.prompt(prompt).visible_tokens(), fmt::join(labels, ", "));
+    return fmt::format("\nbudgets that keep all {} tokens of the prompt: {}\n", reader.prompt(prompt).visible_tokens(),
+                       fmt::join(labels, ", "));
 }
 
-/// The table of runs, with the memory that was asked for.
+/// Returns the table of runs, with the requested memory columns.
 analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryAsked& memory) {
     analysis::Table table = analysis::cost_table(reader, prompt);
     if (memory.n_tokens <= 0) return table;
@@ -142,7 +144,7 @@ analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryA
     return table;
 }
 
-/// "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty where no run has one.
+/// Returns "windows: 8 of aperturekv; 32 of h2o, snapkv", or an empty text if no run has a window.
 std::string windows_of_runs(const trace::Reader& reader, int prompt) {
     std::map<int64_t, std::set<std::string>> policies_by_window;
     for (const auto& run : reader.runs(prompt))
@@ -192,16 +194,16 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryA
                                    one_line(reader.generator()), one_line(reader.created_utc()));
     std::error_code error;
     if (const auto part = trace::part_folder_of(reader.path()); reader.complete() && fs::exists(part, error))
-        text += fmt::format("an extension of it is unfinished in {}: the command that began it continues it\n",
+        text += fmt::format("an unfinished extension is in {}: repeat its command to continue it\n",
                             one_line(part.string()));
-    if (!reader.has_model()) return text + "no model yet\n";
+    if (!reader.has_model()) return text + "no model recorded yet\n";
     const auto& model = reader.model();
     text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", one_line(model.name),
                         one_line(model.family), one_line(model.dtype), model.n_layers, model.n_heads, model.n_kv_heads,
                         model.head_dim, one_line(model.fingerprint.substr(0, 16)));
     if (const auto device = engine::recorded_device(bounded_json::parse_or_discard(reader.recipe_json()));
         device != "cpu")
-        text += fmt::format("computed on {}, where numbers are rounded otherwise than on the processor\n", device);
+        text += fmt::format("computed on {}, which rounds numbers differently from the CPU\n", device);
     if (const auto sampling = sampling_of(reader.recipe_json()); !sampling.empty()) text += sampling + "\n";
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, memory, problems);
@@ -245,7 +247,7 @@ analysis::Table problem_table(const Problems& problems) {
     return table;
 }
 
-/// Parameters and answers beside a prompt's costs: for programs, which have no lines below the table.
+/// Adds columns of parameters and answers, for programs, which do not get the lines below the table.
 void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table) {
     table.columns.push_back({"parameters", "Parameters", ""});
     table.columns.back().is_json = true;
@@ -257,7 +259,7 @@ void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table
     }
 }
 
-/// The runs of all prompts as one table, so that one header names its columns.
+/// Returns the runs of all prompts in one table with one header.
 analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, const MemoryAsked& memory,
                                     Problems& problems) {
     analysis::Table all;
@@ -286,7 +288,7 @@ int n_errors(const Problems& problems) {
     }));
 }
 
-/// A file that can be checked may still hold what no reader takes.
+/// Opening can fail even if the format check succeeds.
 std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems) {
     return readable(problems, "/", "a trace that can be opened", [&] { return trace::Reader(path); });
 }
@@ -316,8 +318,8 @@ void print_text(const fs::path& path, const OutputFormat& format, bool whole_tex
     }
     const int errors = n_errors(problems);
     print(fmt::format("\n{}\n",
-                      errors ? fmt::format("{} error{}: the trace breaks the format", errors, errors > 1 ? "s" : "")
-                             : "no errors: the trace keeps to the format"));
+                      errors ? fmt::format("{} error{}: the trace violates the format", errors, errors > 1 ? "s" : "")
+                             : "no errors: the trace follows the format"));
 }
 
 void print_table(const fs::path& path, const OutputFormat& format, const MemoryAsked& memory, Problems& problems) {
@@ -333,7 +335,7 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryA
         }
     }
     if (const int errors = n_errors(problems))
-        throw std::runtime_error(fmt::format("{} breaks the trace format in {} places: `kvscope inspect` lists them",
+        throw std::runtime_error(fmt::format("{} violates the trace format in {} places: `kvscope inspect` lists them",
                                              path.string(), errors));
 }
 
@@ -349,7 +351,7 @@ std::string what_policies_saw(const trace::Reader& reader, std::span<const trace
 }
 
 std::string results_text(const trace::Reader& reader) {
-    constexpr int most_prompts = 8;  // what is above it would leave the terminal
+    constexpr int most_prompts = 8;  // more would scroll out of the terminal
     Problems problems;
     std::string text;
     const int n_prompts = reader.n_prompts();

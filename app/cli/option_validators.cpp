@@ -35,8 +35,8 @@ bool is_whole(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// What an option takes whose numbers are bounded by their type alone. Where a number is too long for it, the message
-/// says how many digits always fit, since the type's own limits mean nothing to its reader.
+/// Describes the expected value of an option whose numbers are limited only by their type. For a number that is too
+/// long, names the digits that always fit, because the type's limits mean nothing to the reader.
 template <class Number>
 std::string expected_of_type(std::string_view found, int64_t low) {
     const std::string at_least = low == std::numeric_limits<int64_t>::min() ? "" : fmt::format(", at least {}", low);
@@ -52,7 +52,7 @@ std::string range_text(std::string_view found, int64_t low, int64_t high) {
     return fmt::format("a whole number from {} to {}", low, high);
 }
 
-/// For a type's whole range. CLI11 reads what does not fit as the nearest that does, -1 as the largest, 010 as 8.
+/// Accepts the whole range of a type. CLI11 alone would clamp larger numbers and read 010 as 8.
 template <class Number>
 std::string read_whole_number(std::string& text) {
     const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
@@ -73,7 +73,7 @@ std::string read_real(std::string& text) {
 
 CLI::Validator validator(std::string (*check)(std::string&)) { return {check, "", ""}; }
 
-/// The check that belongs to the type of an option's variable, which CLI11 knows by name.
+/// Returns the check for the type of an option's variable, which CLI11 knows by name.
 std::optional<CLI::Validator> check_of_type(const CLI::Option& option) {
     const std::string type = option.get_type_name();
     if (type.starts_with("UINT")) return validator(read_whole_number<uint64_t>);
@@ -82,7 +82,7 @@ std::optional<CLI::Validator> check_of_type(const CLI::Option& option) {
     return std::nullopt;
 }
 
-/// " Did you mean --budget?", or nothing. Of `argument` what stands before '=' counts, with any number of dashes.
+/// Returns " Did you mean --budget?" or an empty text. Ignores the argument's leading dashes and its value after '='.
 std::string option_suggestion(const CLI::App& command, const std::string& argument) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
@@ -133,20 +133,20 @@ NewFile::NewFile() : CLI::Validator("") {
     func_ = [](std::string& text) -> std::string {
         const std::filesystem::path path(text);
         std::error_code error;
-        if (std::filesystem::is_directory(path, error)) return text + " is a folder, expected the name of a file";
+        if (std::filesystem::is_directory(path, error)) return text + " is a folder: give the name of a file";
         const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-        return std::filesystem::is_directory(folder, error) ? "" : text + ": there is no folder " + folder.string();
+        return std::filesystem::is_directory(folder, error) ? "" : text + ": no folder " + folder.string();
     };
 }
 
 void apply_common_rules(CLI::App& command) {
     const CLI::Validator not_empty(
-        [](std::string& text) { return text.empty() ? std::string("expected a value, found an empty one ('')") : ""; },
+        [](std::string& text) { return text.empty() ? std::string("expected a value, found an empty text ('')") : ""; },
         "", "");
     for (CLI::Option* option : command.get_options()) {
         if (option->get_items_expected_max() == 0) continue;  // a flag
         if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-        // First of all checks: a transform goes before those that are there.
+        // transform() puts this check before the existing ones.
         if (auto check = check_of_type(*option)) option->transform(*std::move(check));
         option->transform(not_empty);
     }
@@ -159,7 +159,7 @@ void check_repetitions(const CLI::App& command) {
         const auto other = std::find_if(values.begin(), values.end(),
                                         [&](const std::string& value) { return value != values.front(); });
         if (other == values.end()) continue;
-        throw std::invalid_argument(fmt::format("{} takes one value and was given two, '{}' and '{}': keep one of them",
+        throw std::invalid_argument(fmt::format("{} takes one value, but was given '{}' and '{}': keep one of them",
                                                 option->get_name(), values.front(), *other));
     }
 }
@@ -169,15 +169,15 @@ std::string unknown_arguments(const CLI::App& command, const std::vector<std::st
     for (const auto& argument : arguments) {
         if (is_option(argument)) {
             const std::string name = argument.substr(0, argument.find('='));
-            options += fmt::format("{}there is no option {}.{}", options.empty() ? "" : "\n", name,
+            options += fmt::format("{}unknown option {}.{}", options.empty() ? "" : "\n", name,
                                    option_suggestion(command, argument));
         } else {
             others += fmt::format("{}'{}'", others.empty() ? "" : ", ", argument);
         }
     }
-    // Where an option is unknown, what follows it is probably its value.
+    // The arguments after an unknown option are probably its values.
     if (!options.empty() || others.empty()) return options;
-    return fmt::format("{} was not expected", others);
+    return fmt::format("unexpected argument {}", others);
 }
 
 std::string unknown_command(const std::string& name) {
@@ -187,10 +187,10 @@ std::string unknown_command(const std::string& name) {
     std::error_code error;
     if (std::filesystem::exists(name, error))
         return fmt::format(
-            "there is no command '{0}', but a file: `kvscope view {0}` opens it in the window, `kvscope "
-            "inspect {0}` says what is in it",
+            "unknown command '{0}', but a file of this name exists: `kvscope view {0}` opens it in the app, `kvscope "
+            "inspect {0}` describes it",
             name);
-    return fmt::format("there is no command '{}'.{} There are: {}", name, policies::did_you_mean(name, names),
+    return fmt::format("unknown command '{}'.{} Commands: {}", name, policies::did_you_mean(name, names),
                        policies::joined(names));
 }
 

@@ -10,9 +10,9 @@ namespace kvscope::cli {
 void OutputFormat::declare(CLI::App& app) {
     std::vector<std::string> names;
     for (const auto name : analysis::table_format_names()) names.emplace_back(name);
-    app.add_option("--format", name_, "How to answer")->transform(OneOf(names))->capture_default_str();
+    app.add_option("--format", name_, "Format of standard output")->transform(OneOf(names))->capture_default_str();
     app.add_flag("--csv-safe", is_csv_safe_,
-                 "In CSV, an apostrophe before texts that begin with =, +, -, @, a tab or a line break, so that no "
+                 "In CSV, put an apostrophe before texts that begin with =, +, -, @, a tab or a line break, so that no "
                  "spreadsheet reads them as formulas");
 }
 
@@ -20,7 +20,7 @@ bool OutputFormat::is_for_people() const { return name_ == "text" || name_ == "m
 
 void OutputFormat::print(const analysis::Table& table) const {
     if (is_csv_safe_ && name_ != "csv")
-        throw std::invalid_argument("--csv-safe is of CSV, and --format is " + name_ + ": use --format csv");
+        throw std::invalid_argument("--csv-safe applies to CSV only, but --format is " + name_ + ": use --format csv");
     const std::string answer = analysis::format_table(is_csv_safe_ ? analysis::safe_for_spreadsheets(table) : table,
                                                       analysis::table_format_from_name(name_), terminal_width());
     if (is_for_people()) {

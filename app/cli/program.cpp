@@ -42,20 +42,20 @@ int guarded(const std::function<int()>& action) {
         return failed(error.what() + can_be_replaced, exit_failed);
     } catch (const std::bad_alloc&) {
         return failed(
-            "out of memory: use shorter prompts, fewer policies and budgets at once, --dtype bf16, or for run "
-            "--isolated and a smaller --window",
+            "out of memory: use shorter prompts, fewer policies and budgets, or --dtype bf16; for kvscope run, also "
+            "--isolated or a smaller --window",
             exit_failed);
     } catch (const std::exception& error) {
         return failed(error.what(), exit_failed);
     }
 }
 
-/// Help and version, or what is wrong with the arguments.
+/// Prints help or version, or the error in the arguments.
 int answer(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     const auto chosen = app.get_subcommands();
     const CLI::App& command = chosen.empty() ? app : *chosen.front();
-    // What is unknown comes first: a required option that is said to be missing may be there, misspelt.
+    // Unknown options are reported first, because one may be a misspelled required option.
     const std::string unknown = unknown_arguments(command, app.remaining(true));
     const std::string why = unknown.empty() ? error.what() : unknown;
     complain(fmt::format("{}\n`kvscope {}--help` explains the {}", why, chosen.empty() ? "" : command.get_name() + " ",
@@ -66,7 +66,7 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-    CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
+    CLI::App app("Show what KV-cache compression does inside a language model.", "kvscope");
     app.set_version_flag("--version", version_text);
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);

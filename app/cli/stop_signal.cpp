@@ -36,7 +36,7 @@ void by_default(int signal) {
     sigaction(signal, &action, nullptr);
 }
 
-// The second one meets the default.
+// After the first signal, default handling is restored, so that a second signal ends the program.
 void on_stop(int signal) {
     int none = 0;
     noted.compare_exchange_strong(none, signal);
@@ -67,7 +67,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-    // Where one was noted the program ends; until then a second one, and the timer, mean what they did.
+    // After a signal the program is about to end. Keep the timer and the default handling until then.
     if (stop_is_wanted()) return;
     for (size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
     sigaction(SIGALRM, &alarm_before, nullptr);

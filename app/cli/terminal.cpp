@@ -19,7 +19,7 @@ namespace kvscope::cli {
 
 void print_data(std::string_view data) {
     if (std::fwrite(data.data(), 1, data.size(), stdout) == data.size() && std::fflush(stdout) == 0) return;
-    // Who reads has enough. Only where the signal is ignored does the program get here.
+    // The reader closed the pipe. This is reached only if SIGPIPE is ignored.
     if (errno == EPIPE) end_by_signal(SIGPIPE);
     throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
 }
@@ -35,7 +35,7 @@ void complain(std::string_view text) {
 std::string one_line(std::string_view text) { return analysis::terminal_text(text, analysis::Lines::one); }
 
 size_t terminal_width() {
-    constexpr size_t narrowest = 40;  // below that nothing of a table can be read
+    constexpr size_t narrowest = 40;  // narrower tables are unreadable
     size_t columns = 0;
     if (const char* wanted = std::getenv("COLUMNS")) std::from_chars(wanted, wanted + std::strlen(wanted), columns);
     if (winsize size{}; columns == 0 && isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)

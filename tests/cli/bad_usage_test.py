@@ -199,7 +199,7 @@ class Refusals(ProgramTest):
 
     def test_where_a_figure_of_spectra_is_from(self):
         self.refuses(2, ["--force requires --output"], "analyze", HF_MODEL, "--force")
-        self.refuses(2, ["there is no option --device"], "train-echo", "-m", HF_MODEL, "--device", "cpu", "-o", "e.safetensors")
+        self.refuses(2, ["unknown option --device"], "train-echo", "-m", HF_MODEL, "--device", "cpu", "-o", "e.safetensors")
 
 
 if __name__ == "__main__":

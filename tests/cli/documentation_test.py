@@ -207,7 +207,7 @@ class Documentation(unittest.TestCase):
         self.assertIn("asked: ", table)  # the table and the answers stand before the figures
         for run in "full", "snapkv @ 64", "oracle @ 256":
             self.assertGreaterEqual(table.count(run), 2, said)  # in the table and with its answer
-        written, _, left_out = files.partition("Left out")
+        written, _, left_out = files.partition("Omitted")
         self.assertIn("task-scores: ", left_out)
         self.assertNotIn("task-scores", written)
         for name in written.split():

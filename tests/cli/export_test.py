@@ -318,7 +318,7 @@ class Export(ProgramTest):
         self.path("a.txt").write_text("The first of two prompts.")
         self.path("b.txt").write_text("The second of two prompts, which is longer.")
         self.make_trace("two.h5", "-f", "a.txt", "-f", "b.txt", "--policy", "h2o", "--budget", "4", prompt=None)
-        said = "two.h5: prompt 0 ('a') is shown, the first of 2; --prompt chooses"
+        said = "two.h5: shows prompt 0 ('a'), the first of 2; choose with --prompt"
         done = self.made("export", "two.h5", "--figure", "retention", "-o", "first.svg")
         self.assertIn(said, done.stderr)
         self.assertIn("prompt 0 (a), one of 2", self.path("first.svg").read_text())

@@ -154,13 +154,13 @@ class Interrupted(ProgramTest):
     def test_the_prompt_alone_was_read(self):
         said = self.stopped_behind("prompt-0.h5", self.path("read.h5"), "-p", TEXT, "--ignore-eos", "-n", 4000)
         self.assertIn("stopped before a run was finished", said)
-        self.assertIn("reads it anew", said)
+        self.assertIn("repeats its prefill", said)
 
     @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
     def test_nothing_was_finished(self):
         output = self.path("begun.h5")
         said = self.stopped_behind("model.h5", output, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4)
-        self.assertIn("stopped before anything was finished; the same command begins anew", said)
+        self.assertIn("stopped without results; the same command starts from the beginning", said)
         self.assertFalse(pathlib.Path(f"{output}.part").exists())
 
     @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
@@ -245,7 +245,7 @@ class Stopped(ProgramTest):
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=SECONDS_UNTIL_HUNG)[1]
         self.assertEqual(process.returncode, -signal.SIGINT, said)
-        self.assertIn("stopped before anything was finished", said)
+        self.assertIn("stopped without results", said)
         self.assertEqual(list(self.folder.glob("early.h5*")), [])
 
     def test_profile_heads(self):
@@ -480,7 +480,7 @@ class Extended(ProgramTest):
         finished = sorted(path.name for path in part.glob("run-*.h5"))
         self.assertGreaterEqual(len(finished), 2)
         self.assertIn("incomplete", self.made("inspect", part).stdout)
-        self.assertIn("an extension of it is unfinished in", self.made("inspect", "killed.h5").stdout)
+        self.assertIn("an unfinished extension is in", self.made("inspect", "killed.h5").stdout)
         self.assertIn("nothing to do", self.made(*arguments).stderr, "the old command still has its trace")
         self.assertTrue((part / "run-0-4.h5").exists())
         with h5py.File(part / "run-0-3.h5", "r") as kept:

@@ -101,12 +101,12 @@ class Whole:
         (self.folder / "long.txt").write_text("The fox finds the hen in the garden, and then another one. " * 3)
         given = ("-f", "short.txt", "-f", "long.txt", "--policy", "h2o", "--budget", "30%")
         said = self.make_trace("batch.h5", *given, model=self.model, prompt=None).stderr
-        self.assertRegex(said, r"(?m)^1/2 short: [\d.]+ s; about \d\d:\d\d left for all$")
+        self.assertRegex(said, r"(?m)^1/2 short: [\d.]+ s; about \d\d:\d\d remaining$")
         self.assertRegex(said, r"(?m)^short, budget 30 %: \d+ of \d+ entries kept")
-        self.assertIn("the budgets of the other prompts go by their own tokens", said)
+        self.assertIn("the other prompts have budgets according to their own lengths", said)
         alone = self.make_trace("alone.h5", *given[2:], model=self.model, prompt=None).stderr
         self.assertRegex(alone, r"(?m)^budget 30 %: \d+ of \d+ entries kept")
-        self.assertNotRegex(alone, r"(?m)^1/|left for all|other prompts")
+        self.assertNotRegex(alone, r"(?m)^1/|remaining|other prompts")
 
     def test_the_part_folder_is_gone(self):
         self.assertFalse(self.path("t.h5.part").exists())
@@ -208,7 +208,7 @@ class Whole:
 
     def test_a_budget_above_the_prompt_is_told_of(self):
         shown = self.made("inspect", "t.h5").stdout
-        line = [line for line in shown.splitlines() if line.startswith("budget above the prompt's")]
+        line = [line for line in shown.splitlines() if line.startswith("budgets that keep all")]
         self.assertEqual(len(line), 1, shown)
         for run in self.runs[1:]:
             self.assertEqual(run.attrs["label"] in line[0], run.attrs["budget"] == LARGE, line)

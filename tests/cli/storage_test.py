@@ -221,7 +221,7 @@ class RebuiltLayers(ProgramTest):
 
     def test_inspect_says_what_the_maps_are(self):
         said = self.made("inspect", "maps.safetensors").stdout
-        self.assertIn("groups of 2 layers, of which all but the first store 0 of 32 numbers", said)
+        self.assertIn("groups of 2 layers; all layers but a group's first store 0 of 32 numbers", said)
         self.assertIn(self.trace["model"].attrs["fingerprint"][:16], said)
         facts = {row["fact"]: row["value"] for row in json.loads(self.made("inspect", "maps.safetensors", "--format", "json").stdout)}
         self.assertEqual(facts["stage1"], "least-squares")

@@ -20,7 +20,7 @@ using engine::RunOptions;
 
 std::string help_of(const RunOption& option) {
     if (!option.follows) return option.help;
-    return fmt::format("{} (default: that of {})", option.help, engine::run_option(*option.follows).flags);
+    return fmt::format("{} (default: as {})", option.help, engine::run_option(*option.follows).flags);
 }
 
 CLI::Option* declare_value(CLI::App& app, const RunOption& option, bool& value) {
@@ -77,13 +77,12 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void declare_policies(CLI::App& app, program::RunJob& job) {
-    app.add_option(
-           "--policy", job.policies,
-           "A policy with its parameters, as in aperturekv:lambda=0,window=8, or a list: snapkv,h2o; repeatable")
+    app.add_option("--policy", job.policies,
+                   "Policy with parameters, as in aperturekv:lambda=0,window=8, or a list as in snapkv,h2o; repeatable")
         ->type_name("NAME[:K=V,…]");
     app.add_option(
            "--budget", job.budgets,
-           "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%); the share "
+           "Budget per KV head and layer: numbers of entries (64,128 or 64-512*2) or shares kept (0.2, 20%); a share "
            "of bytes for policies that keep every token")
         ->type_name("B[,B…]");
 }

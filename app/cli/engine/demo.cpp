@@ -13,10 +13,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Beside the trace, in three formats; those that it has no data for are named. @returns whether all the others were
-/// drawn
+/// Draws all figures next to the trace in three formats and prints their paths. @returns whether no figure failed
 bool draw_figures(const trace::Reader& reader) {
-    complain("drawing the figures");
+    complain("drawing figures");
     std::vector<const analysis::FigureDefinition*> definitions;
     for (const auto& definition : analysis::figure_definitions()) definitions.push_back(&definition);
     std::vector<fs::path> paths;
@@ -28,7 +27,7 @@ bool draw_figures(const trace::Reader& reader) {
         {300, std::string("kvscope ") + program::version()}, true);
     std::string text = fmt::format("\nTrace and figures:\n  {}\n", reader.path().string());
     for (const fs::path& path : exported.written) text += fmt::format("  {}\n", path.string());
-    if (!exported.left_out.empty()) text += "\nLeft out, as this trace cannot have them:\n";
+    if (!exported.left_out.empty()) text += "\nOmitted, because the trace lacks their data:\n";
     for (const auto& [figure, reason] : exported.left_out) text += fmt::format("  {}: {}\n", figure, reason);
     print(text);
     for (const auto& [figure, reason] : exported.failed)
@@ -41,7 +40,7 @@ bool draw_figures(const trace::Reader& reader) {
 int run_demo_in_terminal(const fs::path& folder, bool force) {
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) throw std::runtime_error(folder.string() + " cannot be made: " + error.message());
+    if (error) throw std::runtime_error(folder.string() + " cannot be created: " + error.message());
     auto job = program::demo_job(folder / "demo.h5");
     job.force = force;
     const int result = run_in_terminal(job, {});

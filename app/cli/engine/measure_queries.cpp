@@ -62,7 +62,7 @@ std::vector<analysis::PromptQueries> measure_queries(const engine::Model& model,
     const auto phrase_ids = model.tokenizer().encode(phrase, false, false);
     for (const engine::Prompt& prompt : prompts) {
         engine::QueryAlignment alignment(model.transformer(), prompt.ids, model.end_ids(), options.n_answer, progress);
-        progress.message(fmt::format("{}: {} tokens, answer of {}: {}", prompt.name, alignment.n_prompt(),
+        progress.message(fmt::format("{}: {} prompt tokens, answer of {} tokens: {}", prompt.name, alignment.n_prompt(),
                                      alignment.answer().size(), model.answer_text(alignment.answer())));
         const engine::PseudoSource source{alignment.answer(), phrase_ids, model.config().vocab_size, options.seed};
         const auto conditions = conditions_of(alignment.n_prompt(), options);

@@ -13,8 +13,7 @@ CLI::Option* ModelOptions::declare_model(CLI::App& app, As model) {
     const char* names[] = {"-m,--model", "model", "model,-m,--model"};
     return app.add_option(
         names[static_cast<int>(model)], model_,
-        "GGUF file, Hugging Face directory, or the id of one in the local hub cache (default: the model "
-        "that comes along)");
+        "GGUF file, Hugging Face directory, or id of a model in the local hub cache (default: the installed model)");
 }
 
 CLI::Option* ModelOptions::declare_dtype(CLI::App& app) {
@@ -26,22 +25,21 @@ CLI::Option* ModelOptions::declare_device(CLI::App& app) {
 }
 
 CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
-    return app.add_option("-t,--threads", threads_, "Threads (default: one a core)")
+    return app.add_option("-t,--threads", threads_, "Number of threads (default: one per core)")
         ->check(WholeNumber(1, kernels::kMostThreads));
 }
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
     const std::vector<CLI::Option*> options = {
-        app.add_option(
-               "--chat-template", chat_template_,
-               "The model's own chat template around the prompt; of this option and the two below the last one counts")
+        app.add_option("--chat-template", chat_template_,
+                       "Use the model's chat template; if combined with the next two options, the last one counts")
             ->transform(OneOf({"on", "off"}))
             ->capture_default_str(),
         app.add_flag_callback(
-            "--apply-chat-template", [this] { chat_template_ = "on"; }, "As --chat-template on"),
+            "--apply-chat-template", [this] { chat_template_ = "on"; }, "Same as --chat-template on"),
         app.add_flag_callback(
-            "--no-template", [this] { chat_template_ = "off"; }, "As --chat-template off")};
-    // As they are met, not in this order: the last one counts, whichever it is.
+            "--no-template", [this] { chat_template_ = "off"; }, "Same as --chat-template off")};
+    // Handle these options in the order of the command line, so that the last one counts.
     for (CLI::Option* option : options) option->trigger_on_parse();
     return options;
 }

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How many of the largest eigenvalues hold a share of their sum.
+/// Returns how many of the largest eigenvalues contain this share of the sum.
 int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     double total = 0;
     for (const float value : eigenvalues) total += value;
@@ -36,13 +36,14 @@ int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     return n;
 }
 
-/// Removed with all that is in it.
+/// A temporary folder that the destructor removes with its contents.
 class TemporaryFolder {
  public:
     TemporaryFolder() {
         std::string name = (fs::temp_directory_path() / "kvscope-XXXXXX").string();
         if (!mkdtemp(name.data()))
-            throw std::runtime_error(fmt::format("no folder can be made in {}: {}", fs::temp_directory_path().string(),
+            throw std::runtime_error(fmt::format("no folder can be created in {}: {}",
+                                                 fs::temp_directory_path().string(),
                                                  std::error_code(errno, std::generic_category()).message()));
         path_ = name;
     }
@@ -69,7 +70,7 @@ trace::ModelRecord ModelSpectra::record() const {
     trace::ModelRecord record;
     static_cast<trace::ModelAttributes&>(record) =
         engine::model_attributes(checkpoint_->config(), checkpoint_->fingerprint());
-    record.dtype = "f32";  // as which the weights were read
+    record.dtype = "f32";  // number type in which the weights were read
     engine::add_spectra(*checkpoint_, record.fingerprint, record, progress_);
     return record;
 }
@@ -98,7 +99,7 @@ analysis::Table ModelSpectra::table() const {
                           {"v", model.spectrum_v, model.n_kv_heads}};
     for (int64_t layer = 0; layer < model.n_layers; ++layer) {
         for (const auto& [name, values, n_heads] : parts) {
-            // W has no more modes than outputs: the rest of the recorded eigenvalues of its WᵀW are zeros.
+            // W has no more modes than outputs. The other recorded eigenvalues of WᵀW are zero.
             const int64_t n_modes = std::min(model.hidden_size, n_heads * model.head_dim);
             const auto row = std::span<const float>(values).subspan(static_cast<size_t>(layer * model.hidden_size),
                                                                     static_cast<size_t>(n_modes));
@@ -118,7 +119,7 @@ analysis::Figure ModelSpectra::figure() const {
     writer.write_model(record());
     writer.finish();
     analysis::Figure figure = analysis::figure_definition("spectrum").make(trace::Reader(path), {});
-    // Of what it is made has a name, and was made, for this picture alone.
+    // The trace exists only for this figure, so its name and date are removed.
     figure.recipe.erase(std::remove_if(figure.recipe.begin(), figure.recipe.end(),
                                        [](const auto& entry) { return entry.first == "Trace"; }),
                         figure.recipe.end());
@@ -135,7 +136,7 @@ void ModelSpectra::write_trace(const fs::path& path, bool force) const {
         writer.write_model(record());
         writer.finish();
     } catch (const trace::AlreadyComplete&) {
-        progress_.message(fmt::format("{} holds this very trace already: nothing to do", path.string()));
+        progress_.message(fmt::format("{} already contains this trace: nothing to do", path.string()));
         return;
     } catch (const trace::OutputExists&) {
         throw;

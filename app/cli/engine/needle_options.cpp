@@ -8,18 +8,20 @@ namespace kvscope::cli {
 
 void declare_needles(CLI::App& app, NeedleVariables variables) {
     constexpr int most_samples = 100000;
-    app.add_option("--lengths", variables.lengths, "Tokens of the contexts")
+    app.add_option("--lengths", variables.lengths, "Lengths of the contexts, in tokens")
         ->delimiter(',')
         ->check(WholeNumber(1))
         ->capture_default_str();
-    app.add_option("--depths", variables.depths, "Places of the needle, 0 to 1")->delimiter(',')->capture_default_str();
-    app.add_option("--samples", variables.n_samples, "Prompts for each length and depth")
+    app.add_option("--depths", variables.depths, "Positions of the needle in the context, from 0 to 1")
+        ->delimiter(',')
+        ->capture_default_str();
+    app.add_option("--samples", variables.n_samples, "Number of prompts per length and depth")
         ->check(WholeNumber(1, most_samples))
         ->capture_default_str();
-    app.add_option("-n,--n-predict,--predict", variables.n_new, "Tokens to answer with at most")
+    app.add_option("-n,--n-predict,--predict", variables.n_new, "Largest number of answer tokens")
         ->check(WholeNumber(1))
         ->capture_default_str();
-    app.add_option("--haystack", variables.haystack, "Text whose sentences are the haystack (default: RULER's noise)")
+    app.add_option("--haystack", variables.haystack, "Text for the haystack (default: RULER's noise sentences)")
         ->type_name("FILE");
 }
 
@@ -29,8 +31,8 @@ std::string haystack_text(const std::filesystem::path& file) {
     engine::require_utf8(text, program::name_of_text(file));
     if (text.find_first_not_of(" \t\r\n") == std::string::npos)
         throw std::invalid_argument(program::name_of_text(file) +
-                                    ": the haystack is empty: give a text, or leave "
-                                    "--haystack out for the one that comes along");
+                                    ": the haystack is empty: give a text, or omit --haystack for the built-in "
+                                    "haystack");
     return text;
 }
 

@@ -26,16 +26,16 @@
 namespace kvscope::cli {
 namespace {
 
-constexpr std::string_view timings_begin = "{\n  \"n_prompt\":";  // by which they are known again
+constexpr std::string_view timings_begin = "{\n  \"n_prompt\":";  // identifies a file of timings
 
-/// Nothing is run whose seconds would be written over something else than an earlier run's, whatever is forced.
-/// @throws std::invalid_argument where the trace goes there, too; figures::OutputExists
+/// Refuses before the run to write timings over anything but an earlier file of timings, even with --force.
+/// @throws std::invalid_argument if the trace has the same path, figures::OutputExists for another existing file
 void check_timings(const std::filesystem::path& timings, const std::filesystem::path& output) {
     if (timings.empty()) return;
     for (const auto& other : {output, trace::part_folder_of(output)})
         if (figures::are_same_file(other, timings))
             throw std::invalid_argument(
-                fmt::format("--timings {}: the trace is written there; name another file", timings.string()));
+                fmt::format("--timings {}: the trace is written to this file; name another file", timings.string()));
     std::error_code error;
     if (!std::filesystem::is_regular_file(timings, error)) return;
     std::ifstream in(timings, std::ios::binary);
@@ -55,7 +55,7 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
     figures::write_whole_file(path, json.dump(2) + "\n", true);
 }
 
-/// Says which prompt of several is under way, how long the one before took, and when all will have ended.
+/// Reports which of several prompts is running, how long the last one took, and the estimated remaining time.
 class Batch {
  public:
     explicit Batch(TerminalProgress& progress) : progress_(progress) {}
@@ -72,7 +72,7 @@ class Batch {
         if (begun_) {
             tokens_done_ += std::exchange(prompts_[*begun_].n_left, 0);
             const double seconds = std::chrono::duration<double>(now - begin_).count();
-            progress_.message(fmt::format("{}/{} {}: {:.1f} s; about {} left for all", *begun_ + 1, prompts_.size(),
+            progress_.message(fmt::format("{}/{} {}: {:.1f} s; about {} remaining", *begun_ + 1, prompts_.size(),
                                           prompts_[*begun_].name,
                                           std::chrono::duration<double>(now - begun_at_).count(),
                                           clock_text(seconds / tokens_done_ * tokens_left_from(next))));
@@ -84,24 +84,25 @@ class Batch {
         progress_.set_part(fmt::format("{}/{}", next + 1, prompts_.size()));
     }
 
-    /// What the first prompt's budgets come to, with its name where there are others, whose budgets may not.
+    /// Prints the budgets of the first prompt. If other prompts have other lengths, also prints its name.
     void tell_budgets(const std::vector<std::string>& lines) const {
         const bool is_alone = std::all_of(prompts_.begin(), prompts_.end(), [&](const auto& prompt) {
             return prompt.n_visible == prompts_.front().n_visible;
         });
         for (const auto& line : lines)
             progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
-        if (!is_alone && !lines.empty()) progress_.message("the budgets of the other prompts go by their own tokens");
+        if (!is_alone && !lines.empty())
+            progress_.message("the other prompts have budgets according to their own lengths");
     }
 
  private:
     struct OfPrompt {
         std::string name;
-        double n_left = 0;  ///< tokens; 0 once the prompt is done
+        double n_left = 0;  ///< tokens; 0 after the prompt
         int64_t n_visible = 0;
     };
 
-    /// Earlier prompts are done, but for questions of a context that come with its first one.
+    /// Prompts before `begin` count only if a question of theirs has not been answered yet.
     double tokens_left_from(size_t begin) const {
         double n = 0;
         for (size_t i = begin; i < prompts_.size(); ++i) n += prompts_[i].n_left;
@@ -110,18 +111,17 @@ class Batch {
 
     TerminalProgress& progress_;
     std::vector<OfPrompt> prompts_;
-    std::optional<size_t> begun_;  ///< the prompt under way
+    std::optional<size_t> begun_;  ///< number of the running prompt
     std::chrono::steady_clock::time_point begin_, begun_at_;
-    double tokens_done_ = 0;  ///< of the prompts that were worked on
+    double tokens_done_ = 0;  ///< of prompts that were run
 };
 
-/// What the numbers below depend on, though nobody may have asked for it: --dtype auto goes by the machine.
+/// Describes model, number type and device. These affect all numbers, and --dtype auto depends on the machine.
 std::string model_line(const engine::Model& model) {
     const auto& device = model.device();
     return fmt::format("{} in {} on {}", model.attributes().name, kernels::name_of(model.dtype()),
-                       device.is_processor()
-                           ? fmt::format("the processor ({})", kernels::name_of(kernels::simd_level()))
-                           : device.backend->name());
+                       device.is_processor() ? fmt::format("the CPU ({})", kernels::name_of(kernels::simd_level()))
+                                             : device.backend->name());
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
         if (!options.quiet) print(results_text(trace::Reader(job.output)));
         if (outcome.n_failed == 0) return 0;
         progress.warning(fmt::format(
-            "kvscope inspect {} --commands names a command that tries each again; --force makes the whole trace anew",
+            "kvscope inspect {} --commands prints a command to repeat each of them; --force repeats the whole trace",
             job.output.string()));
         return 1;
     } catch (const engine::Cancelled&) {

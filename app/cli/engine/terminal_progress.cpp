@@ -35,25 +35,25 @@ namespace {
 
 enum class Finished { nothing, prompts, runs };
 
-/// What the model's part holds is no result of this command.
+/// Parts with the model's data are not results of this command.
 Finished finished_at(const std::filesystem::path& output) {
     try {
         const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
         if (!parts.runs.empty() || !parts.results.empty()) return Finished::runs;
         return parts.prompts.empty() ? Finished::nothing : Finished::prompts;
     } catch (const std::filesystem::filesystem_error&) {
-        return Finished::nothing;  // it was not even begun
+        return Finished::nothing;  // the folder does not exist yet
     }
 }
 
 std::string stopped_message(const std::filesystem::path& output, Finished finished) {
-    if (finished == Finished::nothing) return "stopped before anything was finished; the same command begins anew";
+    if (finished == Finished::nothing) return "stopped without results; the same command starts from the beginning";
     if (finished == Finished::prompts)
         return fmt::format(
-            "stopped before a run was finished; {}.part holds the measures of the prompt, and the same command reads "
-            "it anew",
+            "stopped before a run was finished; {}.part contains the measures of the prompt, and the same command "
+            "repeats its prefill",
             output.string());
-    return fmt::format("stopped; what was finished is in {}.part, and the same command goes on from there",
+    return fmt::format("stopped; finished runs are in {}.part, and the same command resumes from them",
                        output.string());
 }
 
@@ -74,7 +74,7 @@ TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output
 
 namespace {
 
-/// Nobody may be there to read it any more: the work goes on without a word.
+/// Ignores errors: the work continues if stderr was closed.
 void say(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
