@@ -4,8 +4,9 @@
 
 namespace kvscope::figures {
 
-/// @throws LayoutError (layout.h) naming what contradicts itself: sizes of maps and curves, indices of colour scales,
-/// places in the grid, empty axes.
+/// Checks that a figure is consistent: sizes of maps and curves, indices of color scales, positions in the grid, ranges
+/// of axes.
+/// @throws LayoutError (layout.h) that names the first inconsistency
 void check_figure(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

@@ -15,7 +15,7 @@ analysis::LineStyle axis_line(double width_pt) {
     return {theme::ink, analysis::Dash::solid, analysis::Marker::none, width_pt};
 }
 
-/// The middle of a title, moved as little as keeps it on the page.
+/// Returns the middle of a title, moved as little as needed to keep the title on the page.
 double on_page(const std::string& title, double middle, double page_length) {
     const double half = measure_text(title, axis_title_style()).width / 2;
     return std::clamp(middle, std::min(half, page_length / 2), std::max(page_length - half, page_length / 2));
@@ -42,7 +42,7 @@ void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const P
 void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, bool framed) {
     cairo_t* cr = canvas.cr;
     const Box& data = place.data;
-    // The frame lies outside the data, by a hair more than its half: a token at the map's edge keeps its colour.
+    // Draw the frame just outside the data, so that cells at the map's edge keep their color.
     const double outside = theme::frame_pt / 2 + 0.02;
     set_line(cr, axis_line(theme::frame_pt));
     cairo_set_line_join(cr, CAIRO_LINE_JOIN_MITER);

@@ -5,17 +5,17 @@
 
 namespace kvscope::figures {
 
-/// Points on the page of data coordinates.
+/// Returns a data coordinate's position on the page, in points.
 double x_on_page(const analysis::Panel& panel, const Box& data, double x);
 double y_on_page(const analysis::Panel& panel, const Box& data, double y);
 
-/// Faint lines at the y ticks, beneath curves.
+/// Draws faint lines at the y ticks, below curves.
 void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place);
 
-/// Ticks and their labels; a whole frame around maps, the two axes elsewhere.
+/// Draws the axes with ticks and tick labels. `framed` draws all four sides, as around maps.
 void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, bool framed);
 
-/// Axis titles, centred along `across` as far as they stay on the page of that width or height.
+/// Draws an axis title, centered along `across` but moved if it would leave the page.
 void draw_x_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
                   double page_width);
 void draw_y_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,

@@ -22,7 +22,7 @@ bool has_map(const analysis::Panel& panel) {
     return false;
 }
 
-/// Notes are drawn where they fit beside the titles in all panels: some alone would look like a difference.
+/// Whether the notes of all panels fit next to the titles. Notes in some panels only would look like a difference.
 bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& titles, const FigureLayout& layout) {
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const double needed = measure_text(titles[i], panel_title_style()).width + theme::space_pt +
@@ -32,7 +32,7 @@ bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& t
     return true;
 }
 
-/// Panels of one policy are told apart by the budget: of a run's label what stands before it is cut.
+/// Shortens a run's label before the budget, which distinguishes panels of one policy.
 std::string fit_title(const std::string& title, double width) {
     const TextStyle style = panel_title_style();
     const size_t budget = title.rfind(" @ ");
@@ -42,7 +42,7 @@ std::string fit_title(const std::string& title, double width) {
     return policy.empty() ? fit_text(tail.substr(1), style, width) : policy + tail;
 }
 
-/// @param note empty: none is drawn
+/// @param note may be empty
 void draw_panel_title(const Canvas& canvas, const std::string& title, const std::string& note, const Box& data) {
     const double y = data.y - theme::gap_pt / 2;
     draw_text(canvas.cr, fit_title(title, data.width), panel_title_style(), data.x, y, HorizontalAlign::left,
@@ -52,7 +52,8 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     }
 }
 
-/// Of a figure with many maps each has fewer cells drawn one by one: in an SVG each cell takes 250 bytes.
+/// Returns the limit for drawing cells as rectangles. It falls with the number of maps: in an SVG each cell takes 250
+/// bytes.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;
     const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);
@@ -97,7 +98,7 @@ void draw_figure(const Canvas& on, const analysis::Figure& figure, const FigureL
         cairo_restore(canvas.cr);
         draw_axes(canvas, panel, place, map);
         draw_panel_title(canvas, titles[i], with_notes ? panel.note : "", place.data);
-        // A title that all panels share stands once, in the middle of them all.
+        // A title that all panels share is drawn once, centered over all panels.
         if (place.x_labels && !(figure.shared_x && x_title_drawn)) {
             draw_x_title(canvas, panel, place, figure.shared_x ? layout.grid : place.data, layout.width);
             x_title_drawn = true;

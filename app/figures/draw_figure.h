@@ -7,16 +7,15 @@
 
 namespace kvscope::figures {
 
-/// What a figure is drawn on. User units are points; `dpi` is a bitmap's resolution, and in vector files the one at
-/// which maps with finer cells are reduced.
+/// The target of a drawing. User units are points.
 struct Canvas {
     cairo_t* cr = nullptr;
-    double dpi = 300;
-    bool bitmap = false;            ///< edges fall on device pixels
-    size_t most_rectangles = 4096;  ///< cells of a map that are drawn one by one; one with more is an image
+    double dpi = 300;               ///< resolution of a bitmap; in vector files, of maps with finer cells
+    bool bitmap = false;            ///< align edges to device pixels
+    size_t most_rectangles = 4096;  ///< maps with more cells are drawn as one image, others cell by cell
 };
 
-/// Draws the figure with its upper left corner at the origin. Errors of Cairo stay in the status of `canvas.cr`.
+/// Draws the figure with its upper left corner at the origin. The status of `canvas.cr` stores Cairo's errors.
 void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const FigureLayout& layout);
 
 }  // namespace kvscope::figures

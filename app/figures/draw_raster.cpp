@@ -8,7 +8,7 @@
 namespace kvscope::figures {
 namespace {
 
-/// Cells as rectangles, each reaching a little under its right and lower neighbours, so that no viewer shows seams.
+/// Draws cells as rectangles that slightly overlap to the right and down, so that viewers show no seams.
 void draw_rectangles(const Canvas& canvas, const Box& box, const Raster& raster) {
     constexpr double overlap_pt = 0.15;
     const double width = box.width / static_cast<double>(raster.width);
@@ -41,7 +41,7 @@ void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, co
 }
 
 void draw_image(const Canvas& canvas, const Box& given, const Raster& raster) {
-    // In vector files it reaches a little under the frame: viewers may leave its last pixels out.
+    // In vector files, extend the image under the frame: some viewers omit its last pixels.
     const double under = canvas.bitmap ? 0 : 0.2;
     const Box box{given.x - under, given.y - under, given.width + 2 * under, given.height + 2 * under};
     cairo_surface_t* image =
@@ -63,9 +63,9 @@ void draw_image(const Canvas& canvas, const Box& given, const Raster& raster) {
     cairo_translate(canvas.cr, box.x, box.y);
     cairo_scale(canvas.cr, box.width / static_cast<double>(raster.width),
                 box.height / static_cast<double>(raster.height));
-    cairo_set_source_surface(canvas.cr, image, 0, 0);  // an image in error puts the context in error
+    cairo_set_source_surface(canvas.cr, image, 0, 0);  // passes an error of the image to the context
     cairo_pattern_set_filter(cairo_get_source(canvas.cr), CAIRO_FILTER_NEAREST);
-    cairo_paint(canvas.cr);  // a fill would make SVG a pattern of it, which viewers smooth
+    cairo_paint(canvas.cr);  // with a fill, Cairo would write an SVG pattern, which viewers smooth
     cairo_restore(canvas.cr);
     cairo_surface_destroy(image);
 }

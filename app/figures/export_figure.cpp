@@ -27,7 +27,7 @@ std::vector<fs::path> page_paths(const fs::path& path, size_t n_pages) {
     return paths;
 }
 
-/// The same, which makes its figure once for however many formats.
+/// Returns the same object, whose figure is made only once for all formats.
 Exported made_once(Exported what) {
     const auto figure = std::make_shared<std::optional<analysis::Figure>>();
     what.figure = [figure, make = std::move(what.figure)] {
@@ -41,7 +41,7 @@ template <class MayReplace>
 std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
                                    const MayReplace& may_replace) {
     const FigureFormat& format = figure_format_for(path.filename().string());
-    if (what.check) what.check();  // first: what was asked for wrongly would be so at another place, too
+    if (what.check) what.check();  // report wrong options before an existing file
     if (!may_replace(path)) refuse_existing(path);
     const std::vector<std::string> files = format.render(what, options);
     const std::vector<fs::path> paths = page_paths(path, files.size());
@@ -60,7 +60,7 @@ bool is_a_file_a_page(const fs::path& path) {
     }
 }
 
-/// 12 of "x-12.svg" for "x.svg"; 0 of another name.
+/// Returns 12 for "x-12.svg" of "x.svg", and 0 for other names.
 size_t page_number(const std::string& name, const fs::path& path) {
     const std::string start = path.stem().string() + "-";
     const std::string end = path.extension().string();
@@ -138,7 +138,7 @@ ExportedFigures export_figures(const std::vector<const analysis::FigureDefinitio
             throw;
         } catch (const OutputFailed&) {
             throw;
-        } catch (const LayoutError& error) {  // too many panels for its size, as of several traces side by side
+        } catch (const LayoutError& error) {  // too many panels for the size, as with several traces side by side
             exported.failed.push_back({definition->name, error.what()});
         } catch (const std::runtime_error& error) {
             exported.failed.push_back({definition->name, error.what()});

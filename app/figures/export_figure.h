@@ -10,34 +10,34 @@
 
 namespace kvscope::figures {
 
-/// As below, of whatever is made by `what`.
+/// As the overload for a reader below, for any exported object.
 std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
                                                  const ExportOptions& options, bool force);
 
-/// The same, which replaces those files alone that are among `confirmed`, as files_to_replace gives them.
+/// As above, but replaces only the files in `confirmed`, a result of files_to_replace.
 std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
                                                  const ExportOptions& options,
                                                  const std::vector<std::filesystem::path>& confirmed);
 
-/// What an export to `path` may replace, for asking beforehand: `path` where something is there and, where the format
-/// has a file a page, "x-1.svg", "x-2.svg", … of "x.svg", by their numbers. A page's number can be larger than the
-/// figure's last. What cannot be looked at counts as not there. Throws nothing for any path.
-/// @param may_have_pages as FigureDefinition has it; false: `path` alone
+/// Returns the existing files that an export to `path` may replace: `path` and, for formats with one file per page, the
+/// pages "x-1.svg", "x-2.svg", … of "x.svg" in order, including pages beyond the new figure's last. Unreadable folders
+/// count as empty. Does not throw.
+/// @param may_have_pages see FigureDefinition; false considers `path` alone
 std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path, bool may_have_pages);
 
-/// Writes one figure, or its numbers, to a file whose extension says how. Each file appears whole or not at all.
-/// @returns the files written: `path` alone, or of a figure with several pages as SVG or PNG one a page, "x-1.png",
-/// "x-2.png" for "x.png"
-/// @throws OutputExists (app/figures/whole_file.h) for a file that is there already unless `force`, OutputFailed where
-/// it cannot be written, analysis::NothingToShow where there is no such figure, and what FigureFormat::render throws.
-/// An existing file is refused before anything is computed.
+/// Writes a figure or its numbers to a file in the format of its extension. A file is written completely or not at all.
+/// Existing files are refused before anything is computed.
+/// @returns the written files: `path`, or "x-1.png", "x-2.png", … for a figure with several pages as SVG or PNG
+/// @throws OutputExists (app/figures/whole_file.h) for an existing file unless `force`, OutputFailed if a file cannot
+/// be
+///         written, analysis::NothingToShow if the trace lacks the data, and what FigureFormat::render throws
 std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,
                                                  const analysis::FigureDefinition& definition,
                                                  const analysis::FigureOptions& figure_options,
                                                  const std::filesystem::path& path, const ExportOptions& options,
                                                  bool force);
 
-/// A figure that cannot be had, and why.
+/// A figure that was not exported, and the reason.
 struct LeftOut {
     std::string figure;
     std::string reason;
@@ -49,13 +49,13 @@ struct ExportedFigures {
     std::vector<LeftOut> failed;
 };
 
-/// "demo-retention.pdf" of "demo.pdf": where one of several figures goes.
+/// Returns the file for one of several figures: "demo-retention.pdf" for "demo.pdf".
 std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
-/// Several figures, each into all of `paths` by its name (path_of_figure). Those that there is no data for
-/// (analysis::NothingToShow) are left out, and those that fail, as by a damaged data set or for want of room, stop no
-/// other.
-/// @throws as export_figure what is no single figure's: what was asked for, and files that cannot be written
+/// Exports several figures, each to all of `paths` with its name appended (path_of_figure). Figures without data
+/// (analysis::NothingToShow) are listed in `left_out`. Figures that fail, for example because of a damaged data set or
+/// too many panels, are listed in `failed`. Neither stops the other figures.
+/// @throws as export_figure for errors that concern all figures: unknown formats, existing or unwritable files
 ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
                                const std::function<Exported(const analysis::FigureDefinition&)>& what,
                                const std::vector<std::filesystem::path>& paths, const ExportOptions& options,

@@ -20,7 +20,7 @@ using analysis::TableFormat;
 analysis::Figure picture(const Exported& what, std::string_view extension) {
     if (what.figure) return what.figure();
     throw FormatError(
-        fmt::format("a table is written as csv, md, tex, json or jsonl; .{} would be a picture", extension));
+        fmt::format("a table is written as csv, md, tex, json or jsonl; .{} is an image format", extension));
 }
 
 template <class Render>
@@ -33,7 +33,9 @@ std::vector<std::string> each_page(const analysis::Figure& figure, const Render&
 class PdfFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "pdf"; }
-    std::string_view description() const override { return "PDF, vector, fonts embedded; several pages in one file"; }
+    std::string_view description() const override {
+        return "PDF: vector image with embedded fonts, all pages in one file";
+    }
     bool is_picture() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
         return {render_pdf(picture(what, extension()), options)};
@@ -43,7 +45,9 @@ class PdfFormat : public FigureFormat {
 class SvgFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "svg"; }
-    std::string_view description() const override { return "SVG, vector, text as outlines; a file a page"; }
+    std::string_view description() const override {
+        return "SVG: vector image with text as outlines, one file per page";
+    }
     bool is_picture() const override { return true; }
     bool is_a_file_a_page() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
@@ -55,7 +59,9 @@ class SvgFormat : public FigureFormat {
 class PngFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "png"; }
-    std::string_view description() const override { return "PNG, 300 dots per inch unless set; a file a page"; }
+    std::string_view description() const override {
+        return "PNG: bitmap, 300 dots per inch by default, one file per page";
+    }
     bool is_picture() const override { return true; }
     bool is_a_file_a_page() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
@@ -64,7 +70,7 @@ class PngFormat : public FigureFormat {
     }
 };
 
-/// The numbers behind the picture.
+/// The numbers of a figure as a table.
 class NumbersFormat : public FigureFormat {
  public:
     NumbersFormat(TableFormat format, std::string_view extension, std::string_view description)
@@ -92,11 +98,11 @@ std::vector<std::unique_ptr<const FigureFormat>> make_formats() {
     const auto numbers = [&](TableFormat format, std::string_view extension, std::string_view description) {
         formats.push_back(std::make_unique<NumbersFormat>(format, extension, description));
     };
-    numbers(TableFormat::csv, "csv", "the numbers, comma-separated");
-    numbers(TableFormat::markdown, "md", "the numbers as a Markdown table");
-    numbers(TableFormat::latex, "tex", "the numbers as a LaTeX table (booktabs)");
-    numbers(TableFormat::json, "json", "the numbers as a JSON array");
-    numbers(TableFormat::jsonl, "jsonl", "the numbers, one JSON object a line");
+    numbers(TableFormat::csv, "csv", "CSV: comma-separated numbers");
+    numbers(TableFormat::markdown, "md", "Markdown table of the numbers");
+    numbers(TableFormat::latex, "tex", "LaTeX table of the numbers (booktabs)");
+    numbers(TableFormat::json, "json", "JSON array of the numbers");
+    numbers(TableFormat::jsonl, "jsonl", "JSON Lines: one object per row of numbers");
     return formats;
 }
 
@@ -124,7 +130,7 @@ const FigureFormat& figure_format_for(std::string_view file_name) {
         if (format->extension() == extension) return *format;
         known.push_back(format->extension());
     }
-    throw FormatError(fmt::format("{}: a figure's file name ends in one of .{}; found {}", file_name,
+    throw FormatError(fmt::format("{}: the file name must end in one of .{}; found {}", file_name,
                                   fmt::join(known, ", ."), extension.empty() ? "no extension" : "." + extension));
 }
 

@@ -11,52 +11,54 @@
 namespace kvscope::figures {
 
 struct ExportOptions {
-    double dpi = 300;                 ///< of PNG; in PDF and SVG, of maps with cells finer than that
-    std::string creator = "kvscope";  ///< program and version, into the file's metadata
-    bool csv_safe = false;            ///< analysis::safe_for_spreadsheets, of CSV
+    double dpi = 300;                 ///< resolution of PNG files and, in PDF and SVG, of maps with finer cells
+    std::string creator = "kvscope";  ///< program and version, for the file's metadata
+    bool csv_safe = false;            ///< apply analysis::safe_for_spreadsheets to CSV
 };
 
-/// An extension that no format has, or a resolution that cannot be drawn.
+/// The file's extension is not a known format, or the resolution is out of range.
 struct FormatError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// A picture and the numbers behind it, each made when it is asked for. Without `figure`: a table that is no picture.
+/// A figure and its numbers, each made on request. Without `figure`, the object is a table only.
 struct Exported {
     std::function<analysis::Figure()> figure;
     std::function<analysis::Table()> numbers;
-    /// Throws analysis::NothingToShow where there is no such figure, before anything is made; empty: nobody knows.
+    /// Throws analysis::NothingToShow before anything is made if the figure has no data. May be empty.
     std::function<void()> check = {};
 };
 
-/// Of one trace; definition and reader have to outlive it.
+/// Returns a figure of one trace for export. Definition and reader must outlive the result.
 Exported exported(const analysis::FigureDefinition& definition, const trace::Reader& reader,
                   const analysis::FigureOptions& options);
 
-/// What a figure can be written as. The same options on the same trace give the same bytes.
+/// A file format for figures. The same figure and options give the same bytes.
 class FigureFormat {
  public:
     virtual ~FigureFormat() = default;
 
-    virtual std::string_view extension() const = 0;    ///< "pdf"
+    virtual std::string_view extension() const = 0;    ///< such as "pdf"
     virtual std::string_view description() const = 0;  ///< one line for people
 
-    /// Whether it is a picture, which size and resolution are of.
+    /// Whether the format is an image, for which size and resolution matter.
     virtual bool is_picture() const = 0;
 
-    /// Whether it has no pages of its own, so that each page of a figure is a file.
+    /// Whether each page of a figure is a file of its own.
     virtual bool is_a_file_a_page() const { return false; }
 
-    /// The whole file; of a figure of several pages one file a page, where the format has no pages of its own.
-    /// @throws what the functions throw, FormatError for a picture of what has none, LayoutError where the size does
-    /// not do, std::runtime_error where Cairo fails.
+    /// Returns the content of the file, or of one file per page if is_a_file_a_page().
+    /// @throws what the functions of `what` throw; FormatError for an image of a table; LayoutError if the figure does
+    /// not
+    ///         fit its size; std::runtime_error for an error of Cairo
     virtual std::vector<std::string> render(const Exported& what, const ExportOptions& options) const = 0;
 };
 
-/// pdf, svg, png, csv, md, tex, json, jsonl.
+/// Returns the formats pdf, svg, png, csv, md, tex, json and jsonl.
 const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats();
 
-/// By the extension of a file name, upper and lower case alike. @throws FormatError naming the known ones.
+/// Returns the format for a file name's extension, in upper or lower case. @throws FormatError with the known
+/// extensions
 const FigureFormat& figure_format_for(std::string_view file_name);
 
 }  // namespace kvscope::figures

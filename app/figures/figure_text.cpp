@@ -10,7 +10,7 @@
 #include "app/figures/pen.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// Fontconfig keeps its patterns as offsets, which the leak checker cannot follow, for as long as the program runs.
+// Fontconfig stores pointers as offsets, which the leak checker cannot follow.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
 extern "C" const char* __lsan_default_options();
@@ -26,7 +26,8 @@ struct Unref {
 using Layout = std::unique_ptr<PangoLayout, Unref>;
 using Context = std::unique_ptr<PangoContext, Unref>;
 
-/// Glyphs unhinted and placed exactly, so that text has the same width at every resolution and in every format.
+/// Returns a context with unhinted, exactly placed glyphs, so that a text has the same width in every format and
+/// resolution.
 Context make_context() {
     Context context(pango_font_map_create_context(pango_cairo_font_map_get_default()));
     pango_cairo_context_set_resolution(context.get(), 72);
@@ -49,7 +50,7 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
     pango_layout_set_font_description(layout.get(), font);
     pango_font_description_free(font);
     PangoAttrList* attributes = pango_attr_list_new();
-    // "<|" of a token is no arrowhead.
+    // Without these features off, "<|" of a token would become an arrowhead.
     const char* features = style.monospace ? "tnum, calt=0, liga=0" : "tnum";
     pango_attr_list_insert(attributes, pango_attr_font_features_new(features));
     pango_layout_set_attributes(layout.get(), attributes);
@@ -60,7 +61,7 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
     return layout;
 }
 
-/// Of the bytes from … to.
+/// Colors the bytes [from, to).
 void set_ink(PangoLayout* layout, size_t from, size_t to, analysis::Rgb color) {
     constexpr int full = 0x101;  // 255 of 8 bits is 65535 of 16
     PangoAttribute* ink =

@@ -24,21 +24,21 @@ struct TextSize {
     double height = 0;
 };
 
-/// The text with U+FFFD for what is no valid UTF-8 and without NULs: PDF and XML take nothing else.
+/// Returns the text with U+FFFD for invalid UTF-8 and without NUL characters, as PDF and XML require.
 std::string valid_text(const std::string& text);
 
-/// As drawn, whatever the surface: figures are laid out before there is one.
+/// Returns the size of a drawn text. Does not need a surface, so that figures can be laid out before.
 TextSize measure_text(const std::string& text, const TextStyle& style);
 
-/// Draws one line so that the named corner or middle is at (x, y), turned by `turn` quarter circles against the clock.
+/// Draws one line of text with the given corner or middle at (x, y), turned by `turn` counterclockwise quarter circles.
 void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
                HorizontalAlign horizontal, VerticalAlign vertical, int turn = 0);
 
-/// Draws a map's label with its middle at (x, y), each part in its ink. @param size_pt of the font
-/// @param width points into which it is squeezed where it is wider; 0: as wide as it is
+/// Draws a label of a map centered at (x, y), each part in its color. @param size_pt font size
+/// @param width the label is compressed to this width in points if it is wider; 0: never
 void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, double x, double y, double width);
 
-/// The text itself, or its beginning with "…" where it is wider than `width` points.
+/// Returns the text, or its beginning with "…" if the text is wider than `width` points.
 std::string fit_text(const std::string& text, const TextStyle& style, double width);
 
 }  // namespace kvscope::figures

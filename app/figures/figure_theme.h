@@ -2,7 +2,7 @@
 
 #include "analysis/color_map.h"
 
-/// How exported figures look: always light, sizes in points (1/72 inch) as printed.
+/// Style of exported figures: always light, sizes in points (1/72 inch) on paper.
 namespace kvscope::figures::theme {
 
 inline constexpr const char* font = "Inter, Liberation Sans, DejaVu Sans, sans-serif";
@@ -15,9 +15,9 @@ inline constexpr double title_pt = 8.0;
 inline constexpr double frame_pt = 0.5;
 inline constexpr double tick_pt = 0.5;
 inline constexpr double tick_length_pt = 2.2;
-inline constexpr double gap_pt = 2.5;     ///< between things that belong together
+inline constexpr double gap_pt = 2.5;     ///< between related elements
 inline constexpr double space_pt = 7.0;   ///< between panels, and between panels and legend
-inline constexpr double margin_pt = 1.5;  ///< around the figure; papers add their own
+inline constexpr double margin_pt = 1.5;  ///< around the figure; papers add their own margin
 inline constexpr double color_bar_pt = 6.0;
 
 inline constexpr analysis::Rgb ground{255, 255, 255};

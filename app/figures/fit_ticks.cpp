@@ -16,7 +16,7 @@ using analysis::Ticks;
 
 constexpr double kLabelGapPt = 4;
 
-/// Few ticks on short axes, and not many more on long ones.
+/// Returns the largest number of ticks, which grows slowly with the length.
 size_t most_ticks(double length_pt, Direction direction) {
     const double n = direction == Direction::horizontal ? std::min(length_pt / 8, 5 + length_pt / 60)
                                                         : std::min(length_pt / 10.5, 3 + length_pt / 30);
@@ -46,8 +46,8 @@ Ticks thinned(const Axis& axis, double length_pt, Direction direction) {
     return ticks;
 }
 
-/// The first and the last of what an axis counts: where no two round numbers have room, it still says from where to
-/// where it goes. Nothing on other axes.
+/// Returns ticks at the first and last whole number of a counting axis, for axes without room for two round numbers.
+/// Returns none for other axes.
 Ticks ends_of(const Axis& axis) {
     Ticks ticks;
     if (!axis.whole_numbers || axis.scale != analysis::Scale::linear) return ticks;
@@ -58,8 +58,8 @@ Ticks ends_of(const Axis& axis) {
     return ticks;
 }
 
-/// On a logarithmic scale up to 90, the decades alone would end at 10. The largest value gets a tick, in place of the
-/// last one where both have no room.
+/// Adds a tick at the largest value of a logarithmic scale: up to 90, the decades alone would end at 10. If there is no
+/// room, the new tick replaces the last one.
 void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
     constexpr double nearly_the_end = 0.995;
     if (ticks.ticks.empty() || axis_share(axis, ticks.ticks.back().value) > nearly_the_end) return;

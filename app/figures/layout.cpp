@@ -24,17 +24,16 @@ constexpr size_t kMostPatches = 12;
 
 double line_height(const TextStyle& style) { return measure_text("Ag0", style).height; }
 
-/// What stands around the data areas, in points.
+/// Space around the data areas, in points.
 struct Decorations {
-    std::vector<double> left;    ///< of each column
-    std::vector<double> right;   ///< of each column
-    std::vector<double> top;     ///< of each row
-    std::vector<double> bottom;  ///< of each row
-    std::vector<double> y_axis;  ///< the part of each column's left that ticks, their labels and the title take
+    std::vector<double> left;    ///< per column
+    std::vector<double> right;   ///< per column
+    std::vector<double> top;     ///< per row
+    std::vector<double> bottom;  ///< per row
+    std::vector<double> y_axis;  ///< per column: the part of `left` for ticks, their labels and the title
 };
 
-/// Places a figure step by step; sizes of ticks and of panels depend on each other, so that the panels are placed
-/// thrice.
+/// Lays out a figure. Tick labels and panel sizes depend on each other, so the panels are placed three times.
 class Placement {
  public:
     explicit Placement(const Figure& figure) : figure_(figure) {
@@ -64,7 +63,7 @@ class Placement {
     }
 
  private:
-    /// The nearest below it in its column.
+    /// Returns the nearest panel below in the same column, or nullptr.
     const Panel* panel_below(const Panel& panel) const {
         const Panel* nearest = nullptr;
         for (const Panel& other : figure_.panels) {
@@ -74,7 +73,7 @@ class Placement {
         return nearest;
     }
 
-    /// The panels of a column (row) that share its axis leave the labels to the lowest (leftmost).
+    /// With shared axes, only the lowest panel of a column and the leftmost panel of a row have labels.
     void choose_labelled_panels() {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
@@ -95,7 +94,7 @@ class Placement {
             place.x_ticks = fit_ticks(figure_.panels[i].x, place.data.width, Direction::horizontal);
             place.y_ticks = fit_ticks(figure_.panels[i].y, place.data.height, Direction::vertical);
             if (figure_.panels[i].square_cells &&
-                is_square(figure_.panels[i])) {  // a matrix looks alike from both sides
+                is_square(figure_.panels[i])) {  // ticks of a square matrix are the same on both axes
                 const bool x_has_fewer = place.x_ticks.ticks.size() < place.y_ticks.ticks.size();
                 (x_has_fewer ? place.y_ticks : place.x_ticks) = x_has_fewer ? place.x_ticks : place.y_ticks;
             }
@@ -127,8 +126,8 @@ class Placement {
             if (place.x_labels) {
                 double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
-                // Below a shared axis that ends above the last row nothing follows: its labels need no row to
-                // themselves.
+                // A panel above an empty grid cell writes its labels into that cell, so its row needs no space for
+                // them.
                 if (!figure_.shared_x || panel.row + 1 == figure_.rows || panel_below(panel) != nullptr)
                     bottom = std::max(bottom, height);
                 const auto [before, behind] = overhang(panel.x, place);
@@ -162,7 +161,7 @@ class Placement {
         return !analysis::axis_title(axis.title, axis.unit, ticks.exponent).empty();
     }
 
-    /// How far the tick labels of an x axis reach out to the left and right of the data area.
+    /// Returns how far an x axis' tick labels extend beyond the data area to the left and right.
     static std::pair<double, double> overhang(const Axis& axis, const PanelPlace& place) {
         double before = 0;
         double behind = 0;
@@ -175,9 +174,9 @@ class Placement {
         return {before, behind};
     }
 
-    /// How far those of a y axis, digits, reach out above it.
+    /// Returns how far a y axis' tick labels extend above the data area.
     static double overhang_above(const Axis& axis, const PanelPlace& place) {
-        constexpr double upper_half = 0.35;  // of a line: digits are lower than that
+        constexpr double upper_half = 0.35;  // of a line's height: digits are lower than half a line
         double above = 0;
         for (const auto& tick : place.y_ticks.ticks) {
             const double half = upper_half * line_height(tick_text_style());
@@ -193,15 +192,15 @@ class Placement {
         return nullptr;
     }
 
-    /// What the panels leave of the page to the decorations around them.
+    /// Space around all panels.
     struct Around {
         Decorations of_panels;
-        const Panel* x_panel = nullptr;  ///< whose labels stand for all; nullptr: each has its own
+        const Panel* x_panel = nullptr;  ///< panel that carries the labels of all panels, else nullptr
         const Panel* y_panel = nullptr;
-        double left = 0;    ///< of the shared title
-        double bottom = 0;  ///< likewise
-        double top = 0;     ///< the page's margin and title
-        double below = 0;   ///< legend, colour bars, caption
+        double left = 0;    ///< width of the shared y title
+        double bottom = 0;  ///< height of the shared x title
+        double top = 0;     ///< page margin and figure title
+        double below = 0;   ///< legend, color bars, caption
     };
 
     Around place_around() {
@@ -224,7 +223,7 @@ class Placement {
     double column_gap() const { return figure_.shared_y ? theme::space_pt * 0.7 : theme::space_pt * 1.4; }
     static double row_gap() { return theme::space_pt * 0.45; }
 
-    /// The data areas' width in all columns together.
+    /// Returns the sum of the data areas' widths over the columns.
     double room_across(const Around& around) const {
         const Decorations& d = around.of_panels;
         const double sides = std::accumulate(d.left.begin(), d.left.end(), 0.0) +
@@ -235,7 +234,7 @@ class Placement {
         return room;
     }
 
-    /// Of a row of share 1, before square cells have their say.
+    /// Returns the height of a row of share 1, not yet limited by square cells.
     double wanted_height(const Around& around) const {
         if (figure_.height_mm <= 0) return figure_.panel_height_mm * points_per_mm;
         const Decorations& d = around.of_panels;
@@ -252,7 +251,7 @@ class Placement {
         std::vector<double> widths;
         for (const double share : column_share_) widths.push_back(room * share);
         double height = wanted_height(around);
-        double squeeze = 1;  // of the columns, where square cells leave no use for their width
+        double squeeze = 1;  // factor on column widths if square cells cannot use them
         if (const Panel* square = first_square(); square != nullptr) {
             const double ratio = (square->y.max - square->y.min) / (square->x.max - square->x.min);
             const double natural = widths[square->column] * ratio;
@@ -273,7 +272,7 @@ class Placement {
                                                : bottom + around.bottom + around.below + theme::margin_pt;
     }
 
-    /// The data areas, from `left`. @param height of a row of share 1 @returns where the lowest row ends, with its
+    /// Places the data areas from `left`. @param height of a row of share 1 @returns the bottom of the lowest row with
     /// labels
     double place_data(const Around& around, double left, const std::vector<double>& widths, double height) {
         const Decorations& d = around.of_panels;
@@ -303,7 +302,7 @@ class Placement {
         return y - row_gap();
     }
 
-    /// The axes' titles, of each panel or once for all of them.
+    /// Places the axis titles, one per panel or one for all.
     void place_titles(const Around& around, double bottom) {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             PanelPlace& place = layout_.panels[i];
@@ -324,14 +323,13 @@ class Placement {
 
     void require_room(double points, const char* side, double given_mm) const {
         if (points >= kSmallestPanelPt) return;
-        throw LayoutError(
-            fmt::format("figure '{}': {} mm of {} leave no room for {} x {} panels beside titles, labels and legend; "
-                        "make it larger or show "
-                        "fewer",
-                        figure_.name, given_mm, side, figure_.columns, figure_.rows));
+        throw LayoutError(fmt::format(
+            "figure '{}': {} mm of {} leave no room for {} x {} panels with titles, labels and legend; enlarge "
+            "the figure or show fewer panels",
+            figure_.name, given_mm, side, figure_.columns, figure_.rows));
     }
 
-    /// Colour bars and legend from y on; returns their height.
+    /// Places color bars and legend from y. Returns their height.
     double place_below(double y) {
         const double begin = y;
         layout_.color_bars.clear();
@@ -348,12 +346,12 @@ class Placement {
         return y - begin;
     }
 
-    /// On one line: what stands before the bar, the bar, and how far its last label reaches beyond it.
+    /// Widths of one color bar's elements: the space before the bar, the bar, and its last label's overhang.
     struct ColorBarSize {
         double lead = 0;
         double bar = 0;
         double overhang = 0;
-        double patch = 0;  ///< of the ground, where a smooth bar has it before it, with room for its label
+        double patch = 0;  ///< width of the background patch before a smooth bar, including its label
         analysis::Ticks ticks{};
         std::string title{};
     };
@@ -376,7 +374,7 @@ class Placement {
         return size;
     }
 
-    /// @param widest of the figure's colour bars, which stand below one another
+    /// @param widest maximum over the figure's color bars, which are stacked
     double place_color_bar(const ColorBarSize& size, double y, const ColorBarSize& widest) {
         ColorBarPlace place;
         place.ticks = size.ticks;
@@ -433,7 +431,7 @@ class Placement {
         size_t columns = std::clamp<size_t>(most, 1, n);
         legend.cells = legend_cells(columns);
         const size_t lines = legend.cells.back().line + 1;
-        while (columns > 1) {  // no ragged last line where fewer columns do
+        while (columns > 1) {  // use fewer columns if the number of lines stays the same
             auto fewer = legend_cells(columns - 1);
             if (fewer.back().line + 1 > lines) break;
             legend.cells = std::move(fewer);
@@ -448,7 +446,7 @@ class Placement {
     const Figure& figure_;
     FigureLayout layout_;
     std::vector<double> column_share_;
-    std::vector<double> row_share_;  ///< of the first row's height
+    std::vector<double> row_share_;  ///< relative to the first row's height
 };
 
 }  // namespace

@@ -10,12 +10,12 @@
 
 namespace kvscope::figures {
 
-/// The figure does not fit into the size asked for, or contradicts itself.
+/// The figure does not fit its size, or is inconsistent.
 struct LayoutError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// Points from the figure's upper left corner, y downwards.
+/// A rectangle in points, relative to the figure's upper left corner; y points down.
 struct Box {
     double x = 0;
     double y = 0;
@@ -29,17 +29,17 @@ struct PanelPlace {
     Box data;
     analysis::Ticks x_ticks;
     analysis::Ticks y_ticks;
-    bool x_labels = true;  ///< false where a panel below or to the left carries them for all
+    bool x_labels = true;  ///< false if a panel below or to the left carries the labels
     bool y_labels = true;
     double x_title_y = 0;  ///< top of the axis title's line
-    double y_title_x = 0;  ///< left side of the turned title
+    double y_title_x = 0;  ///< left side of the rotated title
 };
 
 struct ColorBarPlace {
     std::string title;
     Box title_box;
-    Box bar;           ///< without its labels, which stand below
-    Box ground_patch;  ///< beside a smooth bar, what its `background_label` names; no width where there is none
+    Box bar;           ///< without the labels below it
+    Box ground_patch;  ///< next to a smooth bar, for the color of `background_label`; width 0 if absent
     analysis::Ticks ticks;
 };
 
@@ -53,11 +53,11 @@ struct LegendPlace {
     double line_height = 0;
 };
 
-/// Of the row that begins below it.
+/// Heading of a row of panels.
 struct RowHeading {
     std::string text;
     double x = 0;
-    double y = 0;  ///< its top
+    double y = 0;  ///< top of the text
 };
 
 struct FigureLayout {
@@ -66,7 +66,7 @@ struct FigureLayout {
     double title_y = 0;
     std::vector<PanelPlace> panels;  ///< in the order of Figure::panels
     std::vector<RowHeading> headings;
-    Box grid;  ///< all data areas together
+    Box grid;  ///< union of all data areas
     std::vector<ColorBarPlace> color_bars;
     LegendPlace legend;
 };
@@ -74,18 +74,19 @@ struct FigureLayout {
 inline constexpr double points_per_mm = 72.0 / 25.4;
 inline constexpr double legend_symbol_pt = 18;
 
-/// Styles that measuring and drawing share.
+/// Text styles for measuring and drawing.
 TextStyle tick_text_style();
 TextStyle axis_title_style();
 TextStyle panel_title_style();
 TextStyle panel_note_style();
 TextStyle figure_title_style();
 
-/// Number of colour patches of a scale of few whole numbers, "none" among them; 0 where a smooth bar is drawn.
+/// Returns the number of color patches for a scale of few whole numbers, including one for the background; 0 for a
+/// smooth bar.
 size_t color_patches(const analysis::ColorScale& scale);
 
-/// Places everything so that no text overlaps. @throws LayoutError when panels would be left without room, or when the
-/// figure's data contradict one another (sizes of maps, indices of scales, places in the grid).
+/// Lays out a figure so that no texts overlap. @throws LayoutError if the panels would become too small, or as
+/// check_figure
 FigureLayout lay_out(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

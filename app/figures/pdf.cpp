@@ -15,7 +15,7 @@
 namespace kvscope::figures {
 namespace {
 
-/// ISO 8601, or empty where no date is known; a clock would make each file differ.
+/// Returns the date in ISO 8601, or an empty text if unknown. The present time would make each file differ.
 std::string document_date(const analysis::Figure& figure) {
     const char* epoch = std::getenv("SOURCE_DATE_EPOCH");
     if (epoch == nullptr) return figure.created_utc;
@@ -40,7 +40,7 @@ std::string render_pdf(const analysis::Figure& figure, const ExportOptions& opti
     std::string bytes;
     const Surface surface(
         cairo_pdf_surface_create_for_stream(append_bytes, &bytes, layouts[0].width, layouts[0].height));
-    check_cairo(cairo_surface_status(surface.get()), "making the PDF");
+    check_cairo(cairo_surface_status(surface.get()), "creating the PDF");
     cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_5);
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, valid_text(figure.title).c_str());
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_SUBJECT, valid_text(figure.caption).c_str());

@@ -7,9 +7,9 @@
 
 namespace kvscope::figures {
 
-/// A PDF, of a figure with several pages all of them, with fonts embedded as subsets and the recipe in its document
-/// information (title, subject: caption, keywords: recipe). Its date is SOURCE_DATE_EPOCH where set, else that of the
-/// data. @throws LayoutError, std::runtime_error where Cairo fails.
+/// Returns a PDF with all pages, embedded font subsets and metadata (title; subject: caption; keywords: recipe). Its
+/// date is SOURCE_DATE_EPOCH if set, else the date of the data.
+/// @throws LayoutError, std::runtime_error for an error of Cairo
 std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -13,7 +13,7 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr size_t kAfterHeader = 8 + 25;  // signature and IHDR, before which no other chunk may stand
+constexpr size_t kAfterHeader = 8 + 25;  // signature and IHDR, which must come first
 constexpr int kLargestSide = 32767;      // Cairo's limit
 
 constexpr std::array<uint32_t, 256> crc_table() {
@@ -42,7 +42,7 @@ std::string chunk(const std::string& type, const std::string& data) {
     return big_endian(static_cast<uint32_t>(data.size())) + type + data + big_endian(crc32(type + data));
 }
 
-/// tEXt holds Latin-1; what is not ASCII goes into the UTF-8 chunk iTXt.
+/// tEXt is limited to Latin-1, so non-ASCII text goes into the UTF-8 chunk iTXt.
 std::string text_chunk(const std::string& keyword, const std::string& text) {
     for (const char c : text) {
         if (static_cast<unsigned char>(c) >= 0x80) return chunk("iTXt", keyword + std::string(5, '\0') + text);
@@ -64,10 +64,10 @@ std::string render_png(const analysis::Figure& figure, const ExportOptions& opti
     const double width = std::ceil(layout.width * per_point - 1e-6);
     const double height = std::ceil(layout.height * per_point - 1e-6);
     if (width > kLargestSide || height > kLargestSide) {
-        throw FormatError(
-            fmt::format("a PNG of {} x {} pixels: at most {} a side can be drawn; lower the resolution ({} dots per "
-                        "inch) or the size",
-                        width, height, kLargestSide, options.dpi));
+        throw FormatError(fmt::format(
+            "a PNG of {} x {} pixels is too large: at most {} pixels per side; lower the resolution ({} dots "
+            "per inch) or the size",
+            width, height, kLargestSide, options.dpi));
     }
     const Surface surface(
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(width), static_cast<int>(height)));

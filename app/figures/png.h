@@ -7,8 +7,9 @@
 
 namespace kvscope::figures {
 
-/// A PNG that knows its resolution, with title, caption and recipe as text chunks. @throws LayoutError, FormatError for
-/// a resolution outside 10 to 2,400 or an image above 32,767 pixels a side, std::runtime_error where Cairo fails.
+/// Returns a PNG with its resolution, and with title, caption and recipe as text chunks.
+/// @throws LayoutError; FormatError for a resolution outside 10 to 2,400 or a side above 32,767 pixels;
+///         std::runtime_error for an error of Cairo
 std::string render_png(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -9,16 +9,15 @@ namespace {
 
 using analysis::Rgb;
 
-/// Cells [first, last) of one pixel; empty beside the grid.
+/// Cells [first, last) of one pixel; empty outside the grid.
 struct Span {
     size_t first = 0;
     size_t last = 0;
 };
 
-/// For each pixel the cells it shows: all that it touches where cells are finer than pixels, else the one in its
-/// middle.
+/// Returns the cells of each pixel: all that it touches if cells are smaller than pixels, else the cell at its middle.
 std::vector<Span> spans(const Window& window, size_t n_pixels, size_t n_cells) {
-    constexpr double slack = 1e-6;  // of a cell: rounding must not pull a neighbour in
+    constexpr double slack = 1e-6;  // of a cell; keeps rounding from including a neighbor
     std::vector<Span> result(n_pixels);
     const double per_pixel = (window.end - window.begin) / static_cast<double>(n_pixels);
     for (size_t p = 0; p < n_pixels; ++p) {

@@ -7,33 +7,34 @@
 
 namespace kvscope::figures {
 
-/// A block of colours, row 0 at the top of the page.
+/// A block of colors; row 0 is at the top of the page.
 struct Raster {
     size_t width = 0;
     size_t height = 0;
     std::vector<analysis::Rgb> pixels;  ///< (height, width)
 };
 
-/// How many cells of a grid an axis shows, whether it shows each of them whole, and which.
+/// The cells of a grid that an axis shows.
 struct Window {
-    double begin = 0;        ///< in cells from the grid's first, at the left or top of the panel
-    double end = 0;          ///< below `begin` where the axis runs against the grid
-    size_t whole_cells = 0;  ///< cells shown where every one is whole; 0 otherwise
+    double begin = 0;        ///< in cells from the grid's first; at the left or top of the panel
+    double end = 0;          ///< less than `begin` if the axis runs against the grid
+    size_t whole_cells = 0;  ///< number of visible cells if all are completely visible, else 0
 };
 
-/// The part of `n_cells` cells between data coordinates cells_begin and cells_end that the axis shows. `downwards`: of
-/// a y axis, which is drawn from the top.
+/// Returns the visible part of `n_cells` cells between the data coordinates cells_begin and cells_end.
+/// @param downwards true for a y axis, which is drawn from the top
 Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells, bool downwards);
 
-/// Pixels for a side of a panel: one for each device pixel where `exact_pixels` is set (a bitmap) or cells are finer
-/// than that, and otherwise a whole multiple of the cells, so that a vector file's cells are all of one size and sharp
-/// in viewers that smooth images.
+/// Returns the number of pixels for a panel's side. With `exact_pixels` (a bitmap), or if cells are smaller than a
+/// device pixel, this is one per device pixel. Otherwise it is a multiple of the number of cells, so that cells of a
+/// vector file have equal size and stay sharp in viewers that smooth images.
 size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels);
 
-/// The colour of a value; `ground` for NaN and for what lies below a scale that has a `background_label`.
+/// Returns the color of a value; `ground` for NaN, and for values below a scale with a `background_label`.
 analysis::Rgb color_of(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
 
-/// Cells that share a pixel are reduced as the map asks; a pixel beside the grid is ground.
+/// Returns the map's pixels. Cells that share a pixel are reduced as the map specifies. Pixels outside the grid have
+/// the color `ground`.
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
                  const Window& rows, size_t width, size_t height, analysis::Rgb ground);
 Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,

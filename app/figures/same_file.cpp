@@ -7,14 +7,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Also of a link that leads to what is not there yet.
+/// Returns the canonical path, also for a link to a file that does not exist yet.
 fs::path whole(fs::path path) {
     constexpr int most_links = 40;
     std::error_code error;
     for (int i = 0; i < most_links && fs::is_symlink(path, error); ++i) {
         const fs::path to = fs::read_symlink(path, error);
         if (error) break;
-        path = path.parent_path() / to;  // an absolute one replaces the folder
+        path = path.parent_path() / to;  // an absolute target replaces the folder
     }
     const fs::path absolute = fs::absolute(path, error);
     const fs::path canonical = fs::weakly_canonical(error ? path : absolute, error);

@@ -4,8 +4,8 @@
 
 namespace kvscope::figures {
 
-/// Whether what is written to one is written to the other: the same file through any links, also where it is not there
-/// yet. Throws nothing.
+/// Whether writing to one path changes the other: both lead to the same file through any links, even if it does not
+/// exist yet. Does not throw.
 bool are_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace kvscope::figures

@@ -22,7 +22,7 @@ cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned i
 
 void draw_on(cairo_surface_t* surface, const analysis::Figure& figure, const FigureLayout& layout,
              const ExportOptions& options, bool bitmap, double units_per_point) {
-    check_cairo(cairo_surface_status(surface), "making the page");
+    check_cairo(cairo_surface_status(surface), "creating the page");
     const std::unique_ptr<cairo_t, decltype(&cairo_destroy)> cr(cairo_create(surface), cairo_destroy);
     cairo_scale(cr.get(), units_per_point, units_per_point);
     draw_figure({cr.get(), options.dpi, bitmap}, figure, layout);
@@ -36,7 +36,7 @@ void check_cairo(cairo_status_t status, const char* doing) {
 
 void check_dpi(double dpi) {
     if (dpi >= 10 && dpi <= 2400) return;
-    throw FormatError(fmt::format("{} dots per inch: 10 to 2,400 can be drawn", dpi));
+    throw FormatError(fmt::format("{} dots per inch: the resolution must be from 10 to 2,400", dpi));
 }
 
 std::string recipe_text(const analysis::Figure& figure, const std::string& separator) {

@@ -15,21 +15,21 @@ struct DestroySurface {
 };
 using Surface = std::unique_ptr<cairo_surface_t, DestroySurface>;
 
-/// For Cairo's stream functions: appends to the std::string at `closure`.
+/// Write function for Cairo's streams that appends to the std::string at `closure`.
 cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length);
 
-/// Draws on a surface whose device units are `units_per_point` a point, and finishes no surface.
-/// @throws std::runtime_error with Cairo's own words where drawing failed.
+/// Draws on a surface with `units_per_point` device units per point. Does not finish the surface.
+/// @throws std::runtime_error with Cairo's message
 void draw_on(cairo_surface_t* surface, const analysis::Figure& figure, const struct FigureLayout& layout,
              const ExportOptions& options, bool bitmap, double units_per_point);
 
-/// @throws std::runtime_error with Cairo's own words unless the status is success.
+/// @throws std::runtime_error with Cairo's message unless the status is success
 void check_cairo(cairo_status_t status, const char* doing);
 
-/// @throws FormatError for a resolution outside 10 to 2,400.
+/// @throws FormatError for a resolution outside 10 to 2,400
 void check_dpi(double dpi);
 
-/// Caption and recipe as lines of "name: value".
+/// Returns caption and recipe as "name: value" items.
 std::string recipe_text(const analysis::Figure& figure, const std::string& separator);
 
 }  // namespace kvscope::figures

@@ -37,8 +37,8 @@ std::string escaped(std::string_view text) {
     return out;
 }
 
-/// Cairo numbers images and surfaces over the life of the process; here they count from 0, so that the same figure is
-/// the same file. `mark` is what stands before such a name.
+/// Cairo numbers images and surfaces per process. Here they are renumbered from 0, so that equal figures give equal
+/// files. @param mark text before such a name
 void renumber(std::string& svg, std::string_view mark, std::string_view kind, std::map<std::string, size_t>& numbers) {
     const std::string begin = std::string(mark) + std::string(kind);
     std::string out;
@@ -62,7 +62,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     }
 }
 
-/// What Cairo's writer leaves out: title, description, and that enlarged maps are to stay sharp.
+/// Adds what Cairo does not write: title, description, and the style that keeps enlarged maps sharp.
 std::string completed(std::string svg, const analysis::Figure& figure, const ExportOptions& options) {
     for (const std::string_view kind : {"image", "surface"}) {
         std::map<std::string, size_t> numbers;
@@ -74,7 +74,8 @@ std::string completed(std::string svg, const analysis::Figure& figure, const Exp
     }
     const size_t root = svg.find("<svg ");
     const size_t root_end = root == std::string::npos ? root : svg.find('>', root);
-    if (root_end == std::string::npos) throw std::runtime_error("figure: writing the SVG failed: Cairo wrote no <svg>");
+    if (root_end == std::string::npos)
+        throw std::runtime_error("figure: writing the SVG failed: Cairo's output has no <svg>");
     svg.insert(root_end + 1,
                fmt::format("\n<title>{}</title>\n<desc>{}\nCreator: {}</desc>", escaped(valid_text(figure.title)),
                            escaped(recipe_text(figure, "\n")), escaped(options.creator)));
@@ -88,7 +89,7 @@ std::string render_svg(const analysis::Figure& figure, const ExportOptions& opti
     const FigureLayout layout = lay_out(figure);
     std::string bytes;
     const Surface surface(cairo_svg_surface_create_for_stream(append_bytes, &bytes, layout.width, layout.height));
-    check_cairo(cairo_surface_status(surface.get()), "making the SVG");
+    check_cairo(cairo_surface_status(surface.get()), "creating the SVG");
     draw_on(surface.get(), figure, layout, options, false, 1);
     cairo_surface_finish(surface.get());
     check_cairo(cairo_surface_status(surface.get()), "writing the SVG");

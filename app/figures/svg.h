@@ -7,8 +7,9 @@
 
 namespace kvscope::figures {
 
-/// An SVG, text as outlines, maps as embedded images that viewers are told not to smooth, caption and recipe in <desc>.
-/// @throws LayoutError, std::runtime_error where Cairo fails.
+/// Returns an SVG with texts as outlines, maps as images that viewers must not smooth, and caption and recipe in
+/// <desc>.
+/// @throws LayoutError, std::runtime_error for an error of Cairo
 std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
     const char* help = error == ENOSPC || error == EDQUOT ? "; free some space and try again"
-                       : error == EFBIG                   ? "; it is larger than files may be here (ulimit -f)"
+                       : error == EFBIG                   ? "; the file exceeds the size limit (ulimit -f)"
                        : error == ENOENT                  ? "; does its folder exist?"
                                                           : "";
     throw OutputFailed(fmt::format("{}: {} failed: {}{}", path.string(), doing, std::strerror(error), help));
@@ -34,7 +34,7 @@ void write_all(int file, std::string_view bytes, const std::filesystem::path& pa
     }
 }
 
-/// Terminals, pipes and the like are written to and never replaced.
+/// Terminals, pipes and other special files are written to and never replaced.
 bool is_special(const struct stat& status) {
     return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
 }
@@ -51,8 +51,8 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
     if (::close(file) != 0) fail(path, "writing", errno);
 }
 
-/// Ctrl-C and the like wait meanwhile, so that no half a file is left behind. A limit of a file's size is an error like
-/// a full disk, and not the signal that ends the program.
+/// Blocks signals such as Ctrl-C, so that no partial file is left. Exceeding the file size limit is then reported as an
+/// error, like a full disk, instead of ending the program by a signal.
 class SignalsWait {
  public:
     SignalsWait() {
@@ -77,13 +77,13 @@ class SignalsWait {
     sigset_t before_{};
 };
 
-/// A file that vanishes again unless it was moved to its place.
+/// A temporary file that the destructor removes unless it was moved to its target.
 class TemporaryFile {
  public:
     explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
         for (int attempt = 0; file_ < 0; ++attempt) {
             path_ = target;
-            constexpr size_t longest = 200;  // of 255 bytes that a name may have
+            constexpr size_t longest = 200;  // of the 255 bytes for a file name
             std::string name = target.filename().string();
             if (name.size() > longest) name = "kvscope";
             path_.replace_filename(fmt::format(".{}.{}-{}.tmp", name, ::getpid(), attempt));
@@ -96,9 +96,9 @@ class TemporaryFile {
             const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
             const bool may_be_refused = error == ENOENT || error == EACCES || error == EPERM || error == EROFS;
             if (may_be_refused && std::filesystem::is_directory(folder, ignored))
-                throw OutputFailed(fmt::format("{}: nothing new can be put into {} ({}); choose another folder",
+                throw OutputFailed(fmt::format("{}: no file can be created in {} ({}); choose another folder",
                                                target.string(), folder.string(), std::strerror(error)));
-            fail(target, "creating a temporary file beside it", error);
+            fail(target, "creating a temporary file next to it", error);
         }
     }
     TemporaryFile(const TemporaryFile&) = delete;
@@ -116,15 +116,17 @@ class TemporaryFile {
         file_ = -1;
         if (::close(file) != 0) fail(target_, "writing", errno);
         if (replace) {
-            if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "moving the finished file there", errno);
+            if (::rename(path_.c_str(), target_.c_str()) != 0)
+                fail(target_, "moving the finished file to its place", errno);
             path_.clear();
             return;
         }
-        // A link, unlike a rename, never replaces; file systems without links fall back on looking first.
+        // Unlike a rename, a hard link never replaces. File systems without links need a check before the rename.
         if (::link(path_.c_str(), target_.c_str()) == 0) return;
         if (errno == EEXIST) refuse_existing(target_);
         refuse_existing(target_);
-        if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "moving the finished file there", errno);
+        if (::rename(path_.c_str(), target_.c_str()) != 0)
+            fail(target_, "moving the finished file to its place", errno);
         path_.clear();
     }
 
@@ -137,7 +139,7 @@ class TemporaryFile {
 }  // namespace
 
 OutputExists::OutputExists(const std::filesystem::path& existing)
-    : std::runtime_error(fmt::format("{}: there is a file already; it was kept", existing.string())),
+    : std::runtime_error(fmt::format("{}: the file already exists and was not replaced", existing.string())),
       path(existing.string()) {}
 
 void refuse_existing(const std::filesystem::path& path) {
@@ -157,7 +159,7 @@ void write_whole_file(const std::filesystem::path& path, std::string_view bytes,
         return;
     }
     const SignalsWait wait;
-    // Through a link the file it names is replaced, and the link stays.
+    // If the path is a link, its target is replaced and the link stays.
     TemporaryFile file(exists && replace ? std::filesystem::canonical(path) : path);
     file.write(bytes);
     file.move_into_place(replace);

@@ -164,7 +164,7 @@ TEST_CASE("a figure without room or with contradictions is refused by name") {
     using Catch::Matchers::Contains;
     Figure figure = test::map_figure(3, 3, 3);
     figure.height_mm = 5;
-    CHECK_THROWS_WITH(lay_out(figure), Contains("make it larger"));
+    CHECK_THROWS_WITH(lay_out(figure), Contains("enlarge the figure"));
     figure = grid_figure(1, 80, 80, false);
     CHECK_THROWS_AS(lay_out(figure), LayoutError);
     figure = test::map_figure(3, 3, 3);

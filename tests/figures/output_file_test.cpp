@@ -28,7 +28,7 @@ TEST_CASE("a file is written whole, kept without force, replaced with it, and no
     const fs::path path = folder / "fig.pdf";
     write_whole_file(path, "first", false);
     CHECK(contents(path) == "first");
-    CHECK_THROWS_WITH(refuse_existing(path), Contains("fig.pdf") && Contains("was kept") && !Contains("--"));
+    CHECK_THROWS_WITH(refuse_existing(path), Contains("fig.pdf") && Contains("was not replaced") && !Contains("--"));
     CHECK_THROWS_AS(write_whole_file(path, "second", false), OutputExists);
     CHECK(contents(path) == "first");
     write_whole_file(path, "second", true);
@@ -51,7 +51,7 @@ TEST_CASE("what cannot be written is said, and leaves nothing behind") {
     CHECK_THROWS_WITH(write_whole_file(folder / "no-folder" / "fig.pdf", "x", false),
                       Contains("does its folder exist"));
     CHECK_THROWS_WITH(write_whole_file("/proc/fig.pdf", "x", false),
-                      Contains("/proc/fig.pdf: nothing new can be put into /proc (") && Contains("another folder"));
+                      Contains("/proc/fig.pdf: no file can be created in /proc (") && Contains("another folder"));
     fs::create_directory(folder / "folder.pdf");
     CHECK_THROWS_AS(write_whole_file(folder / "folder.pdf", "x", true), OutputFailed);
     CHECK_THROWS_AS(refuse_existing(folder / "folder.pdf"), OutputExists);
