@@ -58,7 +58,7 @@ void set_report(DrivenApp& driven, const nlohmann::json& state) {
 
 /// What the end of an export of all figures says.
 std::string told_of_all(size_t n_written, const fs::path& folder) {
-    return fmt::format("{} of {} figures written into {}", n_written, analysis::figure_definitions().size(),
+    return fmt::format("{} of {} figures written to {}", n_written, analysis::figure_definitions().size(),
                        folder.string());
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("an export that is cancelled says how many figures are written") {
     driven.settle();
     const auto names = files_in(folder);
     CHECK(names.size() < analysis::figure_definitions().size());
-    CHECK(is_told(driven, "export cancelled: " + told_of_all(names.size(), folder)));
+    CHECK(is_told(driven, "Export cancelled: " + told_of_all(names.size(), folder)));
     export_all(driven, sample.folder / "again");
     driven.settle();
     CHECK(files_in(sample.folder / "again").size() > 10);
@@ -229,7 +229,7 @@ TEST_CASE("a file that nobody was asked about is kept, and the message names it"
     for (const char* name : {"t.csv", "t.tsv"}) {
         const fs::path path = folder / name;
         CHECK_THROWS_WITH(write_exported(what, path, {}, {}), Catch::Matchers::Contains(path.string()) &&
-                                                                  Catch::Matchers::Contains("was kept") &&
+                                                                  Catch::Matchers::Contains("was not replaced") &&
                                                                   !Catch::Matchers::Contains("--force"));
         CHECK(contents_of(path) == "mine");
         CHECK(write_exported(what, path, {}, {path}) == std::vector{path});

@@ -16,7 +16,7 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
     const Compared now = resolve(session, comparison, automatic, true);
     ImGui::SetNextItemWidth((documents.size() > 1 ? 17 : 10) * ImGui::GetFontSize());
     const std::string shown = now.kind == Kind::none ? "no differences" : now.title;
-    ImGui::SetNextItemAllowOverlap();  // by the badges
+    ImGui::SetNextItemAllowOverlap();  // for the badges
     const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::BeginCombo(fmt::format("##compare {}", view).c_str(), shown.c_str())) {
         if (ImGui::Selectable("no differences", now.kind == Kind::none)) comparison = {Kind::none, {}, {}};
@@ -33,7 +33,7 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
                 const std::string both = fmt::format("{} − {}", session.name_of(*trace), session.name_of(*less));
                 if (ImGui::Selectable(both.c_str(), is_chosen))
                     comparison = {Kind::traces, session.name_of(*trace), session.name_of(*less)};
-                ImGui::SetItemTooltip("each run less the run of the same policy, parameters and budget");
+                ImGui::SetItemTooltip("Subtracts from each run the run of the same policy, parameters and budget.");
             }
         }
         ImGui::EndCombo();
@@ -50,20 +50,20 @@ void choose_reference(const Session& session, AnswerReference& reference) {
     ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##answers against", fmt::format("against {}", reference.name()).c_str())) {
         if (ImGui::Selectable("full", reference.is_full())) reference.choose_full();
-        ImGui::SetItemTooltip("what the full cache's answer to the same prompt has not is marked");
+        ImGui::SetItemTooltip("Marks what differs from the full run's answer to the same prompt.");
         if (ImGui::Selectable("A", reference.is_one_run(), has_a ? 0 : ImGuiSelectableFlags_Disabled))
             reference.choose_a();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", has_a ? session.look(*session.pair.a).label.c_str() : "choose A in Runs");
+            ImGui::SetTooltip("%s", has_a ? session.look(*session.pair.a).label.c_str() : "Choose A in Runs first.");
         for (const auto& document : session.documents()) {
             if (session.documents().size() < 2) break;
             const std::string name = session.name_of(*document);
             if (ImGui::Selectable(name.c_str(), reference.is_trace(name))) reference.choose_trace(name);
-            ImGui::SetItemTooltip("against the run of the same policy, parameters and budget in this trace");
+            ImGui::SetItemTooltip("Compares with the run of the same policy, parameters and budget in this trace.");
         }
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("what the answers are held against, and what is subtracted from their divergence below");
+    ImGui::SetItemTooltip("The run with which answers are compared, and whose divergence is subtracted below.");
     reference.resolve(session);
 }
 

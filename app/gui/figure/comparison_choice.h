@@ -6,11 +6,11 @@
 
 namespace kvscope::gui {
 
-/// A choice among what can be compared, labelled "##compare <view>"; nothing where there is nothing to compare.
-/// @returns whether it is there
+/// Draws the combo "##compare <view>" for what to compare. Draws nothing without a pair or a second trace.
+/// @returns whether it was drawn
 bool choose_comparison(const char* view, const Context& context, AutomaticComparison automatic, Comparison& comparison);
 
-/// A choice labelled "##answers against". What was chosen is resolved.
+/// Draws the combo "##answers against" for the reference of answers. Also resolves the choice.
 void choose_reference(const Session& session, AnswerReference& reference);
 
 }  // namespace kvscope::gui

@@ -21,7 +21,7 @@ using analysis::DrawnCurve;
 
 std::string title_of(CurveMeasure measure) { return analysis::words_of(measure).first; }
 
-/// Of measures.h.
+/// See measures.h.
 const char* definition_of(CurveMeasure measure) {
     switch (measure) {
         case CurveMeasure::coverage:
@@ -31,7 +31,7 @@ const char* definition_of(CurveMeasure measure) {
         case CurveMeasure::recall:
             return measure_definition("recall");
         case CurveMeasure::bytes:
-            return "bytes that the kept keys and values need, of those of the full cache";
+            return "bytes of the kept keys and values, relative to the full cache";
     }
     return "";
 }
@@ -42,7 +42,7 @@ std::string text_at(double x, const std::string& over, int64_t n_tokens) {
                        100 * x / static_cast<double>(std::max<int64_t>(n_tokens, 1)));
 }
 
-/// The run's curve, which may be called after another run of the same settings.
+/// Returns the run's curve. The curve may be labeled as another run of the same settings.
 const DrawnCurve* curve_of(const LiveCurvesNow& now, const RunKey& run) {
     const auto is_its = [&](const analysis::Subject& subject) {
         return now.runs[static_cast<size_t>(subject.run)] == run;
@@ -54,13 +54,13 @@ const DrawnCurve* curve_of(const LiveCurvesNow& now, const RunKey& run) {
     return nullptr;
 }
 
-/// A point's curve: points and curve have one label.
+/// Returns the curve under the mouse. A curve and its points have the same subject.
 const DrawnCurve* curve_under(const LiveCurvesNow& now, const FigureHit& hit) {
     if (hit.subject.run < 0) return nullptr;
     return curve_of(now, now.runs[static_cast<size_t>(hit.subject.run)]);
 }
 
-/// The nearest number that the parameter takes, if one is near.
+/// Sets the parameter to the nearest valid number, if there is one within 1.
 void move_parameter(policies::ParameterValues& values, const policies::Parameter& parameter, double x) {
     const double within = std::clamp(x, parameter.range.low, parameter.range.high);
     if (parameter.kind == policies::ParameterKind::real) {
@@ -68,7 +68,7 @@ void move_parameter(policies::ParameterValues& values, const policies::Parameter
         return;
     }
     const double nearest = std::round(within);
-    for (const double value : {nearest, nearest + 1, nearest - 1})  // it may have to be odd
+    for (const double value : {nearest, nearest + 1, nearest - 1})  // some parameters must be odd
         if (parameter.range.contains(value)) return values.set_number(parameter.name, value);
 }
 
@@ -78,7 +78,7 @@ const policies::Parameter* parameter_of(const LiveWhatIf& what_if, const std::st
     return nullptr;
 }
 
-/// nullopt for `auto`.
+/// Returns nullopt for `auto`.
 std::optional<double> slider_at(LiveWhatIf& what_if, const std::string& over) {
     if (over == analysis::over_budget) return static_cast<double>(what_if.budget());
     return policies::number_in(what_if.values().value(over));
@@ -89,17 +89,18 @@ std::string obstacle_of(const LiveWhatIf& what_if, const std::string& over) {
     return parameter ? what_if.obstacle(*parameter) : what_if.budget_obstacle();
 }
 
-/// What the what-if as it stands keeps, where it is known; NaN else.
+/// Returns the present what-if's value, or NaN if unknown.
 double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     const auto summary = what_if.summary_now();
     if (!summary) return NAN;
     return analysis::measured({0, *summary, NAN}, measure);
 }
 
-// Heights of the plot. A scroll bar may break the lines above it anew: between the first two it stays as it is.
+// Heights of the plot. Opening it may change the line breaks above, so it opens at the second and closes below the
+// first.
 constexpr float least_ems = 6, comfortable_ems = 8, most_ems = 13;
 
-/// What the header, which comes next, and the line of choices leave of the view.
+/// Returns the view's height without the header and the line of choices.
 float room_for_plot() { return ImGui::GetContentRegionAvail().y - 2 * ImGui::GetFrameHeightWithSpacing(); }
 
 }  // namespace
@@ -112,8 +113,7 @@ void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
     ImGui::SetNextItemOpen(was_open);
     const bool is_open = ImGui::CollapsingHeader("Curves");
     if (is_open != was_open) is_open_ = is_open;
-    ImGui::SetItemTooltip(
-        "what the shown runs would keep over the budget or a parameter: each selection is made again");
+    ImGui::SetItemTooltip("What the shown runs would keep over the budget or a parameter, from repeated selections.");
     if (!is_open) return;
     const std::string over =
         analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;
@@ -185,11 +185,11 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
     const float em = ImGui::GetFontSize();
     const float height = std::clamp(ImGui::GetContentRegionAvail().y, least_ems * em, most_ems * em);
     if (!figure_) {
-        const char* why = now.n_under_way > 0  ? "selecting again at each budget …"
-                          : now.curves.empty() ? "None of the shown runs can be selected again so."
+        const char* why = now.n_under_way > 0  ? "Repeating the selection at each budget …"
+                          : now.curves.empty() ? "None of the shown runs allows a repeated selection."
                           : settings_.measure == CurveMeasure::recall
-                              ? "The trace does not say what the full cache's answer attends to."
-                              : "The trace does not say what the window attends to.";
+                              ? "The trace lacks the attention of the full run's answer."
+                              : "The trace lacks the attention of the window.";
         ImGui::BeginChild("no curves", {0, height});
         draw_nothing(context, why);
         ImGui::EndChild();
@@ -200,7 +200,7 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
     const std::optional<double> at = slider_at(what_if, over);
     FigureLook look;
     look.legend = false;
-    look.least_height = 2 * em;  // with its axis it finds room in the plot's least height
+    look.least_height = 2 * em;  // so that the plot's minimum height fits its axis
     look.weight = [&](size_t panel, size_t shape) {
         const RunKey run = figure_->run_of(panel, shape);
         if (!run.valid()) return 1.0f;
@@ -249,7 +249,7 @@ void CurvePlot::draw_tooltip(const Context& context, const LiveCurvesNow& now, c
     }
     const std::string obstacle = under && under != curve_of(now, what_if.source()) ? "" : obstacle_of(what_if, over);
     ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-    ImGui::TextUnformatted(obstacle.empty() ? "click: the slider moves here" : obstacle.c_str());
+    ImGui::TextUnformatted(obstacle.empty() ? "Click to move the slider here." : obstacle.c_str());
     ImGui::PopStyleColor();
     end_tooltip_beside();
 }
@@ -263,7 +263,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
     if (ImGui::InputDouble("##threshold", &per_cent, 0, 0, "%g %%", ImGuiInputTextFlags_EnterReturnsTrue) ||
         ImGui::IsItemDeactivatedAfterEdit())
         settings_.threshold = std::clamp(per_cent, 0.1, 100.0) / 100;
-    ImGui::SetItemTooltip("the smallest budget at which each run is above that share");
+    ImGui::SetItemTooltip("The smallest budget at which each run exceeds this share.");
     ImGui::SameLine();
     ImGui::TextUnformatted("at");
     constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
@@ -288,7 +288,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
             else
                 context.session.selection.select_run(wanted);
         }
-        ImGui::SetItemTooltip("%s", curve.reaches ? "click: the slider moves there" : "click: selects the run");
+        ImGui::SetItemTooltip("%s", curve.reaches ? "Click to move the slider there." : "Click to select the run.");
         if (ImGui::IsItemHovered()) {
             Cursor hover = context.session.hover();
             hover.run = run;
@@ -302,7 +302,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
                             100 * static_cast<double>(*curve.reaches) / static_cast<double>(what_if.n_tokens()))
                     .c_str());
         else
-            ImGui::TextDisabled("%s", now.n_under_way > 0 ? "…" : "nowhere");
+            ImGui::TextDisabled("%s", now.n_under_way > 0 ? "…" : "not reached");
     }
     ImGui::EndTable();
 }
@@ -319,7 +319,7 @@ void CurvePlot::draw_left_out(const Context&, const LiveCurvesNow& now) const {
 }
 
 void CurvePlot::go_to(Context& context, LiveWhatIf& what_if, const Move& move) {
-    if (move.run != what_if.source()) {  // in the next frame, when it is the one that is changed
+    if (move.run != what_if.source()) {  // continue in the next frame, when the run is the what-if's source
         move_ = move;
         context.session.selection.select_run(move.run);
         return;
@@ -348,7 +348,7 @@ void CurvePlot::load(const nlohmann::json& state) {
     try {
         settings_.measure = analysis::curve_measure(state.value("curve measure", std::string()));
     } catch (const std::exception&) {
-        settings_.measure = CurveMeasure::coverage;  // of a later version
+        settings_.measure = CurveMeasure::coverage;  // written by a later version
     }
     settings_.over = state.value("curve over", settings_.over);
     const double threshold = state.value("curve threshold", settings_.threshold);

@@ -11,12 +11,12 @@
 
 namespace kvscope::gui {
 
-/// What the shown runs would keep over the budget or one parameter, with the place of the what-if's slider on it: a
-/// click in the plot moves the slider there, and selects the run whose curve was clicked. Below it, at which budget
+/// Plots what the shown runs would keep over the budget or one parameter, with a mark at the what-if's value. A click
+/// moves the what-if's slider there and selects the run of the clicked curve. A table below lists the budget at which
 /// each curve reaches a share.
 class CurvePlot {
  public:
-    /// Behind `what_if.update()` of the same frame, before its `follow_widgets()`. @param what_if has a source
+    /// Call it after `what_if.update()` and before `what_if.follow_widgets()`. @param what_if must have a source
     void draw(Context& context, LiveWhatIf& what_if);
 
     void fit() { plot_.fit(); }
@@ -24,7 +24,7 @@ class CurvePlot {
     void load(const nlohmann::json& state);
 
  private:
-    /// Where the slider is to go once the run is selected.
+    /// A slider position to set after the run is selected.
     struct Move {
         RunKey run;
         double x = 0;
@@ -41,15 +41,15 @@ class CurvePlot {
     void draw_left_out(const Context& context, const LiveCurvesNow& now) const;
     void go_to(Context& context, LiveWhatIf& what_if, const Move& move);
 
-    std::optional<bool> is_open_;  ///< as a person has chosen; nullopt: open where there is room for the plot
-    bool had_room_ = false;        ///< for it, in the last frame
+    std::optional<bool> is_open_;  ///< the user's choice; nullopt: open if the plot fits
+    bool had_room_ = false;        ///< whether the plot fitted in the last frame
     CurveSettings settings_;
     LiveCurves curves_;
     FigurePlot plot_;
     std::shared_ptr<const PreparedFigure> figure_;
     std::string figure_stamp_;
     double full_bytes_ = 0;
-    bool is_known_ = false;  ///< whether any point of the figure has a number
+    bool is_known_ = false;  ///< whether any point of the figure has a value
     std::optional<Move> move_;
 };
 

@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// @param may_have_pages as FigureDefinition has it
+/// @param may_have_pages see FigureDefinition
 void ask_for(Session& session, const std::string& suggestion, const std::string& title, const figures::Exported& what,
              bool may_have_pages, FileDialog& files, const ExportDialog::Notice& notice) {
     FileDialog::Question question;
@@ -42,7 +42,7 @@ void ExportDialog::ask(Session& session, const FigureRequest& request, FileDialo
     if (!document) return;
     const FigureJob job(session, request);
     ask_for(session, document->path().stem().string() + "-" + request.figure + ".pdf",
-            "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json", job.exported(),
+            "Export figure " + request.figure + " as pdf, svg, png, csv, md, tex or json", job.exported(),
             analysis::figure_definition(request.figure).may_have_pages, files, notice);
 }
 
@@ -59,7 +59,7 @@ void ExportDialog::copy_image(Session& session, const FigureRequest& request, co
             figures::export_figure({[&] { return analysis::pages_of(job.figure()).front(); }, {}}, png.path(), options,
                                    true);
             copy_png(png.path());
-            return std::string("figure copied as an image");
+            return std::string("Figure copied as an image");
         },
         notice);
 }
@@ -82,7 +82,7 @@ void ExportDialog::copy_numbers(const Session& session, const analysis::Table& t
                                 const std::string& name, const Notice& notice) {
     try {
         ImGui::SetClipboardText(text(table, format, session.csv_safe).c_str());
-        notice("numbers copied as " + name, false);
+        notice("Numbers copied as " + name, false);
     } catch (const std::exception& error) {
         notice(error.what(), true);
     }

@@ -7,35 +7,35 @@
 
 namespace kvscope::gui {
 
-/// What Session::csv_safe does, for a tooltip.
+/// Tooltip of Session::csv_safe.
 inline constexpr const char* csv_safe_words =
-    "CSV and TSV files and copies have an apostrophe before texts that begin with =, +, -, @, a tab or a line break, "
-    "so that no spreadsheet reads them as formulas. Remembered.";
+    "Put an apostrophe before texts that begin with =, +, -, @, a tab or a line break in CSV and TSV files and copies, "
+    "so that no spreadsheet reads them as formulas. The setting is remembered.";
 
-/// Exports what a view shows, and copies its numbers; the same code and the same result as `kvscope export`.
+/// Exports a view's figure and copies its numbers, with the same result as `kvscope export`.
 class ExportDialog {
  public:
     using Notice = std::function<void(const std::string&, bool is_error)>;
 
-    /// Where the exported file goes, in which form, is asked by the dialog. It is written beside the frames.
+    /// Opens a dialog for the file and its format, then writes the file in a job.
     static void ask(Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
-    /// The same for a table that is no figure.
+    /// As above, for a table without a figure.
     static void ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice);
 
-    /// The figure as a PNG on the clipboard, as it is exported; of several pages the first. Made beside the frames.
+    /// Copies the figure to the clipboard as a PNG, made in a job. Of several pages, copies the first.
     static void copy_image(Session& session, const FigureRequest& request, const Notice& notice);
 
-    /// The figure's numbers on the clipboard. Made beside the frames.
-    /// @param format as numbers() takes it @param name of the format, for a person
+    /// Copies the figure's numbers to the clipboard, made in a job.
+    /// @param format see numbers() @param name name of the format in the notice
     static void copy_numbers(Session& session, const FigureRequest& request, const std::string& format,
                              const std::string& name, const Notice& notice);
     static void copy_numbers(const Session& session, const analysis::Table& table, const std::string& format,
                              const std::string& name, const Notice& notice);
 
-    /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
+    /// Returns the figure's numbers as text in the format "csv", "md", "tex", "json" or "tsv".
     /// @throws what the figure's definition throws
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
-    /// @param csv_safe as Session has it
+    /// @param csv_safe see Session::csv_safe
     static std::string text(const analysis::Table& table, const std::string& format, bool csv_safe = false);
 };
 

@@ -39,8 +39,8 @@ std::string tab_separated(const analysis::Table& table) {
 std::string files_in_the_way(const std::vector<fs::path>& there) {
     if (there.empty()) return "";
     const std::string first = there.front().filename().string();
-    if (there.size() == 1) return first + " is there already";
-    return fmt::format("{} and {} further {} of this figure are there already", first, there.size() - 1,
+    if (there.size() == 1) return first + " already exists";
+    return fmt::format("{} and {} other {} of this figure already exist", first, there.size() - 1,
                        there.size() == 2 ? "file" : "files");
 }
 
@@ -49,7 +49,7 @@ std::string problem_with_ending(const fs::path& path, bool is_picture) {
     try {
         const bool makes_picture = figures::figure_format_for(path.filename().string()).is_picture();
         if (is_picture || !makes_picture) return "";
-        return fmt::format("{} would be a picture, and a table has none: name it .csv, .tsv, .md, .tex or .json",
+        return fmt::format("{} has an image extension, but this is a table: use .csv, .tsv, .md, .tex or .json",
                            path.filename().string());
     } catch (const figures::FormatError& error) {
         return error.what();
@@ -66,9 +66,10 @@ std::vector<fs::path> write_exported(const figures::Exported& what, const fs::pa
         figures::write_whole_file(path, tab_separated(table), replace);
         return {path};
     } catch (const figures::OutputExists& exists) {
-        throw std::runtime_error(fmt::format("{} is there already and was kept: {}; choose another name", exists.path,
-                                             exists.path == path ? "it was not there when you were asked"
-                                                                 : "you were not asked about this page's file"));
+        throw std::runtime_error(fmt::format("{} already exists and was not replaced: {}; choose another name",
+                                             exists.path,
+                                             exists.path == path ? "it appeared after the dialog was confirmed"
+                                                                 : "the dialog did not ask about this page's file"));
     }
 }
 

@@ -12,7 +12,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::string_view, 3> stored_traces = {"focused", "all", "difference"};  // as Traces counts them
+constexpr std::array<std::string_view, 3> stored_traces = {"focused", "all", "difference"};  // in the order of Traces
 
 }  // namespace
 
@@ -20,15 +20,15 @@ std::string source_title(const std::string& source) {
     static const std::map<std::string, std::string> titles = {
         {"kv-heads", "attention, KV heads"},
         {"attention", "attention, query heads"},
-        {"scores", "a run's own scores"},
-        {"adjacent", "neighbouring tokens"},
+        {"scores", "the run's scores"},
+        {"adjacent", "neighboring tokens"},
         {"contribution", "modes' contribution"},
         {"layer-similarity", "layers' similarity"},
         {"head-similarity", "heads' similarity"},
         {"alignment", "gradient alignment"},
         {"attention-by-similarity", "attention, query heads by similarity"},
         {"kv-heads-by-similarity", "attention, KV heads by similarity"},
-        {"scores-by-similarity", "a run's own scores by similarity"},
+        {"scores-by-similarity", "the run's scores by similarity"},
         {"cumulative", "cumulative energy"},
         {"mean-by-layer", "mean by layer"}};
     const auto found = titles.find(source);
@@ -58,8 +58,8 @@ bool choose_source(const char* view, const analysis::FigureDefinition& definitio
 bool choose_traces(const char* view, const Session& session, Traces& traces) {
     static const std::array<const char*, 3> names = {"the selected trace", "all open traces", "A − B"};
     static const std::array<const char*, 3> meanings = {
-        "of the run that is selected", "side by side on one scale",
-        "what belongs to run A less what belongs to run B, which are set in Runs and may be of two traces"};
+        "the trace of the selected run", "all traces side by side on one scale",
+        "results of run A minus results of run B, which are set in Runs and may be in different traces"};
     const bool has_several = session.documents().size() > 1;
     if (!has_several && !has_pair(session) && traces != Traces::difference) return false;
     const auto can_be = [&](Traces each) {
@@ -76,7 +76,7 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
         }
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("which traces are shown");
+    ImGui::SetItemTooltip("Traces to show");
     return true;
 }
 
@@ -91,11 +91,11 @@ void load_traces(const nlohmann::json& state, Traces& traces) {
 
 std::string why_no_difference(const Session& session, bool of_runs) {
     if (!session.pair.a || !session.pair.b || !session.exists(*session.pair.a) || !session.exists(*session.pair.b))
-        return "A − B: choose run A and run B in Runs; they may be of two traces.";
+        return "A − B: choose run A and run B in Runs. They may be in different traces.";
     const bool one_prompt =
         session.pair.a->document == session.pair.b->document && session.pair.a->prompt == session.pair.b->prompt;
     if (one_prompt && !of_runs)
-        return "A and B are runs of one prompt, of which this is one and the same: choose runs of two traces.";
+        return "A and B share a prompt, so they do not differ in this figure: choose runs in different traces.";
     return "";
 }
 

@@ -8,23 +8,22 @@
 
 namespace kvscope::gui {
 
-/// A choice among the sources that a figure's definition lists, in line with what stands before. Its label is
-/// "##source <view>". @returns whether it changed
+/// Draws the combo "##source <view>" for the sources of a figure's definition. @returns whether the choice changed
 bool choose_source(const char* view, const analysis::FigureDefinition& definition, std::string& source);
 
-/// A choice between the trace in focus, all that are open and A − B; nothing where there is one trace and no pair. Its
-/// label is "##traces <view>". @returns whether it is there
+/// Draws the combo "##traces <view>": the trace in focus, all open traces, or A − B. Draws nothing if there is only one
+/// choice. @returns whether it was drawn
 bool choose_traces(const char* view, const Session& session, Traces& traces);
 
-/// The choice in a view's state.
+/// Saves and loads the choice in a view's state.
 void save_traces(nlohmann::json& state, Traces traces);
 void load_traces(const nlohmann::json& state, Traces& traces);
 
-/// Why there is no A − B; empty where there is. @param of_runs whether what is shown is a run's own, and not its
-/// prompt's
+/// Returns why A − B is not possible, or an empty text if it is. @param of_runs whether the figure depends on the run
+/// and not only on the prompt
 std::string why_no_difference(const Session& session, bool of_runs);
 
-/// "kv-heads" as a person reads it: "KV heads".
+/// Returns the label of a figure's source: "attention, KV heads" for "kv-heads".
 std::string source_title(const std::string& source);
 
 }  // namespace kvscope::gui

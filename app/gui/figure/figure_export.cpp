@@ -36,27 +36,27 @@ figures::Exported what_is_exported(const Session& session, const std::optional<F
 void make_folder(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) throw figures::OutputFailed(fmt::format("{} cannot be made: {}", folder.string(), error.message()));
+    if (error) throw figures::OutputFailed(fmt::format("{} cannot be created: {}", folder.string(), error.message()));
 }
 
 }  // namespace
 
-/// What came of one figure: written by the worker, then read by the window's thread.
+/// Result of one figure: written by the worker, then read by the main thread.
 struct FigureExport::Result {
     std::vector<fs::path> written;
     std::string nothing;
     bool is_cancelled = false;
 };
 
-/// Of the window's thread, but for `stop`.
+/// Used by the main thread, except `stop`.
 struct FigureExport::Job {
-    fs::path folder;  ///< of all figures; empty: one figure alone
+    fs::path folder;  ///< folder for all figures; empty for a single figure
     std::vector<std::string> names;
     Notice notice;
     std::stop_source stop{};
     size_t n_ended = 0;
-    std::vector<std::vector<fs::path>> written{};  ///< files of each figure that was written
-    std::vector<std::string> left_out{};           ///< figures that there is no data for, with the reason
+    std::vector<std::vector<fs::path>> written{};  ///< files per exported figure
+    std::vector<std::string> left_out{};           ///< figures without data, with the reason
     std::vector<std::string> problems{};
     bool is_cancelled = false;
 
@@ -77,20 +77,19 @@ struct FigureExport::Job {
 
     void tell() const {
         if (!folder.empty()) {
-            std::string text =
-                fmt::format("{}{} of {} figures written into {}", is_cancelled ? "export cancelled: " : "",
-                            written.size(), names.size(), folder.string());
-            if (!left_out.empty()) text += fmt::format("; left out: {}", fmt::join(left_out, ", "));
+            std::string text = fmt::format("{}{} of {} figures written to {}", is_cancelled ? "Export cancelled: " : "",
+                                           written.size(), names.size(), folder.string());
+            if (!left_out.empty()) text += fmt::format("; omitted: {}", fmt::join(left_out, ", "));
             notice(text, false);
         } else if (!written.empty()) {
             notice(written_in_words(written.front()), false);
         } else if (is_cancelled) {
-            notice("export cancelled: 0 of 1 figures written", false);
+            notice("Export cancelled: 0 of 1 figures written", false);
         }
         const size_t n_told = std::min(problems.size(), most_problems_told);
         for (size_t i = 0; i < n_told; ++i) notice(problems[i], true);
         if (problems.size() > n_told)
-            notice(fmt::format("{} further figures are not written either", problems.size() - n_told), true);
+            notice(fmt::format("{} other figures were not written either", problems.size() - n_told), true);
     }
 };
 
@@ -124,13 +123,13 @@ void FigureExport::ask_for_folder(Tasks& tasks, FileDialog& files, const std::st
                                   const Notice& notice, const LifetimeWatch& asker) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::folder;
-    question.title = "Export all figures into a folder";
+    question.title = "Export all figures to a folder";
     question.suggestion = suggestion;
     question.objection = [figures](const fs::path& folder) -> std::string {
         const auto there = std::count_if(figures.begin(), figures.end(), [&](const FigureForFile& figure) {
             return !figures::files_to_replace(folder / figure.file_name, figure.may_have_pages).empty();
         });
-        return there == 0 ? "" : fmt::format("{} of the figures are there already", there);
+        return there == 0 ? "" : fmt::format("{} of the figures already exist", there);
     };
     question.answer = [this, &tasks, figures, options, notice](const fs::path& folder) {
         std::vector<fs::path> paths;
@@ -141,7 +140,7 @@ void FigureExport::ask_for_folder(Tasks& tasks, FileDialog& files, const std::st
     files.ask(std::move(question));
 }
 
-/// The dialog has asked about what is there now.
+/// The dialog has asked about the files that exist now.
 void FigureExport::start(Tasks& tasks, const fs::path& folder, std::vector<fs::path> paths,
                          const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
                          const Notice& notice) {
@@ -177,7 +176,7 @@ void FigureExport::draw_progress() {
     ImGui::BeginDisabled(job_->stop.stop_requested());
     if (ImGui::Button("Cancel##figure export")) job_->stop.request_stop();
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("figures that are written already stay");
+    ImGui::SetItemTooltip("Stops the export. Figures already written are kept.");
     ImGui::SameLine();
     const float share = static_cast<float>(job_->n_ended) / static_cast<float>(job_->names.size());
     ImGui::ProgressBar(share, {-FLT_MIN, 0}, job_->names[job_->n_ended].c_str());

@@ -8,14 +8,14 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr float reach = 10;  // pixels from a curve at which the mouse is over it
+constexpr float reach = 10;  // largest distance in pixels between mouse and curve
 
 float distance_to_segment(ImVec2 p, ImVec2 a, ImVec2 b) {
     const ImVec2 nearest = ImLineClosestPoint(a, b, p);
     return std::hypot(p.x - nearest.x, p.y - nearest.y);
 }
 
-/// Finds out what of a panel the mouse is over.
+/// Finds the nearest shape and point under the mouse.
 struct HitFinder {
     const PlotFrame& frame;
     ImVec2 mouse;

@@ -8,23 +8,24 @@
 
 namespace kvscope::gui {
 
-/// What the mouse is over in a drawn figure; −1 where it is over nothing of the kind.
+/// What is under the mouse in a drawn figure; indices are −1 for nothing.
 struct FigureHit {
     int panel = -1;  ///< index into Figure::panels
     double x = 0;
     double y = 0;
-    int shape = -1;   ///< of the panel: the curve, bar or point beside the mouse, else the map under it
-    int point = -1;   ///< of a curve, bars or points
-    int row = -1;     ///< of a map
-    int column = -1;  ///< of a map
-    /// What is there: a curve's point or a map's cell with what its axes count, else what the panel's axes count.
+    int shape = -1;   ///< index in the panel: the curve, bars or points near the mouse, else the map under it
+    int point = -1;   ///< index in a curve, bars or points
+    int row = -1;     ///< of a map's cell
+    int column = -1;  ///< of a map's cell
+    /// Subject of the curve's point or the map's cell, else of the panel's position.
     analysis::Subject subject;
-    analysis::Subject other;  ///< of a cell whose row and column count the same the column's, else as `subject`
-    float value = std::numeric_limits<float>::quiet_NaN();  ///< of the map's cell
-    bool clicked = false;                                   ///< and not dragged
+    analysis::Subject
+        other;  ///< for a cell whose row and column count the same thing: the column's subject; else equal to `subject`
+    float value = std::numeric_limits<float>::quiet_NaN();  ///< value of the map's cell
+    bool clicked = false;                                   ///< released without dragging
 };
 
-/// What of a panel the mouse is over. @param hit with x and y set
+/// Finds what is under the mouse in a panel. @param hit its x and y must be set
 void find_hit(const analysis::Panel& panel, const PlotFrame& frame, ImVec2 mouse, FigureHit& hit);
 
 }  // namespace kvscope::gui

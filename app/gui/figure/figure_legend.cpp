@@ -33,13 +33,13 @@ std::string title_text(const ColorScale& scale) {
     return analysis::axis_title(analysis::full_title(scale), scale.unit, 0);
 }
 
-/// The parts of one colour bar from left to right.
+/// Widths of a color bar's parts from left to right.
 struct Bar {
     float title, low, bar, high, ground;
     float width() const { return title + low + bar + high + ground; }
 };
 
-/// The bar itself is shorter where the width is short.
+/// Measures a color bar, which is shortened to fit the width.
 Bar measure(const ColorScale& scale, float width) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;
@@ -55,7 +55,7 @@ float entry_width(const LegendEntry& entry) {
     return symbol * ImGui::GetFontSize() + label_width(entry.label);
 }
 
-/// Calls with each item's place from the upper left corner. @returns the height of all
+/// Calls draw_bar and draw_entry with the position of each item, relative to the upper left. @returns the total height
 template <class DrawBar, class DrawEntry>
 float flow(const analysis::Figure& figure, bool legend, bool color_bars, float width, const DrawBar& draw_bar,
            const DrawEntry& draw_entry) {
@@ -79,7 +79,7 @@ float flow(const analysis::Figure& figure, bool legend, bool color_bars, float w
                 next(parts.width(), [&](ImVec2 at) { draw_bar(scale, at, ImVec2{at.x + parts.title, at.y}); });
                 continue;
             }
-            ImVec2 title;  // in a line of its own
+            ImVec2 title;  // on a separate line
             next(parts.title, [&](ImVec2 at) { title = at; });
             next(parts.width() - parts.title, [&](ImVec2 at) { draw_bar(scale, title, at); });
         }
@@ -106,7 +106,7 @@ float legend_height(const analysis::Figure& figure, bool legend, bool color_bars
 
 namespace {
 
-/// Draws legends and colour bars from an origin on the screen.
+/// Draws legend entries and color bars at an origin on the screen.
 struct LegendPen {
     const Context& context;
     ImVec2 origin;

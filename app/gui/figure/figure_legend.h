@@ -5,10 +5,10 @@
 
 namespace kvscope::gui {
 
-/// The height that draw_legend() takes at this width; 0 where there is nothing to draw.
+/// Returns the height of draw_legend() at this width, or 0 if it draws nothing.
 float legend_height(const analysis::Figure& figure, bool legend, bool color_bars, float width);
 
-/// Colour bars and legend entries beside each other, in as many lines as they need.
+/// Draws color bars and legend entries side by side, in as many lines as needed.
 void draw_legend(const Context& context, const analysis::Figure& figure, bool legend, bool color_bars, float width);
 
 }  // namespace kvscope::gui

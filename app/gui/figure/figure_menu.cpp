@@ -22,7 +22,7 @@ bool right_clicked() {
     return ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows) &&
            ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
            ImGui::GetIO().MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < 9 &&
-           !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);  // that of a badge in the figure
+           !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);  // a badge in the figure may have opened a menu
 }
 
 void try_it(const Context& context, const std::function<void()>& act) {
@@ -33,7 +33,7 @@ void try_it(const Context& context, const std::function<void()>& act) {
     }
 }
 
-/// @param copy_numbers in a form; empty: there are none
+/// @param copy_numbers empty if there are no numbers
 void draw_items(Context& context, const View& view, const char* kind,
                 const std::function<void(const Form&)>& copy_numbers, const std::function<void()>& copy_image,
                 const std::function<void()>& export_it) {

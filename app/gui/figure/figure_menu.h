@@ -7,17 +7,16 @@
 
 namespace kvscope::gui {
 
-/// The menu of a right click into a view that shows a figure: copy its numbers as TSV, CSV, Markdown, LaTeX or JSON,
-/// copy it as an image, export it, open the view once more. Called at the end of View::draw; @param request what
-/// View::figure() returns.
+/// Draws the context menu of a view with a figure: copy its numbers as TSV, CSV, Markdown, LaTeX or JSON, copy it as an
+/// image, export it, open a second view. Call it at the end of View::draw. @param request result of View::figure()
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 
-/// The same lines for a menu of the view's own, between BeginPopup and EndPopup.
+/// Draws the same items in the view's own menu, between BeginPopup and EndPopup.
 void draw_figure_items(Context& context, const View& view, const char* kind,
                        const std::optional<FigureRequest>& request);
 
-/// The same for a table that is no figure: it is copied, and exported as text.
+/// Draws the context menu for a table without a figure.
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table);
 
 }  // namespace kvscope::gui

@@ -26,14 +26,14 @@ std::vector<std::string> titles_within(const analysis::Figure& figure, float wid
                                   [&](size_t, const std::string& text) { return small_text_size(text).x <= width; });
 }
 
-/// Such a panel needs neither ground nor grid.
+/// Whether the panel contains a map, which needs no background and no grid lines.
 bool has_map(const Panel& panel) {
     return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
         return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);
     });
 }
 
-/// Alike axes of a figure that shares them are panned and zoomed together, also where they stand in other columns.
+/// Returns a key per axis. If the figure shares axes, equal axes have one key and are panned and zoomed together.
 size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*axis, bool shared) {
     const Axis& own = figure.panels[panel].*axis;
     const auto is_alike = [&](const Panel& other) {
@@ -73,7 +73,7 @@ struct FigurePlot::Drawing {
     const Context& context;
     const PreparedFigure& prepared;
     const FigureLook& look;
-    bool wheel_scrolls = false;  ///< which began beside the panels
+    bool wheel_scrolls = false;  ///< the wheel movement began outside the panels
     const analysis::Figure& figure() const { return prepared.figure; }
 };
 
@@ -127,7 +127,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     const float below = 2 * small_text * ImGui::GetFontSize() + 8;
     FigureHit hit;
     std::vector<std::string> titles;
-    float width_of_titles = -1;  // most figures' panels are all as wide
+    float width_of_titles = -1;  // most figures have panels of one width
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const Panel& panel = figure.panels[i];
         const PanelPlace& place = layout.panels[i];
@@ -183,7 +183,7 @@ void FigurePlot::scroll_panels(int framed, const PanelLayout& layout) {
         if (is_pressed(ImGuiKey_PageDown)) ImGui::SetScrollY(ImGui::GetScrollY() + 0.9f * room);
         if (is_pressed(ImGuiKey_PageUp)) ImGui::SetScrollY(ImGui::GetScrollY() - 0.9f * room);
     }
-    if (framed == framed_ || ImGui::IsWindowAppearing()) return;  // what appears knows not yet how far it scrolls
+    if (framed == framed_ || ImGui::IsWindowAppearing()) return;  // a new window does not know its scroll range yet
     framed_ = framed;
     if (framed < 0 || static_cast<size_t>(framed) >= layout.panels.size()) return;
     const PanelPlace& place = layout.panels[static_cast<size_t>(framed)];
@@ -274,7 +274,7 @@ void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame
     list->PushClipRect(frame.min, frame.max, true);
     if (drawing.look.small && !has_map(panel)) list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
     if (!drawing.look.small && !has_map(panel)) draw_grid_lines(theme, frame, list);
-    for (const bool accented : {false, true}) {  // accented ones last, above the others
+    for (const bool accented : {false, true}) {  // draw accented shapes last, above the others
         for (size_t s = 0; s < panel.shapes.size(); ++s) {
             const float weight = drawing.look.weight ? drawing.look.weight(index, s) : 1;
             if ((weight > 1) != accented) continue;

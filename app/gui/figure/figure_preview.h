@@ -11,26 +11,26 @@
 
 namespace kvscope::gui {
 
-/// A figure's pixels as it is exported, drawn by the same code.
+/// Pixels of a figure as exported, drawn by the same code.
 struct FigurePicture {
     int width = 0;
     int height = 0;
-    std::vector<uint32_t> pixels;  ///< 0x00RRGGBB, row 0 at the top; empty where there is nothing to show
+    std::vector<uint32_t> pixels;  ///< 0x00RRGGBB, row 0 at the top; empty if there is no figure
     double width_mm = 0;
     double height_mm = 0;
     std::string title;
     std::string caption;
-    std::string nothing;  ///< why there is no picture
-    size_t page = 0;      ///< which is shown
+    std::string nothing;  ///< reason if there is no figure
+    size_t page = 0;      ///< index of the shown page
     size_t n_pages = 1;
 };
 
-/// At the resolution at which it fits into the room, at most that of a 300-dpi print. On a worker thread.
-/// @param page the last one where there are fewer
+/// Draws a page of a figure at the resolution that fits the available space, at most 300 dpi. For worker threads.
+/// @param page index; larger values give the last page
 /// @throws what the definition throws, except NothingToShow and LayoutError, which become `nothing`
 FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 
-/// A picture on the GPU. Made, used and destroyed on the window's thread.
+/// A picture on the GPU. Use it only on the app's main thread.
 class PictureTexture {
  public:
     PictureTexture() = default;
@@ -38,7 +38,7 @@ class PictureTexture {
     PictureTexture(const PictureTexture&) = delete;
     PictureTexture& operator=(const PictureTexture&) = delete;
 
-    /// Uploaded when it is another picture than last time.
+    /// Returns the texture, uploaded if the picture changed.
     ImTextureRef get(const std::shared_ptr<const FigurePicture>& picture);
 
  private:

@@ -27,7 +27,7 @@ double value_at(const Axis& axis, double share) {
     return axis.min + share * (axis.max - axis.min);
 }
 
-/// Labels stand on maps, which are turned round on dark ground.
+/// Inverts gray labels on dark backgrounds, because the maps below them are also inverted.
 analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
     const bool is_grey = color.r == color.g && color.g == color.b;
     if (theme.brightness == Brightness::light || !is_grey) return color;
@@ -35,7 +35,7 @@ analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
     return {turned, turned, turned};
 }
 
-/// @param dashes in pixels; empty: solid
+/// @param dashes lengths in pixels; empty for a solid line
 void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, float width, ImU32 color,
               ImDrawList* list) {
     if (dashes.empty()) {
@@ -62,10 +62,10 @@ void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, 
     }
 }
 
-/// Leaves out points that lie on the way between others, as far as a screen can tell.
+/// Removes points that lie on the line between their neighbors, within a quarter of a pixel.
 std::vector<ImVec2> thinned(const std::vector<ImVec2>& points) {
     constexpr float unseen = 0.25f;  // pixels
-    constexpr float farthest = 60;   // so that a slow bend is followed
+    constexpr float farthest = 60;   // longest replaced distance, so that slow bends are kept
     std::vector<ImVec2> kept;
     for (size_t i = 0; i < points.size(); ++i) {
         if (kept.empty() || i + 1 == points.size()) {
@@ -257,7 +257,7 @@ MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {
     colors.map = map_on_ground(scale.map, theme);
     colors.map_begin = static_cast<float>(scale.map_begin);
     colors.map_end = static_cast<float>(scale.map_end);
-    // The lowest value has to differ from the ground that means none.
+    // The lowest value must differ from the background, which means "none".
     if (colors.map == analysis::ColorMap::viridis && !scale.background_label.empty())
         colors.map_begin = std::max(colors.map_begin, 0.25f);
     colors.min = static_cast<float>(scale.min);

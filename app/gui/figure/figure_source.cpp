@@ -46,7 +46,7 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
     const analysis::FigureOptions& options = request.options;
     std::string runs;
     for (const RunId run : request.runs) runs += session.stamp({request.document, options.prompt, run}) + ' ';
-    if (request.runs.empty()) runs = document->runs_stamp(options.prompt);  // the figure chooses
+    if (request.runs.empty()) runs = document->runs_stamp(options.prompt);  // the figure chooses its runs
     std::string own;
     for (const auto& [name, text] : options.own) own += fmt::format("{}={}|", name, text);
     return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}{}|{}x{}", document->stamp(), options.prompt, runs,
@@ -54,7 +54,7 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
                        options.source, own, options.title, options.width_mm, options.height_mm);
 }
 
-/// What its runs look like and how they are called depends on what else is open.
+/// Returns a text for the other open traces and prompts, on which styles and labels of runs depend.
 std::string stamp_of_others(const Session& session) {
     std::string stamp = std::to_string(session.styles_number());
     for (const auto& document : session.documents())
@@ -64,7 +64,7 @@ std::string stamp_of_others(const Session& session) {
     return stamp;
 }
 
-/// The document's shown prompt with the runs that are shown.
+/// Returns a request for the document's shown prompt and runs.
 TraceRequest shown_trace(const Session& session, const Document& document, bool with_runs, bool with_full) {
     TraceRequest request{document.id(), {}};
     request.options.prompt = document.prompt;
@@ -75,7 +75,8 @@ TraceRequest shown_trace(const Session& session, const Document& document, bool 
     return request;
 }
 
-/// The traces in their order; with runs those that show any, the full caches alone where nothing else is shown.
+/// Returns requests for the documents in their order. With runs, omits documents without shown runs, and uses only full
+/// runs if no others are shown.
 std::vector<TraceRequest> shown_traces(const Session& session, const std::vector<const Document*>& documents,
                                        bool with_runs) {
     std::vector<TraceRequest> requests;
@@ -86,18 +87,18 @@ std::vector<TraceRequest> shown_traces(const Session& session, const std::vector
         }
         if (!requests.empty()) return requests;
     }
-    // Nothing is shown: the figure's own choice.
+    // No run is shown: the figure chooses.
     for (const Document* document : documents) requests.push_back(shown_trace(session, *document, false, false));
     return requests;
 }
 
-/// @throws analysis::NothingToShow where runs were chosen and none of them is there any more
+/// @throws analysis::NothingToShow if runs were chosen but none of them exists any more
 std::vector<analysis::RunChoice> places_of(const Document& document, const TraceRequest& request) {
     std::vector<analysis::RunChoice> places;
     for (const RunId run : request.runs) {
         if (const auto place = document.place_of(request.options.prompt, run)) places.emplace_back(*place);
     }
-    if (places.empty() && !request.runs.empty()) throw analysis::NothingToShow("the runs are there no more");
+    if (places.empty() && !request.runs.empty()) throw analysis::NothingToShow("the runs no longer exist");
     return places;
 }
 
@@ -161,7 +162,7 @@ FigureJob::FigureJob(const Session& session, const FigureRequest& request, Names
     for (size_t i = 0; i < request.n_traces(); ++i) {
         const TraceRequest trace = request.trace(i);
         const Document* document = session.document(trace.document);
-        if (!document) throw analysis::NothingToShow("the trace is closed");
+        if (!document) throw analysis::NothingToShow("the trace was closed");
         readers_.push_back(document->reader());
         analysis::TracePart part{document->reader().get(), trace.options};
         if (request.n_traces() > 1)

@@ -15,60 +15,60 @@
 
 namespace kvscope::gui {
 
-/// A figure with its maps' levels of detail: everything about it that is not done in a frame.
+/// A figure with the levels of detail of its maps, ready to draw.
 struct PreparedFigure {
     analysis::Figure figure;
-    /// For each map (panel, shape) of the figure.
+    /// Key: indices of panel and shape.
     std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
-    /// (traces) of (runs): the runs of each trace's prompt as they stood when the figure was made.
+    /// (traces, runs) runs of each trace's prompt when the figure was made.
     std::vector<std::vector<RunKey>> runs = {};
-    /// The documents and prompts that it is of, which may be closed by now.
+    /// Document and prompt ids of the figure. The documents may have been closed since.
     std::vector<std::pair<int, int>> traces = {};
-    std::vector<RunKey> sides = {};  ///< as sides_of() the request has them
-    uint64_t number = unique_id();   ///< what is made of it is known by
+    std::vector<RunKey> sides = {};  ///< result of sides_of() for the request
+    uint64_t number = unique_id();   ///< identifies the figure in caches
 
-    /// The run that a panel, curve or point is of; not valid where it is of none.
+    /// Returns the run of a subject or shape; invalid if it has none.
     RunKey run_of(const analysis::Subject& subject) const;
     RunKey run_of(size_t panel, size_t shape) const;
-    /// The place in its trace; nothing where that is closed. A run that is there no more, or none, is not valid.
+    /// Returns the subject's position in its trace, or nullopt if the trace is closed. Its run is invalid if it has
+    /// none, or if the run no longer exists.
     std::optional<Cursor> cursor_of(const Session& session, const analysis::Subject& subject) const;
-    /// Whether it is of that trace's prompt alone.
+    /// Whether the figure shows only that trace's prompt.
     bool is_of(const TraceRequest& request) const;
 };
 
-/// Of a difference what it is of: on each side a prompt, with its run where it is one. Empty where the request is of
-/// none.
+/// Returns A and B of a difference: the prompts, with runs if each side is one run. Empty for other requests.
 std::vector<RunKey> sides_of(const FigureRequest& request);
 
 PreparedFigure prepare_figure(analysis::Figure figure);
 
-/// What came of asking for a figure: the figure, or one line that says why there is none.
+/// A figure, or the reason why there is none.
 struct MadeFigure {
     std::shared_ptr<const PreparedFigure> figure;
     std::string nothing;
 };
 
-/// What makes a request's figure and its numbers, in whichever thread.
+/// Makes a request's figure and its numbers, on any thread.
 class FigureJob {
  public:
-    /// How traces are called in titles: by their names, or, on the screen, by their badges where a name is long.
+    /// Names of traces in titles: full names, or badges for long names on the screen.
     enum class Names { in_full, in_titles };
-    /// @throws analysis::NothingToShow where a trace is closed
+    /// @throws analysis::NothingToShow if a trace is closed
     FigureJob(const Session& session, const FigureRequest& request, Names names = Names::in_full);
-    /// Before anything is made. All throw what the figure's definition throws.
+    /// Checks the request before anything is made. This and the following functions throw what the definition throws.
     void check() const;
     analysis::Figure figure() const;
-    /// Each trace's own on one scale; of a difference that alone.
+    /// Returns one figure per trace on one scale; for a difference, only the difference.
     std::vector<analysis::TraceFigure> figures() const;
     analysis::Table numbers() const;
-    /// The three, for an export.
+    /// Returns the figure, numbers and check for an export.
     figures::Exported exported() const;
     bool is_difference() const { return difference_; }
-    /// As PreparedFigure::runs.
+    /// See PreparedFigure::runs.
     const std::vector<std::vector<RunKey>>& runs() const { return runs_; }
-    /// As PreparedFigure::traces.
+    /// See PreparedFigure::traces.
     const std::vector<std::pair<int, int>>& traces() const { return traces_; }
-    /// As PreparedFigure::sides.
+    /// See PreparedFigure::sides.
     const std::vector<RunKey>& sides() const { return sides_; }
 
  private:
@@ -81,29 +81,29 @@ class FigureJob {
     std::vector<RunKey> sides_;
 };
 
-/// Made on a worker; made anew where the trace, a run or the options change.
+/// Returns the figure, made in a job, again if the trace, its runs or the options change.
 TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request);
 
-/// The figures of the request's traces on one scale, or their difference alone.
+/// Returns one figure per trace on one scale, or only the difference.
 TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot<std::vector<MadeFigure>>& slot,
                                                 const FigureRequest& request);
 
-/// Changes whenever the figure asked for does.
+/// Returns a text that changes whenever the requested figure would change.
 std::string stamp_of(const Session& session, const FigureRequest& request);
 
-/// The figure of an answer; where there is none, draws in the rest of the window why, and returns nullptr.
+/// Returns the figure of an answer. If there is none, draws the reason and returns nullptr.
 std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const TaskResult<MadeFigure>& answer,
                                                        const char* waiting);
 
-/// Which of the open traces a figure is of.
+/// Which open traces a figure shows.
 enum class Traces { focused, all, difference };
 
-/// The prompt that is shown of the traces, with the runs that are: of the document in focus, of all that are open, or
-/// what A and B stand for. Document −1 where there is no prompt to show, or not both of A and B.
+/// Returns a request for the shown prompt and runs of the chosen traces. Its document is −1 if no prompt is shown, or
+/// if A or B is missing.
 FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs,
                             Traces traces = Traces::focused);
 
-/// The number of layers and of query heads that a trace has; 0 without a model.
+/// Returns the number of layers or query heads of a trace's model; 0 without a model.
 int n_layers_of(const Session& session, int document);
 int n_heads_of(const Session& session, int document);
 

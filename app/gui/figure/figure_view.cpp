@@ -33,7 +33,7 @@ void FigureView::draw(Context& context) {
     } else {
         const auto answer = ask_figure(session, made_, *request);
         const auto made = answer.value ? answer.value->figure : nullptr;
-        if (made && made->sides != sides_of(*request))  // numbers of another pair than is named
+        if (made && made->sides != sides_of(*request))  // the figure shows another pair than the one now chosen
             draw_nothing(context, words_.waiting);
         else if (answer.value && !made && *words_.remedy)
             draw_nothing(context, fmt::format("{}.\n{}", answer.value->nothing, words_.remedy));

@@ -9,8 +9,7 @@
 
 namespace kvscope::gui {
 
-/// A view that is one figure of analysis/figures/. Asks for it, says why there is none, draws the menu of a right
-/// click.
+/// A view of one figure of analysis/figures/. Requests the figure, explains why there is none, draws the context menu.
 class FigureView : public View {
  public:
     void draw(Context& context) final;
@@ -21,21 +20,21 @@ class FigureView : public View {
  protected:
     struct Words {
         const char* kind;     ///< ViewKind::name
-        const char* empty;    ///< without a trace
-        const char* waiting;  ///< for the figure
-        const char* remedy;   ///< behind why there is none; may be empty
+        const char* empty;    ///< text without a trace
+        const char* waiting;  ///< text while the figure is made
+        const char* remedy;   ///< advice after the reason why there is no figure; may be empty
     };
-    /// How several traces are shown: curves in one plot, or their differences by pairs of runs; maps, of runs or of
-    /// prompts, side by side or A − B.
+    /// How several traces are shown. Curves: in one plot, or as differences of paired runs. Maps of runs or of prompts:
+    /// side by side, or as A − B.
     enum class Kind { curves, maps_of_runs, maps_of_prompts };
     FigureView(const Words& words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
         : words_(words), kind_(kind), automatic_(automatic) {}
 
-    /// The figure of the traces that are chosen; document −1 where there is nothing to show.
+    /// Returns the request for the chosen traces; its document is −1 if there is nothing to show.
     FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
-    /// Of curves: which runs are compared.
+    /// Returns the compared runs, for Kind::curves.
     Compared compared(const Session& session) const;
-    /// Whether there is more to choose, which draw_choices() draws in a line above the figure.
+    /// Whether draw_choices() draws choices in a line above the figure.
     virtual bool has_choices() const { return false; }
     virtual void draw_choices(Context&, const FigureRequest&) {}
     virtual void draw_figure(Context& context, const FigureRequest& request,

@@ -30,8 +30,8 @@ std::vector<std::pair<std::string, std::string>> HeadMapsView::help() const {
     return {{"move the mouse", hint_},
             {"click", "select the run, layer and head"},
             {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
-            {"wheel beside a map, Page Up, Page Down", "to the other maps"},
-            {"double-click, F", "everything"}};
+            {"wheel beside a map, Page Up, Page Down", "scroll to other maps"},
+            {"double-click, F", "show everything"}};
 }
 
 void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
@@ -40,11 +40,11 @@ void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
     std::vector<RunKey> runs;
     for (const auto& panel : shown->figure.panels) runs.push_back(shown->run_of(panel.subject));
     for (RunKey& run : runs)
-        if (!session.exists(run)) run = {};  // the figure is older than what became of its runs
+        if (!session.exists(run)) run = {};  // the run was deleted after the figure was made
     FigureLook look;
     const float em = ImGui::GetFontSize();
     look.columns = static_cast<size_t>(std::clamp(ImGui::GetContentRegionAvail().x / (26 * em), 1.0f, 4.0f));
-    // The maps of a run stay beside each other: in a row, or below each other where one column alone has room.
+    // Keep the maps of a run together: side by side, or below each other if only one column fits.
     look.columns = std::max<size_t>(look.columns - look.columns % maps_a_run_, 1);
     const auto place_of = [&](const RunKey& run) {
         const auto found = std::find(runs.begin(), runs.end(), run);

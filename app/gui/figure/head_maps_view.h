@@ -7,25 +7,25 @@
 
 namespace kvscope::gui {
 
-/// A view of a figure whose panels are maps of heads by layers, one or more for each run, titled with its label.
+/// A view of a figure whose panels are maps over layers and heads, one or more per run, titled with the run's label.
 class HeadMapsView : public FigureView {
  public:
     std::optional<FigureRequest> figure(const Session& session) const override;
     std::vector<std::pair<std::string, std::string>> help() const override;
 
  protected:
-    /// @param words of which `kind` is also the figure's name
-    /// @param maps_a_run how many of the figure's panels, one after the other, are of a run
+    /// @param words its `kind` is also the figure's name
+    /// @param maps_a_run number of consecutive panels per run
     HeadMapsView(const Words& words, std::string figure_name, std::string hint, size_t maps_a_run = 1)
         : FigureView(words, Kind::maps_of_runs),
           figure_name_(std::move(figure_name)),
           hint_(std::move(hint)),
           maps_a_run_(maps_a_run) {}
 
-    /// What a cell says in the tooltip, a line each.
+    /// Returns the tooltip lines of a cell.
     virtual std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
                                               bool is_difference) const = 0;
-    /// As measures.h knows it.
+    /// Returns the measure's name in measures.h.
     virtual const char* measure() const = 0;
 
  private:
@@ -34,7 +34,7 @@ class HeadMapsView : public FigureView {
     void take_mouse(Context& context, const PreparedFigure& shown, const FigureHit& hit, bool is_difference) const;
 
     std::string figure_name_;
-    std::string hint_;  ///< of the help: what the mouse shows
+    std::string hint_;  ///< help text for moving the mouse
     size_t maps_a_run_;
 };
 

@@ -16,7 +16,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Of labels that a person gave some are long: they are whole where there is room.
+/// Returns the width of the combos. It grows with long labels that the user gave, as far as there is space.
 float choice_width(const Session& session) {
     const float em = ImGui::GetFontSize();
     const auto [a, b] = session.compared();
@@ -43,7 +43,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
     const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
     const std::string preview =
         shown.valid() ? beginning_that_fits(label_that_fits(session.look(shown), room), room) : "choose a run";
-    ImGui::SetNextItemAllowOverlap();  // by the badge
+    ImGui::SetNextItemAllowOverlap();  // for the badge
     const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::BeginCombo(fmt::format("##{} {}", view, letter).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge)) {
         for (const RunKey& key : session.all_runs()) {

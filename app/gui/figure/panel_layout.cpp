@@ -15,20 +15,20 @@ struct Grid {
     size_t columns = 1;
     std::vector<std::pair<size_t, size_t>> places;  ///< (row, column) of each panel
 
-    /// The figure's panel there, or nullptr.
+    /// Returns the figure's panel at this place, or nullptr.
     const Panel* panel_at(const analysis::Figure& figure, size_t row, size_t column) const {
         const auto found = std::find(places.begin(), places.end(), std::pair{row, column});
         return found == places.end() ? nullptr : &figure.panels[static_cast<size_t>(found - places.begin())];
     }
 };
 
-/// Between two panels.
+/// Gap between two panels.
 float gap_of(const FigureLook& look) { return (look.small ? 0.4f : 0.8f) * ImGui::GetFontSize(); }
 
-/// Between two rows, beside what stands above and below their data areas.
+/// Gap between two rows, in addition to titles and labels.
 float row_gap_of(const FigureLook& look) { return (look.small ? 0.2f : 0.5f) * ImGui::GetFontSize(); }
 
-/// Side of a panel below which panels are scrolled to.
+/// Side of a panel below which panels scroll.
 float least_side() { return 2 * ImGui::GetFontSize(); }
 
 Grid row_by_row(size_t n, size_t columns) {
@@ -37,7 +37,7 @@ Grid row_by_row(size_t n, size_t columns) {
     return grid;
 }
 
-/// The columns that make n square panels largest, or as many as find room for panels of the least side.
+/// Returns the number of columns that makes n square panels largest, or as many as fit at the minimum size.
 size_t best_columns(size_t n, const FigureLook& look, ImVec2 room, float title) {
     size_t found = 1;
     float best = 0;
@@ -72,7 +72,7 @@ bool has_curves(const analysis::Figure& figure) {
     });
 }
 
-/// The data areas' width in each column.
+/// Returns the width of the data area in each column.
 std::vector<float> column_widths(const analysis::Figure& figure, const FigureLook& look, size_t n_columns, float room) {
     const auto share = [&](size_t column) {
         return figure.column_widths.empty() || look.small ? 1.0 : figure.column_widths[column];
@@ -96,7 +96,7 @@ ImVec2 squared(const Panel& panel, ImVec2 size) {
 
 namespace {
 
-/// Who carries labels, and whether there are titles; the places are still to come.
+/// Sets which panels carry labels and whether there are titles, but no positions.
 PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, const Grid& grid) {
     PanelLayout layout;
     for (size_t i = 0; i < grid.places.size(); ++i) {
@@ -113,7 +113,7 @@ PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, co
     return layout;
 }
 
-/// What each row needs for labels below it.
+/// Returns the height for labels below each row.
 std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, const PanelLayout& layout) {
     std::vector<float> bottoms(grid.rows, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
@@ -125,7 +125,7 @@ std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, 
     return bottoms;
 }
 
-/// What each column needs for labels at its left.
+/// Returns the width for labels to the left of each column.
 std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, float height, float most,
                              const std::function<analysis::Axis(size_t panel)>& shown_y) {
     std::vector<float> lefts(grid.columns, 0);
@@ -139,7 +139,7 @@ std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, float 
     return lefts;
 }
 
-/// Square panels take no more room than their squares, so that they stand together.
+/// Shrinks the cells of the layout to the size of square panels, so that no gaps remain between panels.
 void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& widths, float& height) {
     if (figure.panels.empty() || !figure.panels.front().square_cells) return;
     ImVec2 largest{0, 0};
@@ -161,7 +161,7 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
     const std::vector<float> bottoms = room_below(figure, grid, layout);
     float margins = static_cast<float>(grid.rows) * layout.title + static_cast<float>(grid.rows - 1) * row_gap_of(look);
     for (const float bottom : bottoms) margins += bottom;
-    // A single row is rather low than scrolled to its axis.
+    // A low single row is better than scrolling to its axis.
     const float least_of_curves = (grid.rows == 1 ? 4 : 6) * em;
     const float usual_least = has_curves(figure) && !look.small ? least_of_curves : least_side();
     const float least = look.least_height > 0 ? look.least_height : usual_least;

@@ -10,29 +10,29 @@
 
 namespace kvscope::gui {
 
-/// Where a panel stands. Pixels; places are from the upper left of the room.
+/// Position of a panel in pixels, relative to the upper left of the available space.
 struct PanelPlace {
     ImVec2 at;               ///< of its data area
     ImVec2 size;             ///< of its data area
-    float left = 0;          ///< for the labels of y, which stand before it
-    bool carries_x = false;  ///< has labels of x below it
+    float left = 0;          ///< width for the y labels to the left
+    bool carries_x = false;  ///< whether x labels are drawn below
     bool carries_y = false;
 };
 
 struct PanelLayout {
     std::vector<PanelPlace> panels;  ///< in the figure's order
     bool has_titles = false;
-    float title = 0;   ///< height above each data area, also for half a label where there are no titles
-    float height = 0;  ///< of all; more than the room where they have to be scrolled to
+    float title = 0;   ///< height above each data area; without titles, half a label
+    float height = 0;  ///< total height; panels scroll if it exceeds the available space
 };
 
-/// The panels of a figure in a room: small multiples in as many columns as make them largest, others where the figure
-/// or the look says, at least as large as can be read.
-/// @param shown_y the axis of a panel's y as it is zoomed: its labels take room
+/// Lays out a figure's panels in the available space. Small multiples get the number of columns that makes them
+/// largest, other panels the grid of the figure or the look. Panels have a readable minimum size.
+/// @param shown_y returns a panel's visible y axis, whose labels need space
 PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
                            const std::function<analysis::Axis(size_t panel)>& shown_y);
 
-/// The part of a data area in which a unit of x is as long as one of y.
+/// Returns the part of a data area in which x and y have the same scale.
 ImVec2 squared(const analysis::Panel& panel, ImVec2 size);
 
 }  // namespace kvscope::gui

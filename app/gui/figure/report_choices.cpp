@@ -15,7 +15,7 @@ namespace {
 
 using analysis::FigureDefinition;
 
-/// "0, 3, 8-11". @returns false where it is no such list
+/// Parses "0, 3, 8-11". @returns false for invalid texts
 bool parse_numbers(const std::string& text, std::vector<int>& numbers) {
     numbers.clear();
     const char* at = text.data();
@@ -56,7 +56,7 @@ std::vector<std::string> parse_words(const std::string& text) {
 
 void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
     Session& session = context.session;
-    ImGui::Checkbox("runs as in the window##report", &choices.follows_window);
+    ImGui::Checkbox("runs as in the app##report", &choices.follows_window);
     ImGui::SetItemTooltip("%s", help.c_str());
     if (choices.follows_window) return;
     const Document& document = *session.focus();

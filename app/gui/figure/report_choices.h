@@ -9,22 +9,22 @@
 
 namespace kvscope::gui {
 
-/// What a person chose about one figure of the report, as typed.
+/// The user's choices for one figure of the report, as typed.
 struct ReportChoices {
     std::string source;
     std::string layers;  ///< "0, 3, 8-11"
     std::string heads;
     std::string columns;
-    std::map<std::string, std::string> own;  ///< of the options that the figure declares for itself, by name
-    bool follows_window = true;              ///< the runs that are shown in the window
-    std::set<RunKey> runs;                   ///< else these
+    std::map<std::string, std::string> own;  ///< options that the figure defines itself, by name
+    bool follows_window = true;              ///< use the runs shown in the app
+    std::set<RunKey> runs;                   ///< otherwise use these runs
 
     std::vector<RunId> runs_of(int document, int prompt) const;
-    /// All but the runs. What cannot be read is left out.
+    /// Sets all options except the runs. Ignores invalid texts.
     void set(analysis::FigureOptions& options) const;
 };
 
-/// The fields of what the figure heeds.
+/// Draws fields for the options that the figure supports.
 void draw_report_choices(Context& context, const analysis::FigureDefinition& definition, ReportChoices& choices);
 
 }  // namespace kvscope::gui

@@ -21,10 +21,10 @@ namespace kvscope::gui {
 namespace {
 
 constexpr float thinnest_bar = 2;    // pixels
-constexpr float lowest_row = 4;      // pixels of a run in the map
-constexpr double bars_share = 0.86;  // of a step's width
+constexpr float lowest_row = 4;      // pixels per run in the map
+constexpr double bars_share = 0.86;  // relative to a step's width
 
-/// Steps are whole.
+/// Labels whole steps only.
 int format_step(double value, char* text, int size, void*) {
     const double whole = std::round(value);
     const bool is_step = std::abs(value - whole) < 1e-6 && whole >= 0;
@@ -40,7 +40,7 @@ void draw_step_band(int step, size_t n_steps, ImU32 color) {
     ImPlot::GetPlotDrawList()->AddRectFilled({left, from.y}, {right, from.y + ImPlot::GetPlotSize().y}, color);
 }
 
-/// As many ticks as stand apart in a plot of this height.
+/// Sets as many ticks as fit at this height.
 void set_ticks(double min, double max, float height) {
     analysis::Axis axis;
     axis.min = min;
@@ -76,7 +76,7 @@ struct StepPlot::Frame {
     const std::string& less;
     float height = 0;
     size_t n_steps = 0;
-    double least = 0;  ///< of all values, and zero
+    double least = 0;  ///< minimum of all values and zero
     double most = 0;
     bool is_difference() const { return !less.empty(); }
     double farthest() const { return std::max({most, -least, 1e-6}); }
@@ -99,7 +99,7 @@ void StepPlot::draw(Context& context, std::span<const StepSeries> series, float 
         last_step_ = all;
     }
     const float room = ImGui::GetContentRegionAvail().x - 5 * ImGui::GetFontSize();
-    const float rows = height - 6 * ImGui::GetFontSize();  // without the axis and the colour bar
+    const float rows = height - 6 * ImGui::GetFontSize();  // without the axis and the color bar
     is_map_ = wants_step_map(series.size(), last_step_ - first_step_, room, rows);
     is_map_ ? draw_map(frame) : draw_bars(frame);
     maps_.drop_unused();
@@ -164,7 +164,7 @@ const HeatMap& StepPlot::map_of(std::span<const StepSeries> series, size_t n_ste
     return maps_.get("steps", pyramid_);
 }
 
-/// A legend with the map's colour bar alone.
+/// Returns a figure without panels whose legend is the map's color bar.
 analysis::Figure StepPlot::color_bar_of(const Frame& frame) {
     analysis::Figure bar;
     analysis::ColorScale& scale = bar.color_scales.emplace_back();
@@ -210,7 +210,7 @@ void StepPlot::draw_map(const Frame& frame) {
     draw_legend(frame.context, bar, false, true, width);
 }
 
-/// What stands beside a row, with room for the run's chip; the chip alone where rows are low.
+/// Returns the label next to a row, padded for the run's marker; only the padding if rows are too low for text.
 std::string StepPlot::label_of_row(const Frame& frame, size_t row, float width, float plot_height) {
     const float em = ImGui::GetFontSize();
     const bool has_labels = (plot_height - 3 * em) / static_cast<float>(frame.series.size()) >= 0.95f * em;
@@ -319,18 +319,18 @@ void StepPlot::scrub(const Frame& frame) {
     }
     const auto t = static_cast<size_t>(step);
     begin_tooltip_beside();
-    ImGui::Text("step %d: KL(full ‖ run) of the distributions it is drawn from", step);
-    if (frame.is_difference()) ImGui::Text("less %s at the same step", frame.less.c_str());
+    ImGui::Text("step %d: KL(full ‖ run) of the token distributions", step);
+    if (frame.is_difference()) ImGui::Text("minus %s at the same step", frame.less.c_str());
     ImGui::TextDisabled("%s", measure_definition("kl"));
     for (const StepSeries& one : frame.series) {
         if (t >= one.values.size() || (row && row != &one)) continue;
         run_chip(frame.context.theme, one.look.style);
         const bool other_token = t < one.output->agreement.size() && one.output->agreement[t] == 0;
-        const std::string value = frame.is_difference() ? fmt::format("{:+.4g} nats: {:.4g} less {:.4g}", one.values[t],
+        const std::string value = frame.is_difference() ? fmt::format("{:+.4g} nats: {:.4g} − {:.4g}", one.values[t],
                                                                       one.output->kl[t], one.output->reference_kl[t])
                                                         : fmt::format("{:.4g} nats", one.values[t]);
         ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
-                                           other_token ? ", would write another token than the full cache" : "")
+                                           other_token ? ", most likely token differs from the full run" : "")
                                    .c_str());
     }
     end_tooltip_beside();
