@@ -4,26 +4,23 @@
 
 #include "analysis/figure.h"
 
-/// Axes that count what a trace has, and maps over them: the i-th layer, head or token is the interval from i - 1/2 to
-/// i + 1/2.
+/// Axes over layers, heads and tokens, and maps on such axes: item i is the interval from i - 1/2 to i + 1/2.
 namespace kvscope::analysis {
 
-/// Labelled with the layers' numbers. Layers without a gap that begin at 0 get ticks where there is room; others are
-/// labelled one by one.
+/// Axis labeled with layer numbers. Consecutive layers from 0 are labeled as space permits, other lists completely.
 Axis layer_axis(const std::vector<int>& layers);
 
-/// The same of heads.
+/// Axis labeled with head numbers, as layer_axis().
 Axis head_axis(const std::vector<int>& heads, bool query_heads);
-/// Of all n heads.
+/// Axis of all n heads.
 Axis head_axis(size_t n_heads, bool query_heads);
 
-/// A prompt's token positions.
 Axis token_axis(size_t n_tokens);
 
-/// Tokens to the right, layers downwards.
+/// Panel with tokens from left to right and layers from top to bottom.
 Panel layers_by_tokens(const std::vector<int>& layers, size_t n_tokens);
 
-/// Sets a map's size and places it on such axes.
+/// Sets the size of a map and places it on such axes.
 template <class Map>
 void place_on_numbers(Map& map, size_t rows, size_t columns) {
     map.rows = rows;
@@ -33,11 +30,11 @@ void place_on_numbers(Map& map, size_t rows, size_t columns) {
     map.y_end = static_cast<double>(rows) - 0.5;
 }
 
-/// Lays several maps out in rows of `columns`: each `row_mm` high for each of its `n_rows`, but not so high that they
-/// would not all stand on a page, and at least `least_mm`.
+/// Arranges maps in rows of `columns` maps. A map is `row_mm` high per row of the map, reduced to at least `least_mm`
+/// if the maps would not fit on a page.
 void lay_out_maps(Figure& figure, size_t n_maps, size_t columns, size_t n_rows, double row_mm, double least_mm = 5);
 
-/// The colour of the i-th of n layers: dark for the first, lighter for later ones, none too pale for paper.
+/// Returns the color of the i-th of n layers, dark to light. The lightest is still visible on paper.
 Rgb layer_color(size_t i, size_t n);
 
 }  // namespace kvscope::analysis

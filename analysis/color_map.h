@@ -7,7 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// sRGB, 8 bits a channel.
+/// sRGB color, 8 bits per channel.
 struct Rgb {
     uint8_t r = 0;
     uint8_t g = 0;
@@ -16,26 +16,26 @@ struct Rgb {
 };
 
 enum class ColorMap {
-    viridis,           ///< sequential, dark to light: on dark ground the larger value stands out more
-    viridis_reversed,  ///< sequential, light to dark: the same on paper
-    blue_white_red,    ///< diverging, told apart by colour-blind eyes; the middle is exactly neutral
-    blue_dark_red      ///< the same for a dark ground: the middle is dark, the ends are light
+    viridis,           ///< sequential, dark to light, for a dark background: larger values stand out more
+    viridis_reversed,  ///< sequential, light to dark, for paper
+    blue_white_red,    ///< diverging and safe for color-blind readers, with a neutral middle
+    blue_dark_red      ///< blue_white_red for a dark background: the middle is dark, the ends are light
 };
 
-/// The one table of a colour map, from its lowest to its highest value; the window uploads it as a texture, exports
-/// read it here. The diverging map has an odd number of entries, so that its middle is an entry of its own.
+/// Returns the colors of a map from its lowest to its highest value. App and exports use the same table. A diverging
+/// map has an odd number of entries, so that one entry is the exact middle.
 std::span<const Rgb> color_table(ColorMap map);
 
-/// The entry for t in [0, 1] (cut to it; NaN is not a colour and gives the lowest).
+/// Returns the color at t. Values outside [0, 1] are clamped; NaN gives the lowest color.
 Rgb color_at(ColorMap map, double t);
 
-/// Black or white, whichever text is read better in on this ground.
+/// Returns black or white, whichever text color is easier to read on `ground`.
 Rgb ink_on(Rgb ground);
 
 std::string_view color_map_name(ColorMap map);
 
-/// Okabe and Ito's colours without black, which `full` has: orange, sky blue, bluish green, vermillion, blue, reddish
-/// purple, yellow. Yellow is last as the faintest on paper.
+/// Okabe and Ito's colors without black, which `full` uses: orange, sky blue, bluish green, vermillion, blue, reddish
+/// purple, yellow. Yellow is last because it is the faintest on paper.
 std::span<const Rgb> okabe_ito();
 
 }  // namespace kvscope::analysis

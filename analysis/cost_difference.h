@@ -2,22 +2,21 @@
 
 #include "analysis/tables/table.h"
 
-/// Differences between the numbers of two runs in the table of runs (analysis/cost_table.h).
 namespace kvscope::analysis {
 
-/// Whether one run's number less another's says something about the two: of what a run keeps, costs and changes, not of
-/// its own number, its budget or an error bar.
+/// Whether a difference of two runs is meaningful in this column of the cost table. It is not for the run's number, the
+/// budget and error bars.
 bool has_difference(const Column& column);
 
-/// The column that holds a column's differences: "coverage_difference", "Δ Coverage".
+/// Returns the column of differences: "coverage_difference", titled "Δ Coverage".
 Column difference_column(const Column& column);
 
-/// a − b of two numbers, whole where both are; empty where either is missing.
+/// Returns a − b, an integer if both are; empty if either is missing.
 Cell difference_of(const Cell& a, const Cell& b);
 
 enum class Change { none, better, worse };
 
-/// What a difference means in a column of which the best is known.
+/// Whether a difference is an improvement, according to Column::best.
 Change change_of(const Column& column, const Cell& difference);
 
 }  // namespace kvscope::analysis

@@ -14,141 +14,138 @@
 
 namespace kvscope::analysis {
 
-/// A figure or an option of one that does not exist, or does not fit this trace: the caller's choice has to change.
+/// The caller chose a figure or an option that does not exist or does not fit this trace.
 struct FigureError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// A trace that has no data for the figure asked of it.
+/// The trace has no data for the requested figure.
 struct NothingToShow : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Runs as a person calls them: a label, a policy's name (all its runs), or a number; or the one at a place of the
-/// reader's prompt.
+/// Choice of runs: a label, the name of a policy (all its runs), or a number as text; or the index of a run in its
+/// prompt.
 using RunChoice = std::variant<std::string, int>;
 
-/// What a person may choose about a figure. Each definition names the ones it heeds.
+/// Options of a figure. Each definition lists the options that it uses.
 struct FigureOptions {
     int prompt = 0;
     std::vector<RunChoice> runs;       ///< empty: the figure's own choice
     std::vector<int> layers;           ///< empty: all, or the figure's own choice
     std::vector<int> heads;            ///< query heads; empty: all, or the figure's own choice
-    std::vector<std::string> columns;  ///< of a table, as its CSV names them; empty: the figure's own choice
-    std::string source;                ///< which of several measures of one kind; empty: the first
-    bool title = false;                ///< draw the title (papers have captions instead)
-    double width_mm = 0;               ///< 0: the figure's own
-    double height_mm = 0;              ///< 0: the figure's own
-    /// What settings of a task's results are called, by the settings (analysis/renamed_runs.h).
+    std::vector<std::string> columns;  ///< column names of a table as in its CSV; empty: the figure's own choice
+    std::string source;                ///< which of several related measures; empty: the first
+    bool title = false;                ///< draw the title (papers use captions instead)
+    double width_mm = 0;               ///< 0: the default of the figure
+    double height_mm = 0;              ///< 0: the default of the figure
+    /// New labels of settings of task results, by the settings (analysis/renamed_runs.h).
     std::map<std::string, std::string> setting_labels = {};
-    /// Heads are counted in a unit that runs by query heads and runs by KV heads have in common: shares of heads, and
-    /// numbers of a KV head. A difference of such runs sets it.
+    /// Uses KV heads as the common unit of query-head runs and KV-head runs: shares of heads, and sums or means per KV
+    /// head. Differences between such runs set it.
     bool common_unit = false;
-    /// What was typed for options that a figure declares for itself (FigureOption::is_own), by their names.
+    /// Texts of the figure's own options (FigureOption::is_own), by name.
     std::map<std::string, std::string> own = {};
 
-    /// Of an option of the figure's own. @returns `otherwise` where nothing was typed
+    /// Returns the text of one of the figure's own options, or `otherwise` if it is empty.
     std::string own_text(const std::string& name, const std::string& otherwise) const;
-    /// @throws FigureError where it is no number of [least, most]
+    /// Returns the number of one of the figure's own options. @throws FigureError unless it is in [least, most]
     double unique_id(const std::string& name, double otherwise, double least, double most) const;
 };
 
-/// What of a trace is shown in a figure that may be of several.
+/// One trace of a figure and its options.
 struct TracePart {
     const trace::Reader* reader = nullptr;
     FigureOptions options;
-    std::string name = {};               ///< before what has to be told from other traces' things; empty: alone
-    std::vector<LineStyle> styles = {};  ///< of the prompt's runs (joint_run_styles); empty: as in a trace alone
-    bool against_each = false;           ///< B of a difference: its one run is subtracted from each of A's
+    std::string name = {};               ///< prefix that distinguishes this trace's items; empty for a single trace
+    std::vector<LineStyle> styles = {};  ///< of the prompt's runs (joint_run_styles); empty: run_styles()
+    bool against_each = false;           ///< In a difference, B's only run is subtracted from each run of A.
 };
 
 struct FigureOption {
-    std::string name;                          ///< "runs", "layers", "source"; of its own: as its flag, "threshold"
-    std::string help;                          ///< one line, with the default
-    std::vector<std::string> choices = {};     ///< all there are, the default first; empty: not from a list
-    std::vector<std::string> of_sources = {};  ///< the sources with which it is heeded; empty: with all
-    /// Of an option that this figure declares for itself: what its field shows while it is empty ("90"). The command
-    /// line and the report offer it; the figure reads it by FigureOptions::own_text or unique_id.
+    std::string name;  ///< "runs", "layers", "source"; an own option has the name of its flag, "threshold"
+    std::string help;  ///< one line, with the default
+    std::vector<std::string> choices = {};     ///< all allowed values, the default first; empty: any text
+    std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
+    /// Default that the empty field shows ("90"); set only for an option of this figure alone. The figure reads the
+    /// option with FigureOptions::own_text or unique_id.
     std::string hint = {};
 
     bool is_own() const { return !hint.empty(); }
 };
 
-/// One figure: how it is called, and how a trace becomes its picture and its numbers. Each file in analysis/figures/
-/// defines one, by a function called after the file: `FigureDefinition retention_figure()` in retention.cpp. The build
-/// lists them; nothing else has to change.
+/// One figure. Each file in analysis/figures/ defines one figure in a function named after the file:
+/// `FigureDefinition retention_figure()` in retention.cpp. The build generates the list of figures.
 struct FigureDefinition {
-    std::string name;     ///< as in `export --figure`: the file's stem, '_' written '-'
+    std::string name;     ///< as in `export --figure`: the file's stem with '_' written '-'
     std::string title;    ///< "Retention"
-    std::string summary;  ///< one sentence: what it shows, from which measure
+    std::string summary;  ///< one sentence: the contents and the measure
     std::vector<FigureOption> options;
-    /// Whether this trace can have the figure, and can serve the options, before anything is drawn: what lists or
-    /// writes several figures leaves out those that it cannot. `make` and `numbers` throw the same.
-    /// @throws NothingToShow that says why not, FigureError for options that cannot be served
+    /// Checks whether this trace has the data for the figure with these options. `make` and `numbers` throw the same.
+    /// @throws NothingToShow with the reason, FigureError for invalid options
     void (*check)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// Both throw what `check` throws, and what trace::Reader throws.
+    /// Returns the picture. @throws as `check`, and what trace::Reader throws
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
-    Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the very numbers that are drawn
-    std::string paper = {};  ///< the published figure of the same kind: "ApertureKV, Figure 5"; empty: none
-    /// Several traces in one plot, where they go into one; throws as `make`. Without it they stand side by side
+    Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the drawn numbers
+    std::string paper = {};  ///< similar published figure: "ApertureKV, Figure 5"; empty if none
+    /// Draws several traces in one plot; throws as `make`. If nullptr, their panels are drawn side by side
     /// (analysis/several_traces.h).
     Figure (*make_joint)(std::span<const TracePart>) = nullptr;
-    /// A − B of what two parts show, where runs are paired (analysis/run_pairs.h); throw as `make`. A figure with a
-    /// curve for each run needs them: without them maps and curves of the same name are subtracted, and must have the
-    /// same shape and the same x.
+    /// Returns A − B for paired runs (analysis/run_pairs.h); throws as `make`. Figures with one curve per run need it.
+    /// If nullptr, maps and curves with equal names are subtracted, which requires equal shapes and x values.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
-    /// "snapkv @ 64 alone, the first of 24 runs" where the figure had to choose among what it could show; else empty.
-    /// Throws as `check`.
+    /// Returns the default choice if the figure cannot show everything: "snapkv @ 64 alone, the first of 24 runs"; else
+    /// an empty text. Throws as `check`.
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
-    bool runs_are_settings = false;  ///< its option "runs" names settings of a task's results, not a prompt's runs
-    bool may_have_pages = false;     ///< where there is much to show, `make` gives several pages (Panel::page)
-    /// "k-vec @ 64, laq @ 64, whose selection …": runs that were asked for, by themselves or as part of all, and are
-    /// not shown, with the reason; else empty. Throws as `check`.
+    bool runs_are_settings = false;  ///< Option "runs" names settings of task results, not runs of a prompt.
+    bool may_have_pages = false;     ///< `make` may return several pages (Panel::page).
+    /// Returns the chosen runs that the figure cannot show, with the reason: "k-vec @ 64, laq @ 64, whose selection …";
+    /// else an empty text. Throws as `check`.
     std::string (*left_out)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// The runs that the figure shows, in its order. A difference without `make_difference` pairs them. nullptr: it
-    /// shows none. Throws as `check`.
+    /// Returns the runs that the figure shows, in its order. A difference without `make_difference` pairs these runs.
+    /// nullptr: none. Throws as `check`.
     std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// Whether the figure is of one prompt, rather than of the model or of a task's results. nullptr: it is.
+    /// Whether the figure shows one prompt, not the model or task results. nullptr: true.
     bool (*is_of_prompt)(const FigureOptions&) = nullptr;
 };
 
-/// The `make` of a figure that is made of any number of traces.
+/// Implements `make` for a figure with a function for several traces.
 template <Figure (*joint)(std::span<const TracePart>)>
 Figure of_one_trace(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     return joint({&part, 1});
 }
 
-/// All figures, by name.
+/// Returns all figures, sorted by name.
 const std::vector<FigureDefinition>& figure_definitions();
 
-/// '_' and '-' alike. @throws FigureError with the list of figures.
+/// Treats '_' and '-' as equal. @throws FigureError that lists all figures
 const FigureDefinition& figure_definition(std::string_view name);
 
-/// The option of that name, or nullptr.
+/// Returns the option with this name, or nullptr.
 const FigureOption* option_of(const std::vector<FigureOption>& options, std::string_view name);
 
-/// The option of that name ("runs"), or nullptr where the figure does not heed it.
+/// Returns the option with this name, or nullptr if the figure does not use it.
 const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
 
-/// "--run" of "runs": an option on the command line. An option of a figure's own is called by its name.
+/// Returns the command-line option: "--run" for "runs". An own option keeps its name.
 std::string option_flag(const FigureOption& option);
 
-/// "--run, --layer, --source": all that the figure heeds; "no options" where it heeds none.
+/// Returns the used options as "--run, --layer, --source", or "no options".
 std::string options_in_words(const std::vector<FigureOption>& options);
 
-/// A name as it is written on the command line: '_' becomes '-'.
+/// Returns a name as written on the command line, with '-' for '_'.
 std::string dashed(std::string_view name);
 
-/// That the figure heeds every option that is set, and has the source.
-/// @throws FigureError that names what it heeds, or its sources
+/// Checks that the figure uses every option that is set, and has the source.
+/// @throws FigureError that lists the used options or the sources
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
-/// The options without those that the figure does not heed: for several figures that are given one set of options.
+/// Returns the options that the figure uses, for commands that make several figures with one set of options.
 FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options);
 
-/// What `check` throws as NothingToShow; empty where the trace can have the figure. @throws FigureError
+/// Returns the message of NothingToShow from `check`; empty if the trace has the data. @throws FigureError
 std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,
                           const FigureOptions& options);
 

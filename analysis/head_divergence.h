@@ -6,12 +6,12 @@
 
 namespace kvscope::analysis {
 
-/// What head_divergence() needs. @throws NothingToShow that says what is not recorded; FigureError for a prompt that is
-/// not there
+/// Checks that head_divergence() has its data. @throws NothingToShow with the missing data; FigureError for an unknown
+/// prompt
 void require_head_divergence(const trace::Reader& reader, int prompt);
 
-/// (G): of each KV head of a layer the mean Jensen-Shannon divergence of its attention from that of the layer's others
-/// (kv_head_jsd), in nats; NaN for a head without attention, or without others.
+/// Returns (G): each KV head's mean Jensen-Shannon divergence from the layer's other heads in nats (kv_head_jsd); NaN
+/// for a head without attention or in a layer with one head.
 std::vector<double> head_divergence(const trace::Reader& reader, int prompt, size_t layer);
 
 }  // namespace kvscope::analysis

@@ -8,29 +8,29 @@
 
 namespace kvscope::analysis {
 
-/// A number for each head of each layer of one run.
+/// One number for each layer and head of a run.
 struct HeadMap {
     int run = 0;
     size_t n_rows = 0;          ///< R
     std::vector<float> values;  ///< (L, R)
-    std::string part;           ///< Panel::part
-    std::string note;           ///< beside the panel's title
+    std::string part;
+    std::string note;  ///< at the right of the panel's title
 };
 
 enum class OfGroup { sum, mean };
 
-/// With FigureOptions::common_unit, maps of query heads become maps of KV heads: each KV head has the sum, or the mean,
-/// of its query heads.
+/// Replaces maps of query heads by maps of KV heads if FigureOptions::common_unit is set: each KV head gets the sum or
+/// mean of its query heads.
 void to_common_unit(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options, OfGroup how);
 
-/// Heads downwards, layers to the right, one panel for each map, all on one colour scale, whose end is their largest
-/// value where that is above `scale.max`. Name, title and caption are the caller's.
+/// Returns one panel per map, heads from top to bottom and layers from left to right. All maps share one color scale,
+/// extended to the largest value. The caller adds name, title and caption.
 Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         ColorScale scale);
 
-/// A row for each run, layer and head, with a column for each of the runs' maps; `n_measures` maps of a run follow one
-/// another.
-/// @param measures columns of the maps' values
+/// Returns one row per run, layer and head, with a column for each of the run's maps. The maps of a run must be
+/// adjacent.
+/// @param measures columns of values, one per map of a run
 Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         const std::vector<Column>& measures);
 

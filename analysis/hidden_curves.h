@@ -6,13 +6,12 @@
 
 namespace kvscope::analysis {
 
-/// Whether nothing of a curve is seen below another one that is drawn later in the panel: the upper one goes on where
-/// the lower one does, has no gaps that the lower one lacks, and is as high there to 0.3 % of the axis, which is less
-/// than a line's width. A curve without a number is not hidden: there is none.
+/// Whether `above`, which is drawn later, covers `below` completely: it spans the same x, has no additional gaps, and
+/// differs by at most 0.3 % of the axis, less than the width of a line. A curve without numbers is not covered.
 bool is_hidden_by(const Line& below, const Line& above, const Panel& panel);
 
-/// Of lines that are one, as of policies that keep the same, the last one is seen: the legend says under which the
-/// others are, "h2o (under cam)". @param legend an entry for each line of the panel, in their order
+/// Extends the legend labels of covered lines with the visible line: "h2o (under cam)".
+/// @param legend one entry per line of the panel, in the same order
 void name_hidden_lines(std::vector<LegendEntry>& legend, const Panel& panel);
 
 }  // namespace kvscope::analysis

@@ -5,30 +5,30 @@
 
 #include "analysis/figure.h"
 
-/// How lines and markers look, for whatever draws them: the window's and the files'. Lengths in points, y downwards.
+/// Shapes of lines and markers, shared by app and exports. Lengths in points, y downwards.
 namespace kvscope::analysis {
 
-/// Lengths of strokes and of the gaps behind them; empty: solid.
+/// Returns alternating lengths of dashes and gaps; empty for a solid line.
 std::vector<double> dash_lengths(const LineStyle& style);
 
 using Corner = std::array<double, 2>;
 
-/// Corners of a square, triangle or diamond of size 2 around (0, 0), or of a cross those that its two strokes join, one
-/// stroke after the other; empty for none and a circle, whose radius is 1.
+/// Returns the corners of a square, triangle or diamond of size 2 around (0, 0), or the ends of a cross's two strokes.
+/// Empty for no marker and for a circle, whose radius is 1.
 std::vector<Corner> marker_corners(Marker marker);
 
-/// Across, of a curve's markers.
+/// Returns the diameter of a curve's markers.
 double marker_size(const LineStyle& style);
 
-/// The width of a cross's strokes.
-double cross_width(double size);
+double cross_width(double size);  ///< width of a cross's strokes
 
-/// The head of an arrow, whose tip stands before the point that it leads to, where a marker begins: tip and both ends
-/// of its foot. @param from, to of the line's last part @param points of a point in the units of both
-/// @returns nothing where the line is too short
+/// Returns the tip and both base corners of an arrowhead; empty if the line is too short. The tip ends at the marker of
+/// the last point.
+/// @param from, to ends of the last line segment
+/// @param point length of 1 pt in their units
 std::vector<Corner> arrow_head(Corner from, Corner to, double point);
 
-/// Whether a line or marker of that colour needs a rim on white ground: Okabe and Ito's yellow, above all.
+/// Whether a line or marker of this color needs an outline on white; mainly Okabe and Ito's yellow does.
 bool wants_rim(Rgb color);
 Rgb rim_of(Rgb color);
 

@@ -7,64 +7,63 @@
 #include "analysis/tables/table.h"
 #include "trace/reader.h"
 
-/// What the runs' caches would take of memory with another text, in another model.
+/// Memory that the runs' caches would need for another text length or model.
 namespace kvscope::analysis {
 
-/// What one model's cache is made of.
+/// Dimensions that determine the cache size of a model.
 struct CacheShape {
     std::string name;  ///< "Llama-3.1-8B"
     std::int64_t n_layers = 0;
     std::int64_t n_kv_heads = 0;
     std::int64_t head_dim = 0;
     int bytes_per_number = 2;
-    std::int64_t n_heads = 0;  ///< query heads; 0: as many as KV heads
+    std::int64_t n_heads = 0;  ///< query heads; 0: same as KV heads
 
-    /// Query heads that share a KV head.
+    /// Number of query heads per KV head.
     std::int64_t group() const { return n_kv_heads > 0 && n_heads > n_kv_heads ? n_heads / n_kv_heads : 1; }
 
-    /// Keys and values of one token in all layers.
+    /// Bytes of one token's keys and values in all layers.
     std::int64_t bytes_per_token() const { return 2 * n_layers * n_kv_heads * head_dim * bytes_per_number; }
 };
 
-/// Models in common use, as their configurations have them, in 16-bit numbers.
+/// Common models with the dimensions of their configurations, in 16-bit numbers.
 const std::vector<CacheShape>& known_cache_shapes();
 
-/// nullptr where none of them is called so.
+/// Returns nullptr if no known model has this name.
 const CacheShape* find_cache_shape(const std::string& name);
 
-/// With the number type that the model was run in.
+/// Uses the number type of the model's run.
 CacheShape cache_shape(const trace::ModelAttributes& model);
-/// The known one that is called so, else the model's own.
+/// Returns the known model with this name, or else the trace's own model.
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known);
 
-/// Of a text that is asked about.
+/// Largest text length that can be entered.
 inline constexpr std::int64_t most_tokens_at = 1'000'000'000;
 
 enum class BudgetsAt {
-    entries,  ///< a budget of so many entries stays as it is, however long the text
-    shares,   ///< a budget grows with the text
+    entries,  ///< Budgets stay the same number of entries for any text length.
+    shares,   ///< Budgets stay the same share of the text.
 };
 
 struct MemoryAt {
     std::int64_t n_tokens = 0;
     CacheShape shape;
     BudgetsAt budgets = BudgetsAt::entries;
-    CacheShape measured = {};  ///< the model that the runs were measured with; without layers: as `shape`
+    CacheShape measured = {};  ///< model of the measured runs; without layers: same as `shape`
 
     double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };
 
-/// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes,
-/// or one that was asked for as a share, is that share of whichever text: 30 % of 1,000 tokens are 300 entries, though
-/// of the prompt's 68 they were 20. What a policy stores once, or of the first and last tokens alone, weighs less the
-/// longer the text (Definition::needed_share). A run by query heads stores as many rows as the other model has query
-/// heads.
-/// @param share of the full cache's bytes with `n_tokens` tokens (share_of_full_bytes)
+/// Returns the bytes that a run's cache would need. A budget that was given as a share or in bytes is applied as this
+/// share: 30 % of 1,000 tokens are 300 entries, although 30 % of the prompt's 68 tokens were 20. Parts that a policy
+/// stores only once, or only for the first and last tokens, take a smaller share of longer texts
+/// (Definition::needed_share). A query-head run stores as many rows as the other model has query heads.
+/// @param share measured share of the full cache's bytes at `n_tokens` tokens (share_of_full_bytes)
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 
-/// The table of runs with two columns behind `budget`: `bytes_at` and `compression_at`, empty where the share of
-/// the full cache's bytes is not known.
-/// @param runs (rows), of a prompt of n_tokens
+/// Inserts the columns `bytes_at` and `compression_at` after `budget`. They are empty if the share of the full cache's
+/// bytes is unknown.
+/// @param runs one per row, of a prompt with n_tokens tokens
 void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
                 const MemoryAt& at);
 

@@ -6,7 +6,7 @@
 
 namespace kvscope::analysis {
 
-/// Name, type, shape and fingerprint, as a figure's recipe has them.
+/// Describes the model in a figure's recipe: name, number type, dimensions and fingerprint.
 std::string model_in_words(const trace::ModelAttributes& model);
 
 }  // namespace kvscope::analysis

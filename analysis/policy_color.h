@@ -7,20 +7,18 @@
 
 namespace kvscope::analysis {
 
-/// The colour that a policy has in every trace, view and figure, by its name alone. Those of the demonstration are the
-/// farthest apart on white paper, for eyes that do not tell red from green, too. A
-/// policy that is not in the list has one of a few colours beside theirs, always the same. `full`, drawn black, has
-/// none.
+/// Returns the color of a policy, which depends only on its name. The demo's policies have the most distinct colors on
+/// white, also for red-green color-blind readers. Unlisted policies get one of a few other colors. `full` is black and
+/// not included.
 Rgb policy_color(std::string_view policy);
 
-/// Shades of a policy's colour, for its other parameters and for other traces: as far as they go from the other
-/// policies' colours. Of any other colour, mixed with 40 % of white or black.
+/// Returns a lighter shade of a policy's color, for other parameters or traces; it stays distinct from other policies'
+/// colors. Other colors are mixed with 40 % white (paler) or black (darker).
 Rgb paler(Rgb color);
 Rgb darker(Rgb color);
 
-/// What stands for it on a dark ground: of the same hue, as bright as the ground asks for, and as far from the others
-/// as on paper. @param color a policy's own, or its paler shade; nothing of any other colour: one that is too dark has
-/// to be lightened
+/// Returns the replacement of a policy's color or its paler shade on a dark background: same hue, sufficient
+/// brightness, equally distinct. Returns nullopt for other colors, which the caller must lighten if they are too dark.
 std::optional<Rgb> policy_color_on_dark(Rgb color);
 
 }  // namespace kvscope::analysis

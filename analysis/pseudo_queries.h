@@ -10,31 +10,31 @@
 
 namespace kvscope::analysis {
 
-/// Pseudo tokens behind a prompt, and how like their queries are to those of the prompt's true answer.
+/// Pseudo tokens after a prompt, and the similarity of their queries to the queries of the prompt's true answer.
 struct PseudoQueries {
-    bool same_content = false;        ///< they are the answer's own tokens (SC); otherwise others (DC)
-    std::string content;              ///< what they are, in a word
-    int64_t start = 0;                ///< position of the first of them; the number of prompt tokens is in place (SP)
-    int64_t drawn_below = 0;          ///< above 0: `start` is drawn, so that all positions are below this
-    std::vector<double> after_rope;   ///< mean cosine, one a trial
-    std::vector<double> before_rope;  ///< as many
+    bool same_content = false;  ///< the answer's own tokens (SC) instead of other tokens (DC)
+    std::string content;        ///< label of the tokens' content
+    int64_t start = 0;  ///< position of the first pseudo token; the correct place (SP) is the number of prompt tokens
+    int64_t drawn_below = 0;          ///< if above 0, `start` is random and all positions are below this
+    std::vector<double> after_rope;   ///< mean cosine of each trial
+    std::vector<double> before_rope;  ///< same length
 };
 
-/// All that was measured of one prompt (DapQ, Table 1 and Figure 2).
+/// Measurements of one prompt (DapQ, Table 1 and Figure 2).
 struct PromptQueries {
     std::string prompt;
     int64_t n_tokens = 0;
-    int64_t n_answer = 0;  ///< tokens of the answer, and pseudo tokens
+    int64_t n_answer = 0;  ///< number of answer tokens, and of pseudo tokens
     std::vector<PseudoQueries> conditions;
-    std::vector<PseudoQueries> curve;  ///< the answer's own tokens at several starts
+    std::vector<PseudoQueries> curve;  ///< the answer's own tokens at several start positions
 };
 
-/// One row each: means, and the five numbers of a box where there are several trials.
+/// Returns one row per condition and prompt: means, and five-number summaries if there are several trials.
 Table pseudo_query_table(std::span<const PromptQueries> prompts);
 
-/// Left the conditions, a point for one trial, a box from the least to the greatest for several; right, where there
-/// are curves, similarity over how far before its place the answer stands. Of several prompts each has a colour.
-/// @param prompts with the same conditions in the same order
+/// Left panel: one point per condition, or a box from minimum to maximum for several trials. Right panel, if there are
+/// curves: similarity by distance of the answer from its true place. Each of several prompts has a color.
+/// @param prompts must have the same conditions in the same order
 /// @throws std::invalid_argument without conditions
 Figure pseudo_query_figure(std::span<const PromptQueries> prompts);
 

@@ -8,28 +8,26 @@
 
 namespace kvscope::analysis {
 
-/// How a run of a trace is made again.
+/// How to repeat a run of a trace.
 struct Reproduction {
-    std::string command;  ///< one for a POSIX shell
-    std::vector<std::string>
-        remarks;  ///< what the command does not repeat and why, or what has to be there; a line each
+    std::string command;               ///< for a POSIX shell
+    std::vector<std::string> remarks;  ///< one line each: what the command does not repeat and why, and required files
 };
 
-/// The command that makes a run's kept sets again from the trace's own token ids: model, prompt, policy with what
-/// differs from its defaults, budget, number type, mode, seeds and, where the policy goes by answers, all questions of
-/// the context. A run that with_run() added is described as well; of a failed one the command tries it again.
-/// @param model path to the model; empty: the command leaves it to the program's default model (the program refuses a
-///              model of another fingerprint)
-/// @throws FigureError when the trace has no such prompt, NothingToShow when this build does not know the policy or its
-///         parameters, and what the reader throws.
+/// Returns the command that repeats a run's kept sets from the trace's token ids. The command sets model, prompt,
+/// policy with non-default parameters, budget, number type, mode, seeds, and all questions of the context if the policy
+/// uses answers. Works for runs from with_run(); for a failed run, the command tries again.
+/// @param model path to the model; empty: the default model (kvscope rejects a model with another fingerprint)
+/// @throws FigureError if the trace has no such prompt, NothingToShow if this build does not know the policy or its
+///         parameters, and what the reader throws
 Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std::string_view model = {},
                           std::string_view output = "again.h5");
 
-/// Its command alone.
+/// Returns the command without remarks.
 std::string reproduce_command(const trace::Reader& reader, int prompt, int run, std::string_view model = {},
                               std::string_view output = "again.h5");
 
-/// "report-again-0-3.h5" for run 3 of prompt 0 of "report.h5": another name for each run of a trace.
+/// Returns a unique file name for the repeated run: "report-again-0-3.h5" for run 3 of prompt 0 of "report.h5".
 std::string reproduction_name(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

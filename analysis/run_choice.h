@@ -8,45 +8,44 @@
 
 namespace kvscope::analysis {
 
-/// @throws FigureError when the trace has no such prompt.
+/// @throws FigureError if the trace has no such prompt
 void check_prompt(const trace::Reader& reader, int prompt);
 
-/// The runs that `options.runs` names, in the order of the trace and each once: a number, a label, or a policy's name
-/// for all its runs. Without names: all finished runs but `full`, or `full` where there is nothing else.
-/// @throws FigureError for a name that no run has (with those there are) or a failed run named; NothingToShow when no
-/// run has finished.
+/// Returns the runs that `options.runs` names by number, label or policy, in the order of the trace. By default, all
+/// finished runs except `full`, or only `full` if there is no other.
+/// @throws FigureError for an unknown name (with the known names) or a failed run; NothingToShow if no run has finished
 std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);
 
-/// A and B, in the order in which they were named; the first two of chosen_runs without names.
-/// @throws FigureError for a prompt or run that is not there, or other than two; NothingToShow for less than two runs
+/// Returns A and B in the named order; by default, the first two of chosen_runs().
+/// @throws FigureError for an unknown prompt or run, or if not exactly two are named; NothingToShow if there are fewer
 std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options);
 
-/// The layers that `options.layers` names, ascending and each once; all without names.
-/// @throws FigureError when the model has no such layer.
+/// Returns the layers that `options.layers` names in ascending order; all by default.
+/// @throws FigureError if the model has no such layer
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);
 
-/// What figures of runs by layers need: @throws as chosen_runs and chosen_layers
+/// Checks runs and layers. @throws as chosen_runs() and chosen_layers()
 void check_runs_and_layers(const trace::Reader& reader, const FigureOptions& options);
 
-/// The query heads that `options.heads` names, ascending and each once; none without names.
-/// @throws FigureError when the model has no such head.
+/// Returns the query heads that `options.heads` names in ascending order; none by default.
+/// @throws FigureError if the model has no such head
 std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options);
 
-/// At most k of the numbers 0 ... n-1, evenly spaced, the first and the last among them.
+/// Returns at most k evenly spaced numbers of 0 ... n-1, including the first and the last.
 std::vector<int> evenly_spaced(int n, int k);
 
-/// The data set, or NothingToShow that names it. @param place of_model() or of_prompt()
+/// Checks that the trace has a data set. @throws NothingToShow that names it @param place of_model() or of_prompt()
 void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
 
-/// Whether a width was asked for at which panels have to stand below each other: less than 120 mm.
+/// Whether the chosen width is below 120 mm, so that panels must be stacked.
 bool is_narrow(const FigureOptions& options);
 
-/// What a figure was made from, for its metadata: program, model, prompt (where the trace has any), runs with
-/// parameters and budgets. No paths.
+/// Returns the origin of a figure for its metadata: program, model, prompt (if the trace has prompts), and runs with
+/// parameters and budgets. Contains no paths.
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
                                                                const std::vector<int>& runs);
 
-/// Sets what every figure takes from trace and options: recipe, date of the data, title, size.
+/// Sets the properties that all figures take from trace and options: recipe, date of the data, title and size.
 void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOptions& options,
                      const std::vector<int>& runs);
 

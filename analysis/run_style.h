@@ -10,45 +10,43 @@
 
 namespace kvscope::analysis {
 
-/// What tells budgets apart, the larger one greater: entries, and of a budget of bytes its exact share.
+/// Orders budgets by size: number of entries, then the exact share for budgets of bytes.
 using BudgetKey = std::pair<int64_t, double>;
 BudgetKey budget_key(const trace::RunAttributes& run);
 
-/// Whether its budget is a share of the full cache's bytes: it keeps every token.
+/// Whether the budget is a share of the full cache's bytes, so that the run keeps all tokens.
 bool has_budget_of_bytes(const trace::RunAttributes& run);
 
-/// The column "budget" of tables with a row a run, and what stands in it: entries that a KV head keeps, or, where the
-/// budget is a share of the full cache's bytes, that share as text, "75 %".
+/// Column "budget" of tables with one row per run: entries per KV head, or, for budgets of bytes, the share of the full
+/// cache's bytes as text ("75 %").
 Column budget_column();
 Cell budget_cell(const trace::RunAttributes& run);
 
-/// Whether it is the run of the full cache.
 bool is_full(const trace::RunAttributes& run);
 
-/// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy has
-/// its colour in every trace (analysis/policy_color.h; `full` is black), with other parameters paler, then darker, and
-/// a budget has a dash and a marker, the largest a solid line with circles. Up to 20 budgets look different.
-/// @param recorded the runs whose budgets come first, by size; those of others follow as they appear, so that a what-if
-/// changes the look of no other run. Empty: all of them
+/// Returns the look of each run in all views, tables and exported figures, independent of the shown selection. The
+/// color depends on the policy (analysis/policy_color.h; `full` is black); other parameters are paler, then darker.
+/// Dash and marker depend on the budget; the largest has a solid line with circles. Up to 20 budgets look different.
+/// @param recorded runs whose budgets are assigned first, by size, so that a what-if does not change their look. Empty:
+/// all runs
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded = {});
 
-/// The same for several traces, each with the runs of one prompt: what is alike has one hue, dash and marker in all of
-/// them, paler in the second, darker in the third trace. The first looks as it does alone: `recorded` are its runs
-/// where none are given.
+/// Returns the styles of several traces with the runs of one prompt each. Equal runs have the same hue, dash and
+/// marker; the second trace is paler, the third darker. The first trace looks as it does alone.
+/// @param recorded as in run_styles(); empty: the first trace's runs
 std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces,
                                                      const std::vector<trace::RunAttributes>& recorded = {});
 
-/// "snapkv 128": as the trace's label has it, else policy and budget.
+/// Returns the label in the trace, or else policy and budget: "snapkv 128".
 std::string recorded_label(const trace::RunAttributes& run);
 
-/// What a run is called on the screen, in figures and in tables: the label that a person gave it, else
-/// recorded_label(). What is stored, and what the recipe says, has the recorded one.
+/// Returns the label on screen, in figures and in tables: the user's label, or else recorded_label(). Files and recipes
+/// use recorded_label().
 std::string run_label(const trace::RunAttributes& run);
 
-/// Legend of some of a prompt's runs. Where several policies share several budgets: one entry per policy, then one per
-/// budget; otherwise, and where one of them was renamed, one per run. @param styles run_styles(runs), or what they are
-/// beside other traces
+/// Returns the legend of the shown runs: one entry per policy and then one per budget if several policies share several
+/// budgets; else, and if a run was renamed, one entry per run. @param styles from run_styles() or joint_run_styles()
 std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
                                     const std::vector<int>& shown);
 

@@ -8,52 +8,50 @@
 
 #include "analysis/figure_definition.h"
 
-/// Figures of several traces: curves in one plot where the figure has them so, everything else side by side on one
-/// scale, or one trace less another.
+/// Figures of several traces: curves in one plot if the figure supports it, else panels side by side on one scale, or
+/// the difference of two traces.
 namespace kvscope::analysis {
 
-/// A figure of one of several traces.
+/// The figure of one trace.
 struct TraceFigure {
     std::optional<Figure> figure;
-    std::string nothing;  ///< why there is none
+    std::string nothing;  ///< reason if there is no figure
 };
 
-/// Each trace's own figure, with limits of colours and of curves' axes that hold for all of them, so that the same
-/// colour and the same height mean the same number. A trace that lacks the data says so in `nothing`.
-/// @throws as `make`, except NothingToShow
+/// Makes each trace's figure with shared limits of colors and axes, so that equal colors and heights mean equal
+/// numbers.
+/// @throws as `make`, except NothingToShow, whose message is put into `nothing`
 std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
                                       const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
-/// One figure of them, a trace's panels to the right of those of the trace before, or below them where the width has no
-/// room for so many columns (Figure::trace_by_trace); Panel::subject says whose they are.
-/// @throws NothingToShow where no trace has a figure
+/// Joins figures: the panels of each trace are to the right of the preceding trace's panels, or below them if the width
+/// is too small (Figure::trace_by_trace). @throws NothingToShow if no trace has a figure
 Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
-/// Whether there can be such a figure (FigureDefinition::check): one of the traces has to do; of a difference both.
-/// @throws NothingToShow, FigureError
+/// Checks whether the figure can be made (FigureDefinition::check). At least one of the traces must have the data; for
+/// a difference, both. @throws NothingToShow, FigureError
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
-/// The definition's figure of one trace or of several. @throws as FigureDefinition::make
+/// Makes the figure of one or several traces. @throws as FigureDefinition::make
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
-/// Adds to title and caption which prompt a figure is of, where a trace has several.
+/// Adds the prompt to title and caption if a trace has several prompts.
 void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
-/// Its numbers; of several traces with a first column that names the trace.
+/// Returns the numbers of the figure; the first column names the trace if there are several.
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
-/// A − B of what two parts show, map by map and curve by curve: values less values on a diverging scale around zero; of
-/// curves on logarithmic axes A ÷ B. Runs are paired first (analysis/run_pairs.h); runs without a like are left out and
-/// named in the caption. Runs by query heads and runs by KV heads are compared in a common unit
-/// (FigureOptions::common_unit), which title and table name. Parts may be of one trace.
-/// @throws NothingToShow that says in what they differ where their shapes do not agree, and as FigureDefinition::make
+/// Returns A − B of two parts, map by map and curve by curve, on a scale that is symmetric around zero. Curves on
+/// logarithmic axes show A ÷ B. Runs are paired first (analysis/run_pairs.h); the caption names runs without a pair.
+/// Runs by query head and by KV head are compared in a common unit (FigureOptions::common_unit).
+/// @throws NothingToShow if the shapes differ, and what FigureDefinition::make throws
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// The runs that such a difference leaves out since they have no like on the other side; empty where there are none.
-/// @throws NothingToShow where no run of A has its like in B
+/// Returns the runs without a pair in this difference; empty if there are none.
+/// @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// "402 tokens in A, 408 in B, unlike from token 24 on" where the prompts of such a difference have unlike token ids;
-/// else empty.
+/// Returns how the prompts' token ids differ: "402 tokens in A, 408 in B, unlike from token 24 on"; empty if they are
+/// equal.
 std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Every cell and point of it: what it is of, A, B and what is drawn.
+/// Returns one row per cell or point: the items, A, B and the difference.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
 }  // namespace kvscope::analysis

@@ -10,7 +10,7 @@
 
 namespace kvscope::analysis {
 
-/// A share, 0 to 1, in each of the model's layers and over the whole model.
+/// A share from 0 to 1 for each layer and for the whole model.
 struct RunShares {
     ShownRun shown;
     std::vector<double> layers;  ///< (L)
@@ -18,31 +18,30 @@ struct RunShares {
 };
 
 struct ShareMeasure {
-    std::string title;  ///< of the vertical axis: "Coverage"
-    std::string whole;  ///< "tokens", of which it is a share
+    std::string title;  ///< of the y axis: "Coverage"
+    std::string whole;  ///< the denominator: "tokens"
 
-    std::string percent() const { return "% of " + whole; }    ///< the figure's unit
-    std::string share() const { return "share of " + whole; }  ///< the table's unit
+    std::string percent() const { return "% of " + whole; }    ///< unit of the figure
+    std::string share() const { return "share of " + whole; }  ///< unit of the table
 };
 
-/// What two runs that are compared have.
+/// The shares of two compared runs.
 struct SharePair {
     ShownPair shown;
     RunShares a, b;
 };
 
-/// In percent by layer (left, a curve a run, the layers that the options choose) and for the whole model over the
-/// budget (right; runs that differ in nothing else are joined). Lacks a name, a title and a caption.
+/// Left panel: percentages by layer, one curve per run. Right panel: percentages of the whole model by budget; lines
+/// join runs that differ only in budget. The caller adds name, title and caption.
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
 
-/// The same of A − B, a curve a pair, on axes around zero; its title lacks what the share is of. @throws NothingToShow
-/// where the two have not the same layers
+/// Returns A − B as in share_figure(), one curve per pair. The caller completes the title.
+/// @throws NothingToShow if the layers differ
 Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                         const ShareMeasure& measure);
 
-/// Its numbers, as shares from 0 to 1: each layer's, and without a layer the whole model's. The same
-/// holds for its title.
-/// @throws as share_difference
+/// Returns the numbers as shares from 0 to 1, per layer; rows without a layer are for the whole model. The caller
+/// completes the title. @throws as share_difference()
 Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                                const ShareMeasure& measure);
 

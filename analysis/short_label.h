@@ -6,14 +6,12 @@
 
 namespace kvscope::analysis {
 
-/// A run's label as a figure has room for it: paths among its parameters by the files' own names, and what is then
-/// longer than 40 characters without its middle. "echokv:maps=/home/me/maps/echo.safetensors @ 50 %" is
-/// "echokv:maps=echo.safetensors @ 50 %".
+/// Shortens a run's label for a figure: file names instead of paths, and at most 40 characters, cut in the middle.
+/// "echokv:maps=/home/me/maps/echo.safetensors @ 50 %" becomes "echokv:maps=echo.safetensors @ 50 %".
 std::string short_label(const std::string& label);
 
-/// Legends, titles of panels and rows of runs with short labels; what stood there is in their `whole`. Labels that
-/// would be alike keep their paths, without their middles, and stay as they are where that would not tell them apart
-/// either.
+/// Shortens labels in legends, panel titles and rows of runs; the full text is stored in their `whole`. Labels that
+/// would become equal keep their paths, cut in the middle, or stay unchanged if they are still equal.
 void shorten_labels(Figure& figure);
 
 }  // namespace kvscope::analysis

@@ -8,36 +8,35 @@
 
 namespace kvscope::analysis {
 
-/// A run that a figure shows, of one of its traces.
+/// A run in a figure and the trace that contains it.
 struct ShownRun {
     const TracePart* part = nullptr;
     int index = 0;
-    std::string label;  ///< run_label(), with the trace's name before it where that has one
+    std::string label;  ///< run_label(), after the trace's name if the figure has several traces
     LineStyle style;
-    size_t trace = 0;  ///< which of the figure's traces it is of
+    size_t trace = 0;  ///< index of the trace
 
     Subject subject() const { return {.trace = trace, .run = index}; }
     const trace::RunAttributes& attributes() const { return part->reader->run(part->options.prompt, index); }
     size_t n_tokens() const { return static_cast<size_t>(part->reader->prompt(part->options.prompt).visible_tokens()); }
-    /// Runs of the same text differ in nothing but the budget.
+    /// Returns the label without budget. Runs with equal texts differ only in budget.
     std::string method() const;
 };
 
-/// The runs that each part's options name (chosen_runs), trace by trace. Traces that have none are left out.
-/// @throws as chosen_runs; NothingToShow when no trace has a finished run
+/// Returns the runs that each part's options choose (chosen_runs). Traces without finished runs are omitted.
+/// @throws as chosen_runs(); NothingToShow if no trace has a finished run
 std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
-/// run_legend() of the runs; of several traces one after the other, each behind its name.
+/// Returns run_legend() of each trace, with its name if there are several.
 std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs);
 
-/// "snapkv 64, demo.h5: h2o 64"
+/// Returns "snapkv 64, demo.h5: h2o 64".
 std::string labels_of(std::span<const ShownRun> runs);
 
-/// complete_figure() with the recipes of all traces; options of the first count.
+/// Calls complete_figure() with the options of the first trace and combines the recipes of all traces.
 void complete_figure(Figure& figure, std::span<const TracePart> parts, std::span<const ShownRun> runs);
 
-/// The recipe of a further trace behind what the figure has already, each line behind the trace's name; and the date of
-/// the newer data.
+/// Appends the recipe of another trace, each line with the trace's name, and uses the newer date.
 void add_recipe(Figure& figure, const Figure& of_trace, const std::string& name);
 
 }  // namespace kvscope::analysis

@@ -2,21 +2,20 @@
 
 #include "analysis/figure_definition.h"
 
-/// How alike keys and values are between layers and between heads: sources of the figure `spectrum`.
+/// Similarity of keys and values between layers and between heads: sources of the figure `spectrum`.
 namespace kvscope::analysis {
 
-/// One map of layers × layers for keys and one for values, of the layers that the options name (all by default). A
-/// layer with itself is left out.
-/// @throws NothingToShow where the trace has no `full/layer_similarity` or fewer than two layers are shown; FigureError
+/// Returns two maps of layers × layers, for keys and for values. The diagonal is empty. All layers are shown by
+/// default.
+/// @throws NothingToShow if the trace has no `full/layer_similarity` or fewer than two layers are shown; FigureError
 Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& options);
-/// Each two of the layers once; throws the same.
+/// Returns one row per pair of layers. @throws as make_layer_similarity()
 Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions& options);
 
-/// A map of KV heads × KV heads for each of the layers, of keys, and beneath it of values. A head with itself is left
-/// out.
-/// @throws NothingToShow where the trace has no `full/head_similarity` or the model one KV head; FigureError
+/// Returns a map of KV heads × KV heads for each layer: keys above, values below. The diagonal is empty.
+/// @throws NothingToShow if the trace has no `full/head_similarity` or the model has one KV head; FigureError
 Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers);
-/// Each two heads of a layer once; throws the same.
+/// Returns one row per layer and pair of heads. @throws as make_head_similarity()
 Table head_similarity_numbers(const trace::Reader& reader, const FigureOptions& options,
                               const std::vector<int>& layers);
 

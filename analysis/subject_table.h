@@ -9,7 +9,7 @@
 
 namespace kvscope::analysis {
 
-/// Columns of what a row is of: "run", "layer" …; of a row of two "run_a" and "run_b" for what differs.
+/// Columns that identify a row's items: "run", "layer" …; in a row about two runs, "run_a" and "run_b".
 enum class SubjectKey {
     run,
     run_a,
@@ -26,22 +26,22 @@ enum class SubjectKey {
     step
 };
 
-/// "run" and "Run", with a suffix for the first or second of two.
+/// Returns the column "run", titled "Run", with a suffix for A or B.
 Column subject_column(SubjectKey key);
 
-/// Where a row's subjects do not say it, the cell is empty.
+/// Returns an empty cell if the subjects do not contain this item.
 Cell subject_cell(SubjectKey key, const SubjectPair& of);
 
-/// Words about a run, behind its number.
+/// Returns the column for a run's label, which follows its number.
 Column label_column();
 
-/// Numbers by what they are of: its columns of numbers and words are filled by the caller, the others from subjects.
+/// A table whose rows begin with their items. The caller supplies the other cells.
 class SubjectTable {
  public:
     explicit SubjectTable(std::vector<std::variant<SubjectKey, Column>> columns);
     SubjectTable(std::string name, std::string title, std::vector<std::variant<SubjectKey, Column>> columns);
 
-    /// @param cells one for each column that is no SubjectKey, in their order
+    /// @param cells one per column that is not a SubjectKey, in order
     void add(const SubjectPair& of, std::vector<Cell> cells);
     void add(const Subject& of, std::vector<Cell> cells) { add({of, of}, std::move(cells)); }
 

@@ -13,22 +13,21 @@
 
 namespace kvscope::analysis {
 
-/// A mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, always the same draws). Where all
-/// samples are 0, or all are 1, resamples have no spread: then it is the exact interval of Clopper and Pearson, which
-/// bounds the mean of scores from 0 to 1 as well.
+/// Mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, fixed seed). If all samples are 0
+/// or all are 1, resampling has no spread; the interval is then the exact one of Clopper and Pearson.
 struct BootstrapMean {
     double mean = 0, low = 0, high = 0;
 };
 
-/// @throws std::invalid_argument for no values
+/// @throws std::invalid_argument if there are no values
 BootstrapMean bootstrap_mean(std::span<const double> values);
 
-/// A policy setting at one budget, over all samples of a task.
+/// A policy setting at one budget, with all samples of a task.
 struct TaskGroup {
     std::string policy;
     std::string setting;  ///< "snapkv:window=8"
-    /// "128"; "12.5 %" where a share means another number in each sample; "bytes of 128" of a policy that keeps every
-    /// token and may store as many bytes as 128 entries take; "all" for `full`
+    /// "128"; "12.5 %" for a share of each sample's prompt; "bytes of 128" for a policy that keeps all tokens in the
+    /// bytes of 128 entries; "all" for `full`.
     std::string budget;
     std::vector<const trace::ResultRow*> answered;
     int n_failed = 0;
@@ -36,47 +35,44 @@ struct TaskGroup {
         std::string reason;
         std::vector<std::string> samples;
     };
-    std::vector<Failure> failures = {};  ///< each reason once
+    std::vector<Failure> failures = {};  ///< one per reason
 
-    bool of_bytes = false;  ///< the budget is one of bytes
+    bool of_bytes = false;  ///< The budget is in bytes.
 
     std::vector<double> scores() const;
-    /// Of the full cache, 0 to 1: the mean over the answered samples.
+    /// Returns the mean share of the full cache over the answered samples, 0 to 1.
     double budget_share() const;
 };
 
-/// In the order of the first sample. They point into `rows`. @throws FigureError for no rows
+/// Groups results in the order of the first sample; groups refer to `rows`. @throws FigureError if there are no rows
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
-/// The groups' budgets but that of `full`, each once, ascending: entries, bytes, then shares. "all" where there are
-/// none.
+/// Returns each budget except that of `full` once: entries ascending, then bytes, then shares. "all" if there are none.
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
 
-/// A task's results, one row a policy setting and budget: samples, mean score with its interval, and how many failed.
-/// `full` is the control and comes first. Budgets given as shares differ between samples and are shown as shares.
-/// @throws FigureError for no rows
+/// Returns a task's results, one row per policy setting and budget: number of samples, mean score with its interval,
+/// and number of failures. `full` is the control and comes first. @throws FigureError if there are no rows
 Table task_scores(std::span<const trace::ResultRow> rows);
 
-/// The same with one row a policy setting and one column a budget, in per cent: "93.3 [86.7, 98.3]". What `full`
-/// scored, whose budget is everything, stands in each column.
+/// Returns task_scores() in per cent with one row per policy setting and one column per budget: "93.3 [86.7, 98.3]".
+/// The score of `full` is in every column.
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
-/// Why and in which samples runs failed, each reason once a policy setting and budget: "headkv @ 64 failed in all 60
-/// samples: …", "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
+/// Describes failed runs, once per policy setting, budget and reason: "headkv @ 64 failed in all 60 samples: …", "cam
+/// @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
-/// Whether the table means anything: at least 60 samples, the full cache right in 90 % of them, and `random` in at most
-/// 10 % at its smallest budget. One sentence that says so, or what is missing; and whether it may be that answers were
-/// given too few tokens, where most of the full cache's wrong ones break off.
+/// Returns a sentence that says whether the results are valid: at least 60 samples, `full` right in at least 90 % of
+/// them, and `random` in at most 10 % at its smallest budget. Also warns if most wrong answers of `full` were cut off.
 std::string task_verdict(std::span<const trace::ResultRow> rows);
 
-/// "Nothing is dropped where a prompt has no more tokens than the budget: 12 of 60 samples at 512.": what a score at a
-/// budget says less by; empty where every prompt is longer than every budget of entries.
+/// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none:
+/// "Nothing is dropped where a prompt has no more tokens than the budget: 12 of 60 samples at 512."
 std::string task_untouched(std::span<const trace::ResultRow> rows);
 
-/// "windows: 8 of aperturekv; 32 of h2o, snapkv": how many tokens the policies' windows are; empty where none has one.
+/// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
-/// The same of a task's results. Policies that this program does not know are left out.
+/// Returns the windows of a task's policies, without policies unknown to this program.
 std::string task_windows(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

@@ -11,19 +11,18 @@
 
 namespace kvscope::analysis {
 
-/// Tokens and the text that they are together.
+/// Tokens and their joined text.
 struct TokenTexts : WholeText {
-    std::vector<std::string> tokens;  ///< as they stand in the trace
+    std::vector<std::string> tokens;  ///< as stored in the trace
 };
 
-/// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩
+/// Joins tokens of a trace. @param tokens with bytes that are not characters written as ⟨E2⟩
 TokenTexts token_texts(std::vector<std::string> tokens);
 
-/// First and last token of each place, in order, whose text holds what is searched; upper and lower ASCII letters are
-/// alike. Places do not overlap.
+/// Returns the first and last token of each non-overlapping match, in order. ASCII letters match in both cases.
 std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched);
 
-/// A token with its white space made visible.
+/// Returns a token with visible white space.
 std::string shown_token(std::string_view token);
 
 }  // namespace kvscope::analysis

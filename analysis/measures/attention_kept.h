@@ -7,10 +7,10 @@
 
 namespace kvscope::analysis {
 
-/// (L, H): the share of the window's full attention that falls on kept entries. `window_attention` is (L, H, N), the
-/// mean over the window's queries; query head h reads row h / (H / R). Sums in double; a head without any attention
-/// gives NaN.
-/// @throws std::invalid_argument when the sizes do not fit or H is no multiple of R.
+/// Returns (L, H): the share of a query head's attention from the window that falls on kept entries. Query head h reads
+/// row h / (H / R). A head without any attention gets NaN.
+/// @param window_attention (L, H, N), mean over the window's queries
+/// @throws std::invalid_argument if the sizes do not match or R does not divide H
 std::vector<float> attention_kept(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept);
 
 }  // namespace kvscope::analysis

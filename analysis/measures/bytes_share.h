@@ -4,8 +4,8 @@
 
 namespace kvscope::analysis {
 
-/// What a run's cache holds of the prompt, as a share of the full cache's bytes: from `cache_bytes` of both, or the
-/// predicted ones where the full run records no others; NaN where neither is recorded.
+/// Returns the size of a run's cache as a share of the full cache's bytes. If the full run has no `cache_bytes`, both
+/// sizes are the predicted ones. Returns NaN if neither is recorded.
 /// @throws what trace::Reader throws
 double share_of_full_bytes(const trace::Reader& reader, int prompt, int run);
 

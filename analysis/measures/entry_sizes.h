@@ -7,22 +7,20 @@
 
 namespace kvscope::analysis {
 
-/// (L, N): the cardinality of the entry that a token went into, the largest of the layer's rows; 0 where no row holds
-/// the token.
-/// @param n_tokens N
+/// Returns (L, N): the cardinality of the token's entry, the largest over the layer's rows; 0 if every row dropped it.
 std::vector<float> entry_sizes(const trace::Kept& kept, size_t n_tokens);
 
-/// The same for maps in which neighbours have to be told apart: every second merged entry of a layer's first row counts
-/// as a fifth less.
+/// Returns entry_sizes() for maps. Every second merged entry of a layer's first row is 20 % smaller, so that the colors
+/// of adjacent entries differ.
 std::vector<float> shaded_entry_sizes(const trace::Kept& kept, size_t n_tokens);
 
-/// Neighbouring tokens of a row that went into one entry.
+/// Adjacent tokens of a row that share one entry.
 struct EntryTokens {
-    uint32_t first = 0, last = 0;  ///< the entry stands at the last one
+    uint32_t first = 0, last = 0;  ///< The entry has the position of the last token.
     float cardinality = 1;
 };
 
-/// The merged entries of a row, in order.
+/// Returns the merged entries of a row in ascending order.
 std::vector<EntryTokens> merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens);
 
 }  // namespace kvscope::analysis

@@ -4,7 +4,7 @@
 
 namespace kvscope::analysis {
 
-/// What a box of a box plot shows.
+/// Numbers that one box of a box plot shows.
 struct FiveNumbers {
     double min = 0;
     double lower_quartile = 0;
@@ -13,8 +13,8 @@ struct FiveNumbers {
     double max = 0;
 };
 
-/// Quartiles by linear interpolation between the two nearest values (Hyndman and Fan's type 7).
-/// @throws std::invalid_argument for no values or NaN
+/// Computes quartiles by linear interpolation between the two nearest values (Hyndman and Fan's type 7).
+/// @throws std::invalid_argument if `values` is empty or contains NaN
 FiveNumbers five_numbers(std::vector<double> values);
 
 }  // namespace kvscope::analysis

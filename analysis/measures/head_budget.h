@@ -7,7 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// (L, R): entries that each row keeps, as policies that move budget between heads or layers shared it out.
+/// Returns (L, R): the number of entries that each row keeps.
 std::vector<uint32_t> head_budgets(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

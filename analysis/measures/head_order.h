@@ -6,11 +6,11 @@
 
 namespace kvscope::analysis {
 
-/// An order of n heads in which similar ones stand together: the leaves of average-linkage clustering (UPGMA) of a
-/// symmetric matrix of divergences (n, n), of which the upper triangle is read. Of equal distances the clusters with
-/// the lowest heads join first; two clusters are joined by the ends that are nearest to each other. Heads whose
-/// divergence from another is NaN come last, ascending.
-/// @throws std::invalid_argument when the matrix is not (n, n).
+/// Returns an order of n heads in which similar heads are adjacent: the leaves of average-linkage clustering (UPGMA).
+/// Of equally distant clusters, those with the lowest heads join first, at the two ends that are closest to each other.
+/// Heads with a NaN divergence come last, in ascending order.
+/// @param divergence (n, n), symmetric; only the upper triangle is read
+/// @throws std::invalid_argument if the matrix is not (n, n)
 std::vector<size_t> head_order(std::span<const float> divergence, size_t n);
 
 }  // namespace kvscope::analysis

@@ -6,15 +6,14 @@
 
 namespace kvscope::analysis {
 
-/// How focused a head's windowed scores are: what K-VEC chooses heads by (its Eq. 10 and Table 10f).
+/// How focused a head's window attention is. K-VEC chooses heads by these numbers (Eq. 10, Table 10f).
 struct HeadStatistics {
     double deviation = 0;  ///< standard deviation over the tokens
-    double entropy = 0;    ///< of the scores divided by their sum, nats; ln n where all n tokens are alike
+    double entropy = 0;    ///< of the scores divided by their sum, nats; at most ln n for n tokens
 };
 
-/// Of each KV head of one layer: the mean of its H / G rows of `window_attention` (H, N) over the prompt before the
-/// last `window` tokens, not pooled.
-/// @throws std::invalid_argument as kv_head_attention.
+/// Returns the statistics of each KV head of one layer, computed from kv_head_attention() without pooling.
+/// @throws std::invalid_argument as kv_head_attention()
 std::vector<HeadStatistics> head_statistics(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
                                             size_t window);
 

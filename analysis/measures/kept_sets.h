@@ -8,24 +8,24 @@
 
 namespace kvscope::analysis {
 
-/// Rows of prompt tokens, those of one run of one prompt: L layers, R rows a layer (KV heads, or query heads where K
-/// and V are repeated), N prompt tokens. Row (l, r) holds indices[offsets[l*R + r] ... offsets[l*R + r + 1]), ascending
-/// positions below N. A view: the arrays stay with their owner (trace::Reader's answer, or a what-if's result).
+/// View of the kept tokens of one run: L layers, R rows per layer, N prompt tokens. Rows are KV heads, or query heads
+/// if the policy repeats K and V. Row (l, r) is indices[offsets[l*R + r] ... offsets[l*R + r + 1]): ascending positions
+/// below N. The arrays belong to the caller.
 struct KeptSets {
     size_t n_layers = 0;
     size_t n_rows = 0;
     size_t n_tokens = 0;
     std::span<const uint64_t> offsets;  ///< (L*R + 1)
     std::span<const uint32_t> indices;
-    /// Of each of `indices` how many tokens went into its entry; empty: 1 each.
+    /// For each of `indices`, the number of tokens in its entry; empty if all entries hold one token.
     std::span<const uint32_t> entry_tokens = {};
 
     std::span<const uint32_t> row(size_t layer, size_t row) const {
         const size_t i = layer * n_rows + row;
         return indices.subspan(offsets[i], offsets[i + 1] - offsets[i]);
     }
-    /// Calls with each token of a row and the part of an entry that it has: one n-th where n tokens went into one
-    /// entry, so that a row's parts add up to its entries.
+    /// Calls visit(token, share) for each token of a row. The share is 1/n if n tokens share one entry, so that the
+    /// shares of a row sum to its number of entries.
     template <class Visit>
     void each(size_t layer, size_t row, Visit visit) const {
         const size_t place = layer * n_rows + row;
@@ -38,24 +38,24 @@ struct KeptSets {
     }
 };
 
-/// The tokens that a run's cache holds something of: a token that was merged into an entry is kept, not dropped. This
-/// is what every measure of tokens is made from. The trace's entries have to outlive it.
+/// Returns the tokens that a run's cache holds, alone or in a merged entry. All measures of tokens use these sets.
+/// The result refers to `kept`.
 inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
     if (kept.merges())
         return {kept.n_layers, kept.n_rows, n_tokens, kept.held_offsets, kept.held_tokens, kept.held_with};
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// The entries themselves, by their positions: what budgets count. The same but where entries are merged.
+/// Returns the positions of the entries, which budgets count. Differs from kept_sets() only if entries are merged.
 inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// Whether what a run dropped says what it lost (attention kept and lost, recall): not of one that has all tokens and
-/// stores them otherwise, or merges them. The full cache has them, too, and is what the others are held against.
+/// Whether dropped tokens explain the run's loss, so that attention kept, attention lost and recall apply. They do not
+/// apply to a run that keeps all tokens in another form or merges them. The full run is measured as the reference.
 bool is_measured_by_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
-/// kept_sets of a run that is in no trace. The record has to outlive it.
+/// kept_sets() of a run that is not in a trace. Refers to the record.
 class HeldTokens {
  public:
     HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens);
@@ -68,7 +68,7 @@ class HeldTokens {
     KeptSets sets_;
 };
 
-/// @throws std::invalid_argument naming the row when offsets or positions do not fit L, R and N, or do not ascend.
+/// @throws std::invalid_argument, naming the row, if offsets or positions do not ascend or do not match L, R and N
 void check_kept_sets(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

@@ -6,23 +6,22 @@
 
 namespace kvscope::analysis {
 
-/// Jaccard index |A and B| / |A or B| of two ascending lists; 1 where both are empty.
+/// Returns the Jaccard index |A ∩ B| / |A ∪ B| of two ascending lists; 1 if both are empty.
 double jaccard(std::span<const uint32_t> a, std::span<const uint32_t> b);
 
-/// (L, R, R): Jaccard index of the kept sets of each pair of rows of a layer.
+/// Returns (L, R, R): the Jaccard index of the kept sets for each pair of rows of a layer.
 std::vector<double> head_overlap(const KeptSets& kept);
 
-/// (L): of two runs on the same prompt, the entries (row, token) of a layer that both keep over those that either
-/// keeps. A token that went into an entry of n counts as one n-th of it: of what both hold the smaller part counts, of
-/// what either holds the larger. Where one has more rows than the other (query heads beside KV heads), a row of the
-/// smaller stands for its whole group.
-/// @throws std::invalid_argument when the two differ in layers or tokens, or one's rows are no multiple of the other's.
+/// Returns (L): the Jaccard index of the entries (row, token) of two runs on the same prompt. A token that shares an
+/// entry with n - 1 others counts as 1/n: the intersection counts the smaller part, the union the larger. If one run
+/// has query heads and the other KV heads, each KV head is compared with every query head of its group.
+/// @throws std::invalid_argument if layers or tokens differ, or the numbers of rows are not multiples of each other
 std::vector<double> run_overlap(const KeptSets& a, const KeptSets& b);
 
-/// The same over all layers together.
+/// Returns run_overlap() of all layers together.
 double run_overlap_total(const KeptSets& a, const KeptSets& b);
 
-/// (L): the unique tokens of a layer that both keep over those that either keeps, whatever the heads.
+/// Returns (L): the Jaccard index of the tokens that at least one row of the layer keeps.
 std::vector<double> run_token_overlap(const KeptSets& a, const KeptSets& b);
 
 }  // namespace kvscope::analysis

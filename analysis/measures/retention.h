@@ -9,30 +9,32 @@
 
 namespace kvscope::analysis {
 
-// A token counts as the part of an entry that it has: as 1 where its row keeps it as an entry of its own, as 1/n where
-// it went into an entry with n - 1 others. Of a run that merges nothing all of these are whole numbers.
+// A token counts as 1 if its row keeps it as an entry of its own, and as 1/n if it shares an entry with n - 1 others.
+// Without merging, all counts are whole numbers.
 
-/// (L, N): how many rows (heads) of a layer keep each token, 0 ... R (K-VEC's Figure 4). A layer's numbers add up to
-/// the entries that its cache holds.
+/// Returns (L, N): the number of rows of a layer that keep each token, 0 ... R (K-VEC's Figure 4). A layer's numbers
+/// sum to the number of entries in its cache.
 std::vector<double> retention(const KeptSets& kept);
 
-/// (N): how many layers keep each token, 0 ... L (K-VEC's Figure 3). A layer counts as the row that has the most of it.
+/// Returns (N): the number of layers that keep each token, 0 ... L (K-VEC's Figure 3). The row of a layer that holds
+/// the most of the token counts.
 std::vector<double> layers_keeping(const KeptSets& kept);
 
-/// (N): how many rows of all layers keep each token, 0 ... L R: the sum of `retention` over the layers.
+/// Returns (N): the number of rows of all layers that keep each token, 0 ... L R; the sum of retention() over the
+/// layers.
 std::vector<double> heads_keeping(const KeptSets& kept);
 
-/// (L, N): in how many rows of a layer each token is held at all, be it in an entry with others.
+/// Returns (L, N): the number of rows of a layer that hold each token, alone or in a merged entry.
 std::vector<uint16_t> holding_heads(const KeptSets& kept);
 
-/// (N): the share of the rows of these layers that keep each token, 0 ... 1.
-/// @param layers below L, at least one
+/// Returns (N): the share of the given layers' rows that keep each token, 0 ... 1.
+/// @param layers at least one, each below L
 std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers);
 
-/// The same of a run in a trace.
+/// Returns kept_shares() of a run in a trace.
 std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
-/// The smallest of such numbers that is not 0, at most 1: where colours of them begin.
+/// Returns the smallest count above 0, at most 1: the lower end of a color scale.
 double least_kept(const std::vector<double>& counts);
 
 }  // namespace kvscope::analysis

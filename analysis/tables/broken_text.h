@@ -9,29 +9,30 @@
 
 namespace kvscope::analysis {
 
-/// Tokens in lines on a grid of character cells, as they are read: what is written from right to left stands so.
+/// Tokens on a grid of character cells, broken into lines, in reading order: right-to-left text is reversed.
 class BrokenText {
  public:
-    /// A token, or what of it stands in one line.
+    /// A token, or the part of it that fits on one line.
     struct Piece {
         size_t token = 0;
         size_t line = 0;
-        size_t cell = 0;  ///< from the line's left end
+        size_t cell = 0;  ///<  from the left end of the line
         size_t n_cells = 0;
-        std::string text;               ///< a character that tokens share is whole in the first of them
-        bool is_whole = true;           ///< the whole of its token
-        bool is_right_to_left = false;  ///< is read so
+        std::string text;      ///< A character that tokens share is in the first of them.
+        bool is_whole = true;  ///< contains the whole token
+        bool is_right_to_left = false;
         bool begins_line = false;
-        bool joins_next = false;  ///< its letters join the next piece's: both are to be set together
+        bool joins_next = false;  ///< Its letters join those of the next piece, so both must be drawn together.
     };
 
-    /// Breaks between tokens, before a word where one begins, and inside a token only where it is wider than a line. A
-    /// paragraph that is read from right to left stands at the right.
-    /// @param tokens as whole_text() takes them @param n_tokens of them, from the first
-    /// @param width of a line, in cells, at least 2
+    /// Breaks lines between tokens, before a word if possible. Only a token that is wider than a line is split. Aligns
+    /// right-to-left paragraphs at the right.
+    /// @param tokens as whole_text() takes them
+    /// @param n_tokens number of tokens to set, from the first
+    /// @param width of a line in cells, at least 2
     BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width);
 
-    const std::vector<Piece>& pieces() const { return pieces_; }  ///< in the tokens' order
+    const std::vector<Piece>& pieces() const { return pieces_; }  ///< in the order of the tokens
     size_t n_lines() const { return line_ + 1; }
 
  private:

@@ -7,17 +7,17 @@
 
 namespace kvscope::analysis {
 
-/// Whether a character joins, reorders or stacks with its neighbours, or is an emoji: two of them side by side must be
-/// set together.
+/// Whether a character must be drawn together with its neighbors: it joins, reorders or stacks with them, or is an
+/// emoji.
 bool joins_neighbours(uint32_t character);
 
-/// Whether a character stands on the one before it: accents, vowel signs.
+/// Whether a character is placed on the preceding one, as accents and vowel signs are.
 bool is_mark(uint32_t character);
 
-/// Whether a token and the next one must be set together: they share a character, or their letters join.
+/// Whether a token and the next one must be drawn together: they share a character, or their letters join.
 bool joins_next(const WholeText& text, size_t token);
 
-/// Whether a token has letters of a kind that is never drawn one by one.
+/// Whether a token contains letters that must not be drawn one by one.
 bool is_set_as_one(const WholeText& text, size_t token);
 
 }  // namespace kvscope::analysis

@@ -8,12 +8,12 @@
 
 namespace kvscope::analysis {
 
-/// Embedding levels by the Unicode bidirectional algorithm (UAX #9): what has an odd one is read from right to left. A
-/// paragraph is what stands between line breaks, its direction that of its first letter. Empty where all of the text is
-/// read from left to right.
+/// Embedding levels of the Unicode bidirectional algorithm (UAX #9). Text with an odd level is read from right to left.
+/// Line breaks separate paragraphs; the first letter determines a paragraph's direction. Both lists are empty if all
+/// text is read from left to right.
 struct ReadingLevels {
-    std::vector<uint8_t> tokens;      ///< each token's
-    std::vector<uint8_t> paragraphs;  ///< of the paragraph in which each token begins
+    std::vector<uint8_t> tokens;
+    std::vector<uint8_t> paragraphs;  ///< level of the paragraph in which each token begins
 
     uint8_t of(size_t token) const { return tokens.empty() ? uint8_t{0} : tokens[token]; }
     /// Whether the paragraph is read from right to left.
@@ -22,7 +22,7 @@ struct ReadingLevels {
 
 ReadingLevels reading_levels(const WholeText& text);
 
-/// Order in which neighbours stand from left to right in a line (rule L2). @param levels of the line's pieces
+/// Returns the order of a line's pieces from left to right (UAX #9, rule L2). @param levels of the pieces
 std::vector<size_t> visual_order(const std::vector<uint8_t>& levels);
 
 }  // namespace kvscope::analysis

@@ -14,28 +14,28 @@ enum class Best { none, lowest, highest };
 
 struct Column {
     std::string name;   ///< for programs: CSV header, JSON key ("kl_mean")
-    std::string title;  ///< for people: Markdown, LaTeX, terminal; empty: the name
-    std::string unit;   ///< empty: none
+    std::string title;  ///< for people: Markdown, LaTeX, terminal; empty if it equals the name
+    std::string unit;   ///< empty if there is none
     ColumnType type = ColumnType::text;
-    int decimals = 3;  ///< of reals in the forms for people; CSV and JSON keep every digit
+    int decimals = 3;  ///< of real numbers in Markdown, LaTeX and text; CSV and JSON keep all digits
     Best best = Best::none;
-    bool is_json = false;  ///< of text: JSON, which stays an object in forms that are JSON
+    bool is_json = false;  ///< The text is JSON: JSON formats insert it as an object.
 };
 
-/// Empty: unknown or not applicable. Reals may be NaN or infinite.
+/// A cell without a value (unknown or not applicable) is std::monostate. Real numbers may be NaN or infinite.
 using Cell = std::variant<std::monostate, std::string, int64_t, double>;
 
-/// NaN, a number that is not known, is an empty cell.
+/// Returns an empty cell for NaN.
 inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 
 struct Row {
-    std::vector<Cell> cells;  ///< one for each column
-    bool control = false;     ///< the full cache, or what takes more bytes than it: shown, never counted as best
-    /// Best among the rows of one group alone: those of one prompt with one budget.
+    std::vector<Cell> cells;  ///< one per column
+    bool control = false;     ///< The full run, or a run that takes more bytes than the full run: never marked as best.
+    /// The best number is determined within each group: the rows of one prompt and budget.
     std::string group = {};
 };
 
-/// The numbers behind a figure, or a command's answer.
+/// The numbers of a figure, or the output of a command.
 struct Table {
     std::string name;
     std::string title;

@@ -10,33 +10,34 @@ namespace kvscope::analysis {
 
 enum class TableFormat { text, csv, markdown, latex, json, jsonl };
 
-/// @throws std::invalid_argument naming the known ones. Known: text, csv, md, tex, json, jsonl.
+/// Parses text, csv, md, tex, json or jsonl. @throws std::invalid_argument that lists these names
 TableFormat table_format_from_name(std::string_view name);
 std::span<const std::string_view> table_format_names();
 
-/// The whole table as text that ends with a line break.
-/// csv:   RFC 4180, header of column names, every digit of a real, an empty field for an empty cell, NaN as NaN.
-/// json:  an array of objects; jsonl: one object a line. Empty, NaN and infinite are null; what is JSON itself
-///        stands as that.
-/// text, markdown, latex: titles with units, `decimals` digits, best of a column and group (Row::group) in bold (not in
-/// text); thousands are
-///        separated in text and latex; columns in which no row has anything are left out. LaTeX needs the package
-///        booktabs. Their cells are `terminal_text`s of one line; those for programs hold what the table holds.
-/// @param width of text alone: columns of the terminal that it is to fit into (column_layout.h says how); 0: any
-/// @throws std::invalid_argument when a row has not as many cells as there are columns.
+/// Returns the table as text that ends with a line break.
+///
+/// csv: RFC 4180 with column names and all digits; empty cells are empty fields, NaN is NaN.
+///
+/// json: an array of objects; jsonl: one object per line. Empty, NaN and infinite cells are null.
+///
+/// text, markdown, latex: column titles with units, rounded numbers, the best number of a column and group in bold (not
+/// in text), no empty columns. Each cell passes through terminal_text(). LaTeX needs the package booktabs.
+/// @param width columns of the terminal, for text only; 0 sets no limit
+/// @throws std::invalid_argument if a row and `columns` differ in length
 std::string format_table(const Table& table, TableFormat format, size_t width = 0);
 
-/// The table with an apostrophe before each text and column name that a spreadsheet would read as a formula: those that
-/// begin with = + - @, a tab or a line break (OWASP, CSV injection). Numbers stay as they are.
+/// Returns the table with an apostrophe before each text and column name that a spreadsheet would read as a formula:
+/// it begins with = + - @, a tab or a line break (OWASP, CSV injection).
 Table safe_for_spreadsheets(Table table);
 
-/// A real as every form for people writes it: `decimals` digits, an exponent where it would show as zero or not fit.
+/// Formats a real number for text, Markdown and LaTeX: `decimals` digits, or an exponent if the number is too small or
+/// too large for them.
 std::string format_real(double value, int decimals);
 
-/// 12345 as "12,345".
+/// Formats 12345 as "12,345".
 std::string format_count(int64_t value);
 
-/// "12.3 MB"
+/// Formats a number of bytes as "12.3 MB".
 std::string format_bytes(double bytes);
 
 }  // namespace kvscope::analysis

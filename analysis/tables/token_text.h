@@ -8,27 +8,27 @@
 
 namespace kvscope::analysis {
 
-/// Tokens as one text.
+/// The text of several tokens.
 struct WholeText {
-    std::string text;            ///< bytes that are a character together stand as that character
-    std::vector<size_t> begins;  ///< where each token begins in it, and its end
+    std::string text;            ///< Bytes of one character from several tokens are joined.
+    std::vector<size_t> begins;  ///< offset of each token in `text`, then the length of `text`
 };
 
-/// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩, and stays so where it is none
-/// beside its neighbours' either
+/// Joins tokens of a trace. A byte that is not a character by itself is written ⟨E2⟩ in the trace; it keeps this form
+/// if it does not become a character together with its neighbors.
 WholeText whole_text(std::span<const std::string> tokens);
 
-/// Where the character begins that a byte belongs to; the byte itself where the text is no UTF-8 there.
+/// Returns the offset of the character that contains a byte; the byte itself if the text is not valid UTF-8 there.
 size_t character_begin(std::string_view text, size_t byte);
 
-/// What tokens first … last say, with the whole of characters that they have only bytes of.
+/// Returns the text of tokens first … last, including all bytes of characters that they only partly contain.
 std::string_view whole_characters(const WholeText& texts, size_t first, size_t last);
 
-/// Stands in a token for the character that it has bytes of, and that began in a token before.
+/// Replaces a character in a token that contains its later bytes; the character began in a preceding token.
 inline constexpr std::string_view continuation_mark = "‿";
 
-/// Each token as it is read: a character that several tokens share is whole in the first of them, and the others have
-/// the continuation mark in its place.
+/// Returns the text of each token. A character that several tokens share is in the first of them; the others have the
+/// continuation mark instead.
 std::vector<std::string> tokens_with_whole_characters(const WholeText& whole);
 
 }  // namespace kvscope::analysis

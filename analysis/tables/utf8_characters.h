@@ -12,10 +12,10 @@ struct Utf8Character {
     size_t bytes = 0;
 };
 
-/// The character that begins at a byte of a text; no bytes where none does.
+/// Decodes the character that begins at byte `at`. Returns 0 bytes if no character begins there.
 Utf8Character utf8_character(std::string_view text, size_t at);
 
-/// With ASCII letters in lower case, and every other byte as it is.
+/// Converts ASCII letters to lower case and leaves other bytes unchanged.
 std::string lower_case(std::string_view text);
 
 }  // namespace kvscope::analysis

@@ -11,42 +11,42 @@
 
 namespace kvscope::analysis {
 
-/// One curve as it is drawn.
+/// One curve of the figure.
 struct DrawnCurve {
     std::string label;
-    LineStyle style;                                   ///< dash and marker are not heeded: the axis tells budgets apart
-    Subject subject;                                   ///< of the curve: its first run
-    std::vector<CurvePoint> points;                    ///< ascending
-    std::vector<std::pair<double, Subject>> recorded;  ///< runs of the trace: points of the curve
-    std::optional<int64_t> reaches;                    ///< smallest_budget()
+    LineStyle style;                 ///< Dash and marker are ignored, because the axis shows the budget.
+    Subject subject;                 ///< first run of the curve
+    std::vector<CurvePoint> points;  ///< ascending
+    std::vector<std::pair<double, Subject>> recorded;  ///< points of recorded runs
+    std::optional<int64_t> reaches;                    ///< result of smallest_budget()
 };
 
-/// Where a value of the measure stands on the axis, in per cent. @param value as measured() gives it
+/// Converts a value of measured() to a percentage for the axis.
 double per_cent(double value, CurveMeasure measure, double full_bytes);
 
-/// What all curves of a figure have in common.
+/// Settings that all curves of a figure share.
 struct CurveAxes {
     CurveMeasure measure = CurveMeasure::coverage;
     std::string over = over_budget;
-    double threshold = 0.9;  ///< share that is to be reached; drawn where `over` is the budget
-    double full_bytes = 0;   ///< of the full cache, for the measure `bytes`
+    double threshold = 0.9;  ///< share to reach; drawn if `over` is the budget
+    double full_bytes = 0;   ///< size of the full cache, for the measure `bytes`
 };
 
-/// All of them, as they are shown.
+/// All measures, in display order.
 inline constexpr CurveMeasure curve_measures[] = {CurveMeasure::coverage, CurveMeasure::attention, CurveMeasure::recall,
                                                   CurveMeasure::bytes};
 
-/// "coverage", "attention", "recall", "bytes". @throws FigureError for another name; empty is the first
+/// Parses "coverage", "attention", "recall" or "bytes"; empty gives the first. @throws FigureError for other names
 CurveMeasure curve_measure(const std::string& name);
 
-/// The name that curve_measure() reads back.
+/// Returns the name that curve_measure() parses.
 std::string name_of(CurveMeasure measure);
 
-/// "Coverage (% of tokens)" as on the axis: title and unit.
+/// Returns title and unit of the axis: "Coverage", "% of tokens".
 std::pair<std::string, std::string> words_of(CurveMeasure measure);
 
-/// A panel with a curve each, its recorded runs as points, and a rule at the threshold; the legend says at which
-/// budget each reaches it. Lacks name, title, caption and recipe.
+/// Returns a panel with all curves, points for recorded runs, and a line at the threshold. The legend shows the budget
+/// at which each curve reaches the threshold. The caller adds name, title, caption and recipe.
 Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes);
 
 }  // namespace kvscope::analysis

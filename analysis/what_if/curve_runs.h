@@ -12,19 +12,19 @@
 
 namespace kvscope::analysis {
 
-/// Runs of a prompt that differ in nothing but the budget, or in one parameter: points of one curve.
+/// Runs of a prompt that differ only in the budget or in one parameter: points of one curve.
 struct CurveRuns {
-    std::string label;      ///< without what the curve is over
-    std::vector<int> runs;  ///< by their places in the prompt
-    /// Where on the axis each of them stands; not those that have no place there, whose parameter is `auto`.
+    std::string label;      ///< without the budget or parameter on the axis
+    std::vector<int> runs;  ///< indices in the prompt
+    /// Axis value and run. Runs whose parameter is `auto` have no axis value and are omitted.
     std::vector<std::pair<double, int>> places;
-    CurveSource source;  ///< the first run's
+    CurveSource source;  ///< from the first run
 };
 
-/// A run, or runs, of which there is no curve.
+/// One or more runs that have no curve.
 struct LeftOut {
     std::string label;
-    std::string why;  ///< a sentence about it, which may begin with its label
+    std::string why;  ///< a clause about the runs, which may begin with the label
 };
 
 struct CurveChoice {
@@ -32,13 +32,13 @@ struct CurveChoice {
     std::vector<LeftOut> left_out;
 };
 
-/// @param runs  the prompt's
-/// @param shown places among them
-/// `full` has no curve and is not named.
+/// Groups runs into curves. `full` has no curve and is not reported as left out.
+/// @param runs all runs of the prompt
+/// @param shown indices of the runs to use
 CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
                            int64_t n_tokens, const std::string& over);
 
-/// The first of the curve's runs whose selection can be made again along the curve from the trace alone.
+/// Returns the selection of the first run of the curve that can be repeated along the curve from the trace alone.
 /// @throws NothingToShow with the first run's reason, and what the reader throws
 std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int prompt, const CurveRuns& curve,
                                               const std::string& over);

@@ -10,38 +10,37 @@
 
 namespace kvscope::analysis {
 
-/// What a run keeps, in a few numbers.
+/// Summary of a run's kept entries.
 struct KeptSummary {
-    int64_t n_entries = 0;      ///< kept, over layers and heads
-    double entries_share = 0;   ///< of all there are
+    int64_t n_entries = 0;      ///< over all layers and heads
+    double entries_share = 0;   ///< of the prompt's entries in all layers and heads
     int64_t n_covered = 0;      ///< prompt tokens that at least one head keeps
-    double coverage = 0;        ///< the same as a share of N
-    double attention_kept = 0;  ///< mean over layers and query heads; NaN where the trace does not tell
-    uint64_t bytes = 0;         ///< that the kept entries need
+    double coverage = 0;        ///< n_covered as a share of N
+    double attention_kept = 0;  ///< mean over layers and query heads; NaN if unknown
+    uint64_t bytes = 0;         ///< size of the kept entries
 };
 
-/// What keys and values of all tokens that policies see take.
+/// Returns the bytes of the keys and values of all tokens that policies see.
 double bytes_of_all_entries(const trace::Reader& reader, int prompt);
 
-/// Of a finished run of the trace. @throws what the reader throws
+/// Summarizes a finished run of the trace. @throws what the reader throws
 KeptSummary summarize(const trace::Reader& reader, int prompt, int run);
-/// Of one that is not in the trace.
+/// Summarizes a run that is not in the trace.
 KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
 
-/// What the full cache's answer attends to, read once, so that the recall of many selections can be measured.
+/// Attention of the full run's answer, read once to compute the recall of many selections.
 class AnswerAttention {
  public:
-    /// nullopt where the trace does not have it. @throws what the reader throws
+    /// Returns nullopt if the trace has no answer attention. @throws what the reader throws
     static std::optional<AnswerAttention> read(const trace::Reader& reader, int prompt);
 
-    /// Mean over the layers of the share that each row keeps of the `budget` best tokens of its head (DapQ, Eq. 3), as
-    /// recall_of_runs has it.
+    /// Returns the mean recall over the layers (DapQ, Eq. 3), as recall_of_runs().
     double recall(const trace::RunRecord& run, int64_t budget) const;
 
  private:
     size_t n_kv_heads_ = 0;
     size_t n_tokens_ = 0;
-    std::vector<std::vector<float>> layers_;  ///< (L) of (G, N)
+    std::vector<std::vector<float>> layers_;  ///< (L) lists of (G, N)
 };
 
 }  // namespace kvscope::analysis

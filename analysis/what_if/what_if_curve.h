@@ -10,55 +10,56 @@
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
 
-/// What a method keeps over its budget, or over one of its parameters: the selection is made again at each.
+/// Kept tokens by budget or by one parameter. The selection is repeated at each value.
 namespace kvscope::analysis {
 
-/// The axis of a curve that is no parameter.
+/// Axis of a curve over budgets instead of a parameter.
 constexpr const char* over_budget = "budget";
 
-/// A run whose budget or one parameter is changed.
+/// A run whose budget or one parameter is varied.
 struct CurveSource {
     policies::PolicySpec spec;
     int64_t budget = 0;
-    int64_t n_tokens = 0;          ///< N: what policies see of the prompt
-    std::vector<double> recorded;  ///< budgets or values at which the trace has runs: points of the curve, too
+    int64_t n_tokens = 0;          ///< N: prompt tokens that policies see
+    std::vector<double> recorded;  ///< budgets or values of recorded runs, which the curve includes
 };
 
 struct CurvePoint {
-    double x = 0;  ///< entries per KV head, or the parameter's value
+    double x = 0;  ///< entries per KV head, or value of the parameter
     KeptSummary kept;
-    double recall = 0;  ///< NaN where the trace does not tell
+    double recall = 0;  ///< NaN if unknown
 };
 
 enum class CurveMeasure { coverage, attention, recall, bytes };
 
-/// A share, but of bytes; NaN where it is not known.
+/// Returns a share, or bytes for that measure; NaN if unknown.
 double measured(const CurvePoint& point, CurveMeasure measure);
 
-/// A run's selection with these parameters at this budget. @throws as WhatIf does
+/// Repeats a run's selection with these parameters at this budget. @throws as WhatIf
 using SelectAgain = std::function<trace::RunRecord(const policies::ParameterValues&, int64_t budget)>;
 
-/// The least budget that makes sense to try: one entry beside the policy's window; of a budget of bytes a twentieth.
+/// Returns the smallest useful budget: one entry besides the policy's window; for a budget of bytes, N / 20.
 int64_t least_budget(const policies::PolicySpec& spec, int64_t recorded_budget, int64_t n_tokens);
 
-/// Whether the policy has a parameter of that name that is a number, or it is over_budget.
+/// Whether `over` is over_budget or the name of a numeric parameter of the policy.
 bool can_be_over(const policies::Definition& definition, const std::string& over);
 
-/// What is tried: of the budget evenly spaced on a logarithmic scale up to N; of a parameter over its range, or up to
-/// four times its value where the range has no end. Ascending, each once, with what is recorded.
-/// @throws std::out_of_range where can_be_over is false
+/// Returns the values of the curve in ascending order, including recorded ones. Budgets are evenly spaced on a
+/// logarithmic scale up to N; parameters are spread over their range, or up to 4 times the value if it is unbounded.
+/// @throws std::out_of_range if can_be_over() is false
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
 
-/// Values that the policy does not take are left out. Looks for an interruption (trace/interruption.h) between points.
+/// Computes the curve. Values that the policy rejects are omitted. Checks for interruption (trace/interruption.h)
+/// between points.
 /// @param attention nullopt: recall stays unknown
-/// @throws what `select` throws where no value at all is taken
+/// @throws what `select` throws if the policy rejects all values
 std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
                                       const std::string& over, const SelectAgain& select,
                                       const std::optional<AnswerAttention>& attention);
 
-/// The smallest budget that the policy takes and at which the measure is at least `share`. It is searched by halves
-/// between the first point of the curve that reaches the share and the point before, or 0: exact where the measure
-/// grows with the budget. nullopt where no point reaches the share, and of bytes.
+/// Returns the smallest budget at which the measure is at least `share`, found by bisection between the first point of
+/// the curve that reaches the share and the preceding point. Exact if the measure grows with the budget. Returns
+/// nullopt if no point reaches the share, and for the measure `bytes`.
 std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, const CurveSource& source,
                                        const std::vector<CurvePoint>& curve, CurveMeasure measure, double share,
                                        const SelectAgain& select, const std::optional<AnswerAttention>& attention);
