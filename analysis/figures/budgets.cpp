@@ -42,8 +42,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     to_common_unit(maps, reader, options, OfGroup::sum);
     Figure figure = head_maps_figure(reader, options, maps, scale);
     figure.name = "budgets";
-    figure.title = "Entries that each head keeps";
-    figure.caption = "Entries that each head of each layer keeps of the prompt, window and sinks included.";
+    figure.title = "Entries kept per head";
+    figure.caption = "Number of prompt entries that each head of each layer keeps, including window and sinks.";
     return figure;
 }
 
@@ -52,7 +52,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     Table table = head_maps_numbers(reader, options, read_maps(reader, options),
                                     {{"entries", "Entries", "", ColumnType::integer}});
     table.name = "budgets";
-    table.title = "Entries that each head keeps";
+    table.title = "Entries kept per head";
     return table;
 }
 
@@ -66,8 +66,8 @@ FigureDefinition budgets_figure() {
     FigureDefinition definition{
         "budgets",
         "Budgets",
-        "Heads by layers: how many entries each head keeps, one map per run on one colour scale",
-        {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+        "Number of entries that each head keeps: one map of heads by layers per run, all with the same color scale",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
         check_runs_and_layers,
         make,
         numbers};

@@ -15,9 +15,9 @@ namespace {
 namespace schema = trace::schema::run;
 
 constexpr double kLayerMm = 1.2;
-constexpr double kLightest = 0.3;  // paler colours would vanish on white
+constexpr double kLightest = 0.3;  // lighter colors are invisible on white
 
-/// A run's key channels.
+/// Key channels that a run keeps.
 struct Run {
     int index = 0;
     trace::RunAttributes attributes;
@@ -31,7 +31,7 @@ struct Run {
     }
 };
 
-/// Of the chosen runs those that keep some channels of the keys.
+/// Returns the chosen runs that drop key channels.
 std::vector<Run> runs_of_channels(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     std::vector<Run> runs;
@@ -47,9 +47,9 @@ std::vector<Run> runs_of_channels(const trace::Reader& reader, const FigureOptio
         if (reader.has(place, schema::channel_scores)) read.scores = reader.read<float>(place, schema::channel_scores);
     }
     if (runs.empty())
-        throw NothingToShow(fmt::format(
-            "{}: no chosen run of prompt {} drops channels of the keys: run a policy that does, such as think",
-            reader.path().string(), options.prompt));
+        throw NothingToShow(
+            fmt::format("{}: no chosen run of prompt {} drops key channels; run a policy that does, such as think",
+                        reader.path().string(), options.prompt));
     return runs;
 }
 
@@ -64,7 +64,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     runs_of_channels(reader, options);
 }
 
-/// (layers, d): the heads that keep each channel, as a count or in per cent of them.
+/// Returns (layers, d): the number of heads that keep each channel, or their share in per cent.
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, bool is_share) {
     HeatMap map;
     place_on_numbers(map, layers.size(), run.n_channels);
@@ -86,7 +86,7 @@ std::string note_of(const Run& run, const std::vector<int>& layers) {
             first, first + static_cast<std::ptrdiff_t>(run.n_rows * run.n_channels), [](uint8_t k) { return k != 0; }));
     }
     const auto n_heads = static_cast<double>(layers.size() * run.n_rows);
-    return fmt::format("{:.1f} of {} channels a head", static_cast<double>(kept) / n_heads, run.n_channels);
+    return fmt::format("{:.1f} of {} channels per head", static_cast<double>(kept) / n_heads, run.n_channels);
 }
 
 ColorScale scale_of(const std::vector<Run>& runs, bool is_share) {
@@ -115,7 +115,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
                           });
     Figure figure;
     figure.name = "channels";
-    figure.title = "Heads that keep each channel of the keys";
+    figure.title = "Number of heads that keep each key channel";
     lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow(options) ? 1 : 2, layers.size(), kLayerMm);
     figure.shared_y = true;
     figure.width_mm = figure.columns == 1 ? 84 : 174;
@@ -129,7 +129,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.title = run_label(runs[i].attributes);
         panel.note = note_of(runs[i], layers);
         panel.subject.run = runs[i].index;
-        panel.x.title = "Channel of the key";
+        panel.x.title = "Key channel";
         panel.x.min = -0.5;
         panel.x.max = static_cast<double>(runs[i].n_channels) - 0.5;
         panel.x.whole_numbers = true;
@@ -138,17 +138,17 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.shapes.emplace_back(heat_map(runs[i], layers, is_share));
     }
     figure.caption =
-        "How many heads of a layer keep each channel of their keys. The newest entries, which a policy may keep "
-        "whole, are left out.";
+        "Number of heads in a layer that keep each channel of their keys. The newest entries, which a policy may keep "
+        "whole, are not counted.";
     complete_figure(figure, reader, options, indices);
     return figure;
 }
 
-/// A row for each channel of each head.
+/// Returns one row per channel of each head.
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
     SubjectTable table(
-        "channels", "Channels of the keys that each head keeps, and what they were ranked by",
+        "channels", "Key channels that each head keeps, and their scores",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
          Column{"channel", "Channel", "", ColumnType::integer}, Column{"kept", "Kept", "", ColumnType::integer},
          Column{"score", "Score", "", ColumnType::real, 6}});
@@ -177,8 +177,9 @@ FigureDefinition channels_figure() {
     FigureDefinition definition{
         "channels",
         "Key channels",
-        "Layers by channels of the keys: how many heads keep each channel, of runs that drop some",
-        {{"runs", "labels, policies or numbers of runs; default: all that drop channels"}, {"layers", "default: all"}},
+        "Number of heads that keep each key channel: one map of layers by channels per run that drops channels",
+        {{"runs", "labels, policies or numbers of runs; default: all runs that drop channels"},
+         {"layers", "default: all"}},
         check,
         make,
         numbers,

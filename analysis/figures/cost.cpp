@@ -15,9 +15,9 @@
 namespace kvscope::analysis::cost_file {
 namespace {
 
-constexpr double kDecades = 2;      ///< above which an axis is logarithmic
-constexpr double kOneValue = 1e-4;  ///< of the larger: points that are nearer to one another have one value
-constexpr double kMostEmpty = 0.5;  ///< of an axis from zero, before its first point
+constexpr double kDecades = 2;      ///< Axes over more decades are logarithmic.
+constexpr double kOneValue = 1e-4;  ///< Points with a smaller relative distance count as one value.
+constexpr double kMostEmpty = 0.5;  ///< share of an axis from zero that may be empty before the first point
 
 struct Point {
     ShownRun run;
@@ -29,7 +29,7 @@ struct Points {
     Column x;
     Column y;
     std::vector<Point> points;
-    std::vector<ShownRun> left_out;  ///< runs that lack one of the two
+    std::vector<ShownRun> left_out;  ///< runs that lack one of the two numbers
 };
 
 size_t column_index(const Table& table, const std::string& name) {
@@ -41,7 +41,7 @@ size_t column_index(const Table& table, const std::string& name) {
         numbers.push_back(column.name);
     }
     throw FigureError(
-        fmt::format("the table of runs has no numbers called '{}'; it has {}", name, fmt::join(numbers, ", ")));
+        fmt::format("the table of runs has no numeric column '{}'; it has {}", name, fmt::join(numbers, ", ")));
 }
 
 std::optional<double> number(const Cell& cell) {
@@ -50,11 +50,11 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// Where more than half of the runs cover the same, as those that keep every token do, by what they hold: over coverage
-/// they would lie on one line.
+/// Returns "bytes_share" if more than half of the runs have equal coverage, as runs that keep all tokens do: their
+/// points would form a vertical line. Otherwise returns "coverage".
 std::string default_x(std::span<const ShownRun> runs) {
     std::map<const TracePart*, Table> tables;
-    std::map<double, size_t> coverages;  // of how many runs
+    std::map<double, size_t> coverages;  // number of runs by coverage
     size_t most = 0;
     for (const ShownRun& run : runs) {
         auto& table = tables[run.part];
@@ -70,7 +70,7 @@ std::vector<std::string> chosen_columns(const FigureOptions& options, std::span<
     if (options.columns.empty()) return {default_x(runs), "kl_mean"};
     if (options.columns.size() != 2) {
         throw FigureError(
-            fmt::format("two columns are drawn against each other, x and y; {} were named", options.columns.size()));
+            fmt::format("exactly two columns are needed, x and y; {} were named", options.columns.size()));
     }
     return options.columns;
 }
@@ -101,8 +101,8 @@ Points read_points(std::span<const TracePart> parts) {
         }
     }
     if (points.points.empty()) {
-        throw NothingToShow(fmt::format("{}: none of the runs asked for has both {} and {}",
-                                        parts.front().reader->path().string(), names[0], names[1]));
+        throw NothingToShow(fmt::format("{}: no chosen run has both {} and {}", parts.front().reader->path().string(),
+                                        names[0], names[1]));
     }
     return points;
 }
@@ -111,7 +111,7 @@ std::string left_out(const trace::Reader& reader, const FigureOptions& options) 
     const TracePart part{&reader, options};
     const Points points = read_points({&part, 1});
     const std::string labels = labels_of(points.left_out);
-    return labels.empty() ? "" : fmt::format("{}, without {} or {}", labels, points.x.name, points.y.name);
+    return labels.empty() ? "" : fmt::format("{}: {} or {} is missing", labels, points.x.name, points.y.name);
 }
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
@@ -119,8 +119,8 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     read_points({&part, 1});
 }
 
-/// On decades where values above zero spread over more than two; else from zero, but where that would leave most of the
-/// axis empty.
+/// The axis is logarithmic if positive values span more than kDecades. Otherwise it begins at zero, unless most of it
+/// would be empty.
 Axis axis_of(const Column& column, const std::vector<double>& values) {
     Axis axis;
     axis.title = column.title.empty() ? column.name : column.title;
@@ -162,7 +162,6 @@ Scatter scatter_of(const Point& point) {
     return scatter;
 }
 
-/// Without layers.
 Figure empty_figure(const Column& x, const Column& y) {
     Figure figure;
     figure.name = "cost";
@@ -178,7 +177,7 @@ void show_markers(Figure& figure) {
     }
 }
 
-/// Joins a policy's budgets from the smallest to the largest, in whichever order they were run.
+/// Joins the runs of one method in ascending order of budget.
 Line line_through(std::vector<const Point*> points) {
     std::stable_sort(points.begin(), points.end(), [](const Point* a, const Point* b) {
         return a->run.attributes().budget < b->run.attributes().budget;
@@ -197,7 +196,7 @@ Figure make(std::span<const TracePart> parts) {
     const Points points = read_points(parts);
     std::vector<double> xs, ys;
     std::vector<ShownRun> shown;
-    std::map<std::string, std::vector<const Point*>> budgets;  // of each policy
+    std::map<std::string, std::vector<const Point*>> budgets;  // by method
     std::vector<Shape> scatters;
     for (const Point& point : points.points) {
         xs.push_back(point.x);
@@ -216,10 +215,10 @@ Figure make(std::span<const TracePart> parts) {
     figure.panels.push_back(std::move(panel));
     figure.legend = legend_of(shown);
     show_markers(figure);
-    figure.caption =
-        fmt::format("{} over {} of each run; budgets of one policy are joined.", name_of(points.y), name_of(points.x));
+    figure.caption = fmt::format("{} over {}, one point per run. Lines join the budgets of one policy.",
+                                 name_of(points.y), name_of(points.x));
     if (!points.left_out.empty())
-        figure.caption += fmt::format(" Without both numbers and left out: {}.", labels_of(points.left_out));
+        figure.caption += fmt::format(" Omitted because a number is missing: {}.", labels_of(points.left_out));
     complete_figure(figure, parts, shown);
     return figure;
 }
@@ -236,12 +235,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table.take();
 }
 
-/// The points of both sides, and which of them are those of two runs that are compared.
+/// The points of both parts, and the pairs of compared runs.
 struct PointPairs {
     Column x, y;
     std::vector<Point> points;
     std::vector<ShownPair> shown;
-    std::vector<std::pair<Point, Point>> pairs;  ///< A's and B's
+    std::vector<std::pair<Point, Point>> pairs;  ///< points of A and B
 };
 
 PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
@@ -271,7 +270,7 @@ PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
         all.pairs.emplace_back(std::move(*a), std::move(*b));
     }
     if (all.shown.empty()) {
-        throw NothingToShow(fmt::format("no two runs that are compared have both {} and {}", names[0], names[1]));
+        throw NothingToShow(fmt::format("no pair of compared runs has both {} and {}", names[0], names[1]));
     }
     for (const ShownRun& run : shown_runs(sides)) {
         if (auto point = point_of(run)) all.points.push_back(std::move(*point));
@@ -279,7 +278,7 @@ PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
     return all;
 }
 
-/// The runs of both, with an arrow from each run of B to its like in A.
+/// Draws the runs of both parts, with an arrow from each run of B to the paired run of A.
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const PointPairs all = read_point_pairs(sides);
     Figure figure = empty_figure(all.x, all.y);
@@ -291,7 +290,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
         Line arrow;
         arrow.label = all.shown[i].label;
         arrow.subject = a.run.subject();
-        arrow.style.color = b.run.style.color;  // the first of two traces is seen on any ground
+        arrow.style.color = b.run.style.color;
         arrow.style.width_pt = 0.7;
         arrow.arrow = true;
         arrow.x = {b.x, a.x};
@@ -311,7 +310,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     figure.panels.push_back(std::move(panel));
     figure.legend = legend_of(shown);
     show_markers(figure);
-    figure.caption = fmt::format("{} over {}: an arrow leads from each run of B ({}) to its like in A ({}).",
+    figure.caption = fmt::format("{} over {}. Arrows lead from each run of B ({}) to the paired run of A ({}).",
                                  name_of(all.y), name_of(all.x), sides[1].name, sides[0].name);
     complete_figure(figure, sides, all.shown);
     return figure;
@@ -333,7 +332,7 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
     }
     SubjectTable table(
         "cost-difference",
-        fmt::format("{} and {} of each run of A less its like in B", measured_in(all.x), measured_in(all.y)),
+        fmt::format("{} and {}: each run of A minus the paired run of B", measured_in(all.x), measured_in(all.y)),
         std::move(columns));
     for (size_t i = 0; i < all.pairs.size(); ++i) {
         const auto& [a, b] = all.pairs[i];
@@ -353,12 +352,12 @@ FigureDefinition cost_figure() {
     FigureDefinition definition{
         "cost",
         "Cost",
-        "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "
-        "per run",
+        "Two numbers of each run, such as coverage and divergence from the full run, with one point per run",
         {{"columns",
-          "two columns of the table of runs, x and y; default: coverage (bytes_share where most runs cover the "
-          "same), kl_mean"},
-         {"runs", "labels, policies or numbers of runs; default: all but full"}},
+          "x and y, two columns of the table of runs; default: coverage and kl_mean (x is bytes_share if most runs "
+          "have "
+          "the same coverage)"},
+         {"runs", "labels, policies or numbers of runs; default: all except full"}},
         check,
         of_one_trace<make>,
         numbers,

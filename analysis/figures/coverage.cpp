@@ -15,7 +15,7 @@ namespace {
 
 struct Run {
     ShownRun shown;
-    std::vector<Coverage> layers;  ///< all of the model's
+    std::vector<Coverage> layers;  ///< one per layer of the model
     Coverage model;
 };
 
@@ -56,8 +56,7 @@ Figure make(std::span<const TracePart> parts) {
     const bool one_prompt =
         std::all_of(runs.begin(), runs.end(), [&](const RunShares& run) { return run.shown.n_tokens() == n_tokens; });
     figure.caption = fmt::format(
-        "Share of the prompt's {}tokens that at least one head of a layer keeps, and (right) that at least one head "
-        "of any layer keeps.",
+        "Share of the prompt's {}tokens that at least one head keeps, by layer (left) and in the whole model (right).",
         one_prompt ? fmt::format("{} ", n_tokens) : "");
     return figure;
 }
@@ -65,7 +64,7 @@ Figure make(std::span<const TracePart> parts) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     SubjectTable table("coverage",
-                       "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer",
+                       "Prompt tokens that at least one head keeps, by layer; rows without a layer: in the whole model",
                        {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text},
                         budget_column(), SubjectKey::layer, Column{"tokens", "Tokens", "", ColumnType::integer},
                         Column{"share", "Share of prompt", "", ColumnType::real, 4}});
@@ -90,8 +89,9 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     figure.name = "coverage";
     figure.title = "Prompt tokens that at least one head keeps, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
-        "Share of the prompt's tokens that at least one head of a layer keeps, and (right) that at least one head of "
-        "any layer keeps, of each run of A ({}) less that of its like in B ({}).",
+        "Share of the prompt's tokens that at least one head keeps, by layer (left) and in the whole model (right): "
+        "each "
+        "run of A ({}) minus the paired run of B ({}).",
         sides[0].name, sides[1].name);
     return figure;
 }
@@ -100,7 +100,7 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
     Table table = share_difference_numbers(sides, read_pairs(sides), measure);
     table.name = "coverage-difference";
     table.title =
-        fmt::format("Prompt tokens that at least one head of a layer keeps (without a layer: of any layer), A − B, {}",
+        fmt::format("Prompt tokens that at least one head keeps (rows without a layer: in the whole model), A − B, {}",
                     with_unit(measure.title, measure.share()));
     return table;
 }
@@ -114,9 +114,9 @@ FigureDefinition coverage_figure() {
     using namespace coverage_file;
     return {"coverage",
             "Coverage",
-            "Share of prompt tokens that at least one head keeps, by layer and for the whole model, one line per run",
-            {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"layers", "default: all; the whole model's coverage always counts all"}},
+            "Share of prompt tokens that at least one head keeps, by layer and in the whole model, one line per run",
+            {{"runs", "labels, policies or numbers of runs; default: all except full"},
+             {"layers", "default: all; the model's coverage always includes all layers"}},
             check_runs_and_layers,
             of_one_trace<make>,
             numbers,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double usual_threshold = 90;  // %
 
-/// As a share.
+/// Returns a share from 0 to 1.
 double threshold_of(const FigureOptions& options) {
     constexpr double smallest = 0.1;  // %
     return options.unique_id("threshold", usual_threshold, smallest, 100) / 100;
@@ -26,11 +26,11 @@ double threshold_of(const FigureOptions& options) {
 
 std::string over_of(const FigureOptions& options) { return options.own_text("over", std::string(over_budget)); }
 
-/// Of one trace's shown runs.
+/// The curves of one trace's chosen runs.
 struct Choice {
     const TracePart* part = nullptr;
     size_t trace = 0;
-    std::vector<LineStyle> styles;  ///< of the prompt's runs
+    std::vector<LineStyle> styles;  ///< one per run of the prompt
     CurveChoice curves;
 
     const trace::Reader& reader() const { return *part->reader; }
@@ -40,14 +40,13 @@ struct Choice {
 void require_measure(const TracePart& part, CurveMeasure measure) {
     const trace::Reader& reader = *part.reader;
     const auto nothing = [&](const std::string& what) {
-        return NothingToShow(
-            fmt::format("{}: prompt {} does not say {}", reader.path().string(), part.options.prompt, what));
+        return NothingToShow(fmt::format("{}: prompt {} has no {}", reader.path().string(), part.options.prompt, what));
     };
     if (measure == CurveMeasure::recall && !run_with_answer_attention(reader, part.options.prompt))
-        throw nothing("what the full cache's answer attends to (answer_attention), which recall is measured against");
+        throw nothing("answer_attention, the attention of the full run's answer, which recall needs");
     if (measure == CurveMeasure::attention &&
         !reader.has(trace::Place::of_prompt(part.options.prompt), trace::schema::prompt::window_attention))
-        throw nothing("what the window attends to (window_attention)");
+        throw nothing("window_attention, the attention of the window's queries");
 }
 
 Choice choose(std::span<const TracePart> parts, size_t trace) {
@@ -59,10 +58,9 @@ Choice choose(std::span<const TracePart> parts, size_t trace) {
     const std::string over = over_of(part.options);
     choice.curves = curves_of_runs(runs, shown, part.reader->prompt(part.options.prompt).visible_tokens(), over);
     if (choice.curves.curves.empty())
-        throw NothingToShow(
-            choice.curves.left_out.empty()
-                ? fmt::format("{}: none of the runs asked for selects anything", part.reader->path().string())
-                : choice.curves.left_out.front().why);
+        throw NothingToShow(choice.curves.left_out.empty()
+                                ? fmt::format("{}: no chosen run selects entries", part.reader->path().string())
+                                : choice.curves.left_out.front().why);
     require_measure(part, measure);
     return choice;
 }
@@ -83,7 +81,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     std::rethrow_exception(refused);
 }
 
-/// A curve, with the run that it is called after.
+/// A curve and the runs that it shows.
 struct Made {
     DrawnCurve drawn;
     const TracePart* part = nullptr;
@@ -112,15 +110,15 @@ Made make_curve(const Choice& choice, const CurveRuns& runs, const WhatIf& what_
 
 struct Curves {
     std::vector<Made> made;
-    std::vector<std::string> left_out;  ///< labels
+    std::vector<std::string> left_out;  ///< labels of runs without a curve
     double full_bytes = 0;
 };
 
-/// Of one trace's runs: those that selections can be made again of, and the labels of the others.
+/// The curves of one trace whose selections can be repeated, and the labels of the other runs.
 struct Selections {
     std::vector<std::pair<CurveRuns, std::shared_ptr<const WhatIf>>> made;
     std::vector<std::string> left_out;
-    std::exception_ptr refused;  ///< why the first of the others has none
+    std::exception_ptr refused;  ///< reason of the first run in `left_out`
 };
 
 Selections selections_of(const Choice& choice) {
@@ -147,11 +145,11 @@ std::string left_out(const trace::Reader& reader, const FigureOptions& options) 
     const auto labels = selections_of(choose({&part, 1}, 0)).left_out;
     if (labels.empty()) return "";
     const std::string over = over_of(options);
-    return fmt::format("{}, whose selection cannot be made again at other {}", fmt::join(labels, ", "),
+    return fmt::format("{}: the selection cannot be repeated at other {}", fmt::join(labels, ", "),
                        over == over_budget ? "budgets" : "values of " + over);
 }
 
-/// @throws NothingToShow where there is none, with the first reason
+/// @throws NothingToShow with the first reason if there are no curves
 Curves make_curves(std::span<const TracePart> parts) {
     Curves curves;
     std::exception_ptr refused;
@@ -175,12 +173,12 @@ Curves make_curves(std::span<const TracePart> parts) {
 
 std::string caption_of(const CurveAxes& axes, const Curves& curves) {
     std::string text = fmt::format(
-        "{} of the whole model {}, from the scores that one prefill has recorded: the selection is made again at each "
-        "point. Circles are the runs of the trace.",
+        "{} of the whole model {}. Each point repeats the selection from the recorded scores of one prefill. Circles "
+        "are recorded runs.",
         words_of(axes.measure).first,
         axes.over == over_budget ? std::string("over the budget") : fmt::format("over the parameter {}", axes.over));
     if (!curves.left_out.empty())
-        text += fmt::format(" Left out, since their selection cannot be made again so: {}.",
+        text += fmt::format(" Omitted because their selection cannot be repeated from the trace: {}.",
                             fmt::join(curves.left_out, ", "));
     return text;
 }
@@ -198,7 +196,7 @@ Figure make(std::span<const TracePart> parts) {
     }
     Figure figure = curve_figure(drawn, axes);
     figure.name = "curves";
-    figure.title = axes.over == over_budget ? "What is kept at which budget" : "What is kept at which " + axes.over;
+    figure.title = axes.over == over_budget ? "Kept entries by budget" : "Kept entries by " + axes.over;
     figure.caption = caption_of(axes, curves);
     complete_figure(figure, parts, shown);
     return figure;
@@ -206,7 +204,7 @@ Figure make(std::span<const TracePart> parts) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     SubjectTable table(
-        "curves", "What is kept over the budget, or over a parameter",
+        "curves", "Kept entries by budget or parameter",
         {SubjectKey::run, label_column(), Column{"over", "Over", "", ColumnType::text},
          Column{"x", "Value", "", ColumnType::real, 4}, Column{"coverage", "Coverage", "", ColumnType::real, 4},
          Column{"attention_kept", "Attention kept", "", ColumnType::real, 4},
@@ -232,12 +230,12 @@ FigureDefinition curves_figure() {
     FigureDefinition definition{
         "curves",
         "Curves over budgets",
-        "Coverage, attention kept, recall or bytes over the budget or a policy's parameter, by making each run's "
-        "selection again from its recorded scores",
-        {{"runs", "runs by label, policy or number; default: all but full"},
-         {"source", "what is drawn", {"coverage", "attention", "recall", "bytes"}},
-         {"over", "the budget, or a parameter that acts after the scores; default: budget", {}, {}, "budget"},
-         {"threshold", "per cent whose smallest budget is named; default: 90", {}, {}, "90"}},
+        "Coverage, attention kept, recall or bytes by budget or by a policy's parameter; each run's selection is "
+        "repeated from its recorded scores",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"source", "the measure", {"coverage", "attention", "recall", "bytes"}},
+         {"over", "x axis: budget, or a parameter that does not change the scores; default: budget", {}, {}, "budget"},
+         {"threshold", "per cent; the legend shows the smallest budget that reaches it; default: 90", {}, {}, "90"}},
         check,
         of_one_trace<make>,
         numbers};

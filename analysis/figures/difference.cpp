@@ -19,7 +19,7 @@ namespace {
 enum class Source { heads, classes };
 
 constexpr std::array<const char*, 4> kClassNames = {"neither", "both", "only A", "only B"};
-constexpr uint8_t kBoth = 0, kOnlyA = 1, kOnlyB = 2;  ///< ids of the map's classes; `neither` is the ground
+constexpr uint8_t kBoth = 0, kOnlyA = 1, kOnlyB = 2;  ///< ids of the map's classes; `neither` is the background
 constexpr Rgb kBothColor{0xb8, 0xb8, 0xb8};
 constexpr Rgb kOnlyAColor{0xb2, 0x18, 0x2b};
 constexpr Rgb kOnlyBColor{0x21, 0x66, 0xac};
@@ -27,15 +27,15 @@ constexpr Rgb kOnlyBColor{0x21, 0x66, 0xac};
 Source source_from_name(const std::string& name) {
     if (name.empty() || name == "heads") return Source::heads;
     if (name == "classes") return Source::classes;
-    throw FigureError(fmt::format("there is no source '{}' of differences; there are heads, classes", name));
+    throw FigureError(fmt::format("the figure difference has no source '{}'; it has heads, classes", name));
 }
 
 struct Side {
     int index = 0;
     std::string label;
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<double> counts;     ///< (L, N): heads of the layer that keep the token, 1/n in an entry of n
-    std::vector<uint16_t> holding;  ///< (L, N): heads that hold anything of it
+    std::vector<double> counts;     ///< (L, N): heads of the layer that keep the token; 1/n in an entry of n tokens
+    std::vector<uint16_t> holding;  ///< (L, N): heads that hold the token, alone or in a merged entry
 };
 
 struct Pair {
@@ -49,7 +49,7 @@ struct Pair {
     bool merges() const { return a.kept->merges() || b.kept->merges(); }
     KeptSets sets(const Side& side) const { return kept_sets(*side.kept, n_tokens); }
 
-    /// Heads that keep the token in A less those in B; as a share in % where A and B have not the same heads.
+    /// Heads that keep the token in A minus heads in B; in per cent of the heads if A and B have different heads.
     double difference(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
         if (same_rows()) return a.counts[i] - b.counts[i];
@@ -57,7 +57,7 @@ struct Pair {
                (a.counts[i] / static_cast<double>(a.kept->n_rows) - b.counts[i] / static_cast<double>(b.kept->n_rows));
     }
 
-    /// Categories::none where neither keeps it.
+    /// Categories::none if neither run keeps the token.
     uint8_t kind(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
         if (a.holding[i] > 0) return b.holding[i] > 0 ? kBoth : kOnlyA;
@@ -84,7 +84,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     const std::vector<int> all = chosen_runs(reader, options);
     if (all.size() <= 2) return "";
     const auto label = [&](int run) { return run_label(reader.run(options.prompt, run)); };
-    return fmt::format("{} less {}, the first two of {} runs", label(all[0]), label(all[1]), all.size());
+    return fmt::format("{} − {}, the first two of {} runs", label(all[0]), label(all[1]), all.size());
 }
 
 Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
@@ -118,13 +118,13 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
                       ? fmt::format("{} that keep the token, A − B", pair.query_heads ? "Query heads" : "KV heads")
                       : "Share of heads that keep the token, A − B";
     if (!pair.same_rows()) scale.unit = "%";
-    if (pair.merges()) scale.title += " (1/n in an entry of n)";
+    if (pair.merges()) scale.title += " (1/n for n merged tokens)";
     figure.color_scales.push_back(scale);
     figure.caption =
-        "Heads of a layer that keep each token in run A less those in run B: red where A keeps more, blue where B "
-        "does, "
-        "white where both keep it alike. Where one pixel holds several tokens the largest difference shows.";
-    if (pair.merges()) figure.caption += " A token that went into an entry of n tokens counts as one n-th of it.";
+        "Number of heads in a layer that keep each token in run A minus the number in run B: red where A keeps more, "
+        "blue where B keeps more, white where both are equal. A pixel with several tokens shows the largest "
+        "difference.";
+    if (pair.merges()) figure.caption += " A token in a merged entry of n tokens counts as 1/n.";
 }
 
 void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
@@ -141,14 +141,13 @@ void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vect
     }
     panel.shapes.emplace_back(std::move(map));
     figure.caption =
-        "Tokens that at least one head of a layer keeps in both runs, in A alone or in B alone; white: in neither. "
-        "Where one pixel holds several tokens, one that only B keeps shows before one that only A keeps, and that "
-        "before "
-        "the others.";
+        "Tokens that at least one head of a layer keeps in both runs, only in A, or only in B; white: in neither. A "
+        "pixel "
+        "with several tokens shows the class \"only B\" first, then \"only A\", then \"both\".";
 }
 
-/// "A: snapkv @ 64   B: k-vec @ 64". Each label is shortened by itself: both together would be without their middle,
-/// and so without what says that there is a B.
+/// Sets the title "A: snapkv @ 64   B: k-vec @ 64". Shortens each label separately: shortening the whole title would
+/// cut its middle, including "B:".
 void name_sides(Panel& panel, const trace::Reader& reader, int prompt, const Pair& pair) {
     Figure sides;
     for (const Side* side : {&pair.a, &pair.b}) {
@@ -174,15 +173,15 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<int> layers = chosen_layers(reader, options);
     Figure figure;
     figure.name = "difference";
-    figure.title = fmt::format("{} less {}", pair.a.label, pair.b.label);
+    figure.title = fmt::format("{} − {}", pair.a.label, pair.b.label);
     figure.width_mm = 174;
     figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
     Panel panel = layers_by_tokens(layers, pair.n_tokens);
     panel.subject.run = pair.a.index;
     panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
-    figure.caption += " Same entries: those that both keep over those that either keeps";
-    figure.caption += pair.merges() ? ", a token in an entry of n as one n-th of it." : ".";
+    figure.caption += " Same entries: entries that both runs keep, as a share of those that at least one run keeps";
+    figure.caption += pair.merges() ? "; a token in a merged entry of n tokens counts as 1/n." : ".";
     figure.panels.push_back(std::move(panel));
     complete_figure(figure, reader, options, {pair.a.index, pair.b.index});
     name_sides(figure.panels.front(), reader, options.prompt, pair);
@@ -198,7 +197,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                             : Column{"difference_percent", "A − B", "%", ColumnType::real, pair.merges() ? 2 : 1};
     SubjectTable table(
         "difference",
-        fmt::format("Heads that keep each token: A ({}) and B ({}); tokens that neither keeps are left out",
+        fmt::format("Number of heads that keep each token in A ({}) and B ({}), without tokens that neither run keeps",
                     pair.a.label, pair.b.label),
         {SubjectKey::run_a, SubjectKey::run_b, SubjectKey::layer, SubjectKey::token,
          Column{"heads_a", "Heads A", "", ColumnType::integer}, Column{"heads_b", "Heads B", "", ColumnType::integer},
@@ -232,10 +231,11 @@ FigureDefinition difference_figure() {
     FigureDefinition definition{
         "difference",
         "Difference",
-        "Layers by tokens: where run A keeps more than run B, where less",
-        {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
+        "Tokens that run A keeps in more or in fewer heads than run B: a map of layers by tokens",
+        {{"runs", "two runs, A and B, by label or number; default: the first two except full"},
          {"source",
-          "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone",
+          "heads (default): heads that keep the token in A minus heads in B; classes: kept in both, only in A or only "
+          "in B",
           {"heads", "classes"}},
          {"layers", "default: all"}},
         check,

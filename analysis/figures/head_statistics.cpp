@@ -19,7 +19,7 @@ constexpr double kPanelMm = 90;
 struct Statistics {
     std::vector<int> layers;
     size_t n_heads = 0;                                  ///< KV heads
-    std::vector<std::vector<HeadStatistics>> of_layers;  ///< for each of `layers` (G)
+    std::vector<std::vector<HeadStatistics>> of_layers;  ///< (G) for each of `layers`
 };
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
@@ -27,7 +27,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     require_data(reader, trace::Place::of_prompt(options.prompt), trace::schema::prompt::window_attention);
     const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
     if (prompt.visible_tokens() <= prompt.window) {
-        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}",
+        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, no more than its window of {}",
                                         reader.path().string(), options.prompt, prompt.visible_tokens(),
                                         prompt.window));
     }
@@ -47,7 +47,7 @@ Statistics read_statistics(const trace::Reader& reader, const FigureOptions& opt
     return statistics;
 }
 
-/// One of the two numbers, heads downwards, layers to the right, on a colour scale of its own from 0.
+/// Adds a map of heads by layers with its own color scale, which begins at 0.
 void add_map(Figure& figure, const Statistics& statistics, const std::string& title, const std::string& unit,
              double HeadStatistics::*number) {
     HeatMap map;
@@ -77,7 +77,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const Statistics statistics = read_statistics(reader, options);
     Figure figure;
     figure.name = "head-statistics";
-    figure.title = "How focused each KV head's windowed scores are";
+    figure.title = "Focus of each KV head's window attention";
     figure.rows = 2;
     figure.shared_x = true;
     figure.panel_height_mm = std::clamp(kHeadMm * static_cast<double>(statistics.n_heads), 8.0, kPanelMm);
@@ -86,10 +86,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
     const int64_t n_prefix = prompt.visible_tokens() - prompt.window;
     figure.caption = fmt::format(
-        "Standard deviation and entropy, over the {} prompt tokens before the window, of what the last {} queries "
-        "attend "
-        "to on average, by KV head and layer. Attention to all tokens alike has a deviation of 0 and an entropy of "
-        "{:.2f} nats.",
+        "Standard deviation and entropy of the attention to the {} prompt tokens before the window, averaged over the "
+        "last "
+        "{} queries, by KV head and layer. Uniform attention has a standard deviation of 0 and an entropy of {:.2f} "
+        "nats.",
         n_prefix, prompt.window, std::log(static_cast<double>(n_prefix)));
     complete_figure(figure, reader, options, {});
     return figure;
@@ -98,7 +98,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Statistics statistics = read_statistics(reader, options);
     SubjectTable table(
-        "head-statistics", "Spread of each KV head's windowed scores over the prompt before the window",
+        "head-statistics", "Standard deviation and entropy of each KV head's window attention",
         {SubjectKey::layer, SubjectKey::head, Column{"deviation", "Standard deviation", "", ColumnType::real, 6},
          Column{"entropy_nats", "Entropy", "nats", ColumnType::real}});
     for (size_t i = 0; i < statistics.layers.size(); ++i) {
@@ -120,8 +120,7 @@ FigureDefinition head_statistics_figure() {
     using namespace head_statistics_file;
     return {"head-statistics",
             "Head statistics",
-            "KV heads by layers: standard deviation and entropy of the windowed scores, which tell focused heads from "
-            "others",
+            "Standard deviation and entropy of each KV head's window attention, which measure how focused the head is",
             {{"layers", "default: all"}},
             check,
             make,

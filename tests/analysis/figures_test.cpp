@@ -519,7 +519,7 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     const ColorScale& scale = retention.color_scales[1];
     CHECK(scale.scale == Scale::logarithmic);
     CHECK_FALSE(scale.whole_numbers);
-    CHECK_THAT(scale.title, Contains("1/n in an entry of n"));
+    CHECK_THAT(scale.title, Contains("1/n for n merged tokens"));
     CHECK_THAT(retention.caption, Contains("adds up to the entries that the cache holds"));
     CHECK_THAT(retention.panels.at(1).note, Contains("coverage 100.0 %, 4.0 tokens an entry"));
     CHECK_THAT(retention.panels.at(0).note, !Contains("entry"));

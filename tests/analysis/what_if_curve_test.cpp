@@ -245,9 +245,9 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     options.own["over"] = "beta";
     const Figure windows = definition.make(reader, options);
     REQUIRE(windows.legend.size() == 1);
-    CHECK_THAT(windows.caption, Contains("Left out") && Contains("h2o @ 40"));
+    CHECK_THAT(windows.caption, Contains("Omitted") && Contains("h2o @ 40"));
     CHECK(definition.left_out(reader, options) ==
-          "h2o @ 40, whose selection cannot be made again at other values of beta");
+          "h2o @ 40: the selection cannot be repeated at other values of beta");
     options.own.erase("over");
     CHECK(definition.left_out(reader, options).empty());
     options.own["over"] = "no_such";

@@ -120,8 +120,8 @@ class FewerChannels(ProgramTest):
             self.assertEqual(int(row["kept"]), run["channels_kept"][place])
             self.assertAlmostEqual(float(row["score"]), float(run["channel_scores"][place]), places=4)
         self.made("export", "t.h5", "--figure", "channels", "--layer", 1, "-o", "c.svg")
-        self.assertIn("Heads that keep each channel of the keys", self.path("c.svg").read_text(encoding="utf-8"))
-        self.refuses(1, ["no chosen run of prompt 0 drops channels"], "export", "t.h5", "--figure", "channels", "--run",
+        self.assertIn("Number of heads that keep each key channel", self.path("c.svg").read_text(encoding="utf-8"))
+        self.refuses(1, ["no chosen run of prompt 0 drops key channels"], "export", "t.h5", "--figure", "channels", "--run",
                      "snapkv", "-o", "none.csv")
 
     def test_no_budget_is_needed_where_a_ratio_says_it(self):
