@@ -19,25 +19,26 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// The three divergences that a trace knows, which are never mixed.
+/// Heads or scores whose divergence is shown.
 enum class Source { attention, kv_heads, scores };
 
-/// Behind a source's name: the heads of each layer in an order of their own, in which alike ones stand together.
+/// Suffix of a source's name that sorts the heads of each layer by similarity.
 constexpr std::string_view ordered = "-by-similarity";
 
 struct Matrices {
     Source source = Source::attention;
     bool by_similarity = false;
-    std::string of;  ///< "plain attention of query heads"
+    std::string of;  ///< "attention of the last 32 queries, per query head"
     bool query_heads = false;
-    size_t group = 1;      ///< stored heads that make one of the n: with FigureOptions::common_unit those of a KV head
-    std::vector<int> run;  ///< the one run whose scores are compared; empty for attention
-    Place place;           ///< of the data, with `stored`
+    size_t group =
+        1;  ///< stored heads per shown head: the query heads of a KV head with FigureOptions::common_unit, else 1
+    std::vector<int> run;  ///< the run whose scores are compared; empty for attention
+    Place place;           ///< location of `stored`
     const schema::DataSet* stored = nullptr;
-    size_t n = 0;  ///< heads
+    size_t n = 0;  ///< number of heads
     std::vector<int> layers;
-    std::vector<std::vector<float>> values;  ///< for each layer (n, n), nats
-    std::vector<std::vector<int>> heads;     ///< for each layer (n): the head at each place
+    std::vector<std::vector<float>> values;  ///< (n, n) for each layer, nats
+    std::vector<std::vector<int>> heads;     ///< (n) for each layer: the head at each position
 };
 
 Source source_from_name(std::string_view name) {
@@ -45,36 +46,35 @@ Source source_from_name(std::string_view name) {
     if (name == "kv-heads" || name == "kv_heads") return Source::kv_heads;
     if (name == "scores") return Source::scores;
     throw FigureError(
-        fmt::format("there is no source '{}' of JSDs; there are attention, kv-heads, scores, and each "
-                    "followed by -by-similarity",
+        fmt::format("the figure jsd has no source '{}'; it has attention, kv-heads, scores, each also with the "
+                    "suffix -by-similarity",
                     name));
 }
 
-/// The chosen runs that have a JSD of their scores.
+/// Returns the chosen runs that record a JSD of their scores.
 std::vector<int> scored_runs(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> scored = chosen_runs(reader, options);
     std::erase_if(scored, [&](int j) { return !reader.has(Place::of_run(options.prompt, j), schema::run::head_jsd); });
     return scored;
 }
 
-/// The run whose stored JSD is meant: the one named, or without a name the first that has one.
+/// Returns the named run, or by default the first run that records a JSD of its scores.
 int scored_run(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<int> chosen = chosen_runs(reader, options);
     const std::vector<int> scored = scored_runs(reader, options);
     if (scored.empty()) {
         throw NothingToShow(
-            fmt::format("{}: none of the runs asked for stores a JSD of its scores (aperturekv does); "
-                        "`source` attention or kv-heads shows that of the attention",
+            fmt::format("{}: no chosen run records a JSD of its scores (aperturekv does); the sources attention and "
+                        "kv-heads show the JSD of the attention",
                         reader.path().string()));
     }
     if (!options.runs.empty() && chosen.size() > 1) {
-        throw FigureError(
-            fmt::format("the JSD of scores is shown for one run at a time, {} were asked for", chosen.size()));
+        throw FigureError(fmt::format("the source scores shows one run at a time, but {} were chosen", chosen.size()));
     }
     return scored.front();
 }
 
-/// All but the values and the order of the heads.
+/// Returns the matrices without their values and order of heads.
 Matrices described(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     Matrices m;
@@ -116,11 +116,11 @@ Matrices described(const trace::Reader& reader, const FigureOptions& options) {
         m.query_heads = false;
     }
     if (!reader.has(m.place, *m.stored)) {
-        throw NothingToShow(fmt::format("{}: prompt {} has no {}, from which this figure is made",
-                                        reader.path().string(), options.prompt, m.stored->path));
+        throw NothingToShow(fmt::format("{}: prompt {} has no {}, which this figure needs", reader.path().string(),
+                                        options.prompt, m.stored->path));
     }
     if (m.source == Source::kv_heads && prompt.visible_tokens() <= prompt.window) {
-        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}",
+        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, no more than its window of {}",
                                         reader.path().string(), options.prompt, prompt.visible_tokens(),
                                         prompt.window));
     }
@@ -134,12 +134,11 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     if (m.source != Source::scores || !options.runs.empty()) return "";
     const size_t n = scored_runs(reader, options).size();
     if (n < 2) return "";
-    return fmt::format("{} alone, the first of {} runs with a divergence of their scores",
+    return fmt::format("{} alone, the first of {} runs that record a JSD of their scores",
                        run_label(reader.run(options.prompt, m.run.front())), n);
 }
 
-/// (n * group, n * group) -> (n, n): the mean divergence of a query head of one KV head from one of another; 0 of a KV
-/// head from itself.
+/// (n * group, n * group) -> (n, n): the mean divergence between the query heads of two KV heads; 0 on the diagonal.
 std::vector<float> mean_of_groups(std::vector<float> values, size_t n, size_t group) {
     if (group == 1) return values;
     std::vector<float> means(n * n, 0.0f);
@@ -174,7 +173,7 @@ float value_of(const Matrices& m, size_t layer, int a, int b) {
     return m.values[layer][static_cast<size_t>(a) * m.n + static_cast<size_t>(b)];
 }
 
-/// Each place labelled with the head that stands there.
+/// Returns ticks that label each position with its head.
 std::vector<Tick> named_places(const std::vector<int>& heads) {
     std::vector<Tick> ticks;
     for (size_t i = 0; i < heads.size(); ++i) ticks.push_back({static_cast<double>(i), std::to_string(heads[i])});
@@ -191,9 +190,9 @@ double largest(const Matrices& m) {
     return value;
 }
 
-constexpr size_t most_with_labels = 6;  // columns of maps that name their heads one by one
+constexpr size_t most_with_labels = 6;  // columns of maps that label each head
 
-/// Small multiples in whole rows where the number of layers allows it.
+/// Returns a number of columns that fills all rows, if possible.
 size_t columns_for(size_t n) {
     if (n <= 5) return n;
     for (const size_t columns : {size_t{8}, size_t{10}, size_t{9}, size_t{7}, size_t{6}, size_t{5}}) {
@@ -245,14 +244,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
-    figure.caption =
-        fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer: 0 where they are alike.{}", m.of,
-                    m.by_similarity ? " Each layer's heads stand in an order of their own, alike ones together "
-                                      "(average linkage)."
-                                    : "");
+    figure.caption = fmt::format(
+        "Jensen-Shannon divergence between each pair of heads of a layer ({}); 0 for equal distributions.{}", m.of,
+        m.by_similarity ? " The heads of each layer are sorted by similarity (average linkage)." : "");
     if (options.common_unit)
         figure.caption +=
-            " By query heads, two KV heads have the mean over each query head of one with each of the other.";
+            " For query heads, the value of two KV heads is the mean over all pairs of their query heads.";
     complete_figure(figure, reader, options, m.run);
     return figure;
 }
@@ -291,14 +288,18 @@ FigureDefinition jsd_figure() {
     FigureDefinition definition{
         "jsd",
         "Head divergence",
-        "Jensen-Shannon divergence between the heads of each layer, one map per layer, 0 where heads are alike",
+        "Jensen-Shannon divergence between the heads of each layer, one map per layer, 0 for equal heads",
         {{"layers", "default: all"},
          {"source",
-          "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores; each "
-          "with -by-similarity behind it: each layer's heads in an order of their own, alike ones together",
+          "attention (default): attention of query heads; kv-heads: attention averaged to KV heads; scores: scores of "
+          "a "
+          "run; the suffix -by-similarity sorts the heads of each layer by similarity",
           {"attention", "kv-heads", "scores", "attention-by-similarity", "kv-heads-by-similarity",
            "scores-by-similarity"}},
-         {"runs", "with source scores: the one run whose scores are compared", {}, {"scores", "scores-by-similarity"}}},
+         {"runs",
+          "with source scores: the run whose scores are compared; default: the first",
+          {},
+          {"scores", "scores-by-similarity"}}},
         check,
         make,
         numbers,

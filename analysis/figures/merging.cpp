@@ -15,7 +15,7 @@ namespace kvscope::analysis::merging_file {
 namespace {
 
 constexpr double kLayerMm = 0.7;
-constexpr double kLightest = 0.15;  // paler colours would vanish on white
+constexpr double kLightest = 0.15;  // lighter colors are invisible on white
 
 struct Run {
     int index = 0;
@@ -23,7 +23,7 @@ struct Run {
     std::shared_ptr<const trace::Kept> kept;
 };
 
-/// Of the chosen runs those that merge.
+/// Returns the chosen runs that merge entries.
 std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     std::vector<Run> runs;
@@ -33,8 +33,8 @@ std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOption
     }
     if (runs.empty())
         throw NothingToShow(
-            fmt::format("{}: no chosen run of prompt {} records which tokens share an entry: run a policy that merges "
-                        "entries, such as kvslimmer or asymkv (cam adds values to other entries and records none)",
+            fmt::format("{}: no chosen run of prompt {} records which tokens share an entry; run a policy that merges "
+                        "entries, such as kvslimmer or asymkv (cam merges only values and does not record them)",
                         reader.path().string(), options.prompt));
     return runs;
 }
@@ -67,7 +67,7 @@ std::string note_of(const Run& run, const std::vector<int>& layers) {
             entries += run.kept->count(static_cast<size_t>(layer), row);
             tokens += run.kept->held(static_cast<size_t>(layer), row).size();
         }
-    return fmt::format("{:.2f} tokens an entry", static_cast<double>(tokens) / static_cast<double>(entries));
+    return fmt::format("{:.2f} tokens per entry", static_cast<double>(tokens) / static_cast<double>(entries));
 }
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
@@ -77,12 +77,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
     Figure figure;
     figure.name = "merging";
-    figure.title = "Which tokens went into one entry";
+    figure.title = "Tokens that share an entry";
     lay_out_maps(figure, runs.size(), 1, layers.size(), kLayerMm);
     figure.width_mm = 174;
 
     ColorScale scale;
-    scale.title = "Tokens of the entry";
+    scale.title = "Tokens in the entry";
     scale.map_begin = kLightest;
     scale.scale = Scale::logarithmic;
     scale.min = 1;
@@ -104,18 +104,18 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     figure.color_scales.push_back(scale);
     figure.caption = fmt::format(
-        "How many tokens the entry stands for into which a layer's cache merged each of the prompt's {} tokens, the "
-        "most of its heads. Every second merged entry is drawn a fifth smaller, so that neighbours can be told apart. "
-        "Where one pixel holds several tokens the largest entry shows.",
+        "Number of tokens in the entry that contains each of the prompt's {} tokens, the largest over the heads of a "
+        "layer. Every second merged entry is drawn 20 % smaller to distinguish neighbors. A pixel with several tokens "
+        "shows the largest entry.",
         format_count(static_cast<int64_t>(n_tokens)));
     complete_figure(figure, reader, options, indices);
     return figure;
 }
 
-/// A row for each merged entry of each head.
+/// Returns one row per merged entry of each head.
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
-    SubjectTable table("merging", "Entries that several tokens went into",
+    SubjectTable table("merging", "Merged entries",
                        {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
                         Column{"first_token", "First token", "", ColumnType::integer},
                         Column{"last_token", "Last token", "", ColumnType::integer},
@@ -140,8 +140,8 @@ FigureDefinition merging_figure() {
     FigureDefinition definition{
         "merging",
         "Merged entries",
-        "Layers by tokens: how many tokens the entry stands for into which each one was merged, one map per run",
-        {{"runs", "labels, policies or numbers of runs; default: all that merge"}, {"layers", "default: all"}},
+        "Number of tokens in each token's entry: one map of layers by tokens per run that merges",
+        {{"runs", "labels, policies or numbers of runs; default: all runs that merge"}, {"layers", "default: all"}},
         check,
         make,
         numbers};

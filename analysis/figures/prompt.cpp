@@ -17,49 +17,49 @@
 namespace kvscope::analysis::prompt_file {
 namespace {
 
-constexpr double kCellMm = 1.49;  // a character of the figures' monospaced font
+constexpr double kCellMm = 1.49;  // width of a character in the figures' monospaced font
 constexpr double kLineMm = 3.5;
 constexpr double kPageMm = 174;
-constexpr double kPageHeightMm = 230;  // of A4 without margins and caption
-constexpr double kBelowMm = 12;        // the colour bar with its numbers
+constexpr double kPageHeightMm = 230;  // A4 without margins and caption
+constexpr double kBelowMm = 12;        // color bar with its numbers
 constexpr double kTitleMm = 6;         // above each row of runs
-constexpr double kMarginMm = 12;       // the numbers of the tokens
+constexpr double kMarginMm = 12;       // for the token numbers
 constexpr size_t kMostColumns = 3;
 constexpr Rgb kNotKept{150, 150, 150};
 
-/// How many layers, and heads of all layers, keep each token (N), a token in an entry of n as 1/n.
+/// Numbers of layers, and of heads in all layers, that keep each token (N); 1/n for a token in an entry of n.
 struct Counts {
     std::vector<double> layers;
     std::vector<double> heads;
 };
 
-/// Which runs are shown, and how their text goes onto pages.
+/// The shown runs, and the layout of their text on pages.
 struct Arrangement {
     std::vector<int> runs;
     size_t n_tokens = 0;
-    size_t columns = 1;     ///< of runs
-    size_t characters = 0;  ///< a line
+    size_t columns = 1;     ///< number of runs side by side
+    size_t characters = 0;  ///< per line
     BrokenText text;
     size_t lines_a_page = 1;
     size_t pages_a_run = 1;
-    size_t rows_a_page = 1;  ///< of runs; several only where a run takes no more than one page
+    size_t rows_a_page = 1;  ///< rows of runs; above 1 only if each run fits on one page
     size_t n_rows() const { return (runs.size() + columns - 1) / columns; }
 };
 
 struct Shown {
-    std::vector<Counts> counts;  ///< for each of the arrangement's runs
+    std::vector<Counts> counts;  ///< one per run of the arrangement
     bool by_heads = false;
-    std::vector<size_t> n_heads;  ///< of all layers, for each run
-    bool is_share = false;        ///< the heads' counts are per cent of n_heads
+    std::vector<size_t> n_heads;  ///< in all layers, one per run
+    bool is_share = false;        ///< Counts of heads are in per cent of n_heads.
     int most = 0;
-    bool merges = false;  ///< one of the runs
+    bool merges = false;  ///< At least one run merges.
     const std::vector<double>& values(size_t run) const { return by_heads ? counts[run].heads : counts[run].layers; }
 };
 
 bool by_heads(const FigureOptions& options) {
     if (options.source.empty() || options.source == "layers") return false;
     if (options.source == "heads") return true;
-    throw FigureError(fmt::format("prompt has no source '{}'; there are layers, heads", options.source));
+    throw FigureError(fmt::format("the figure prompt has no source '{}'; it has layers, heads", options.source));
 }
 
 std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& options) {
@@ -68,7 +68,7 @@ std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& op
     return runs;
 }
 
-/// Pages of equal length, none longer than a page of paper.
+/// Arranges the text on pages of equal length that fit on paper.
 Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> runs = shown_runs(reader, options);
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
@@ -119,7 +119,7 @@ Shown read_shown(const trace::Reader& reader, const FigureOptions& options, cons
     return shown;
 }
 
-/// Counts of heads become shares where the runs have different numbers of heads.
+/// Converts counts of heads to shares if the runs have different numbers of heads.
 void count_in_one_unit(Shown& shown, const FigureOptions& options) {
     const std::vector<size_t>& n = shown.n_heads;
     const bool have_same_heads = std::adjacent_find(n.begin(), n.end(), std::not_equal_to<>()) == n.end();
@@ -133,7 +133,7 @@ Rgb ink_of(const ColorScale& scale, double value) {
     return ink_on(color_at(scale.map, place_on(scale, value)));
 }
 
-/// Without a colour yet. @param line of the page
+/// Returns a label without color. @param line of the page
 TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t line) {
     Subject subject = of;
     subject.token = static_cast<int>(piece.token);
@@ -145,7 +145,8 @@ TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t 
     return label;
 }
 
-/// Letters that join across tokens are one label, each in the ink of its token. The label's x is its middle.
+/// Appends a piece to a label. Letters that join across tokens form one label, with one color per token. The label's x
+/// is its middle.
 void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
     const bool is_first = label.text.empty();
     const auto cells = static_cast<double>(piece.n_cells);
@@ -158,12 +159,12 @@ void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
     else if (label.inks.empty())
         label.inks.push_back({label.text.size(), label.color, first_middle});
     const std::string_view text = piece.text;
-    const bool has_rest = !is_first && text.starts_with(continuation_mark);  // the character stands whole before it
+    const bool has_rest = !is_first && text.starts_with(continuation_mark);  // the preceding piece shows it
     label.text += has_rest ? text.substr(continuation_mark.size()) : text;
     if (!is_first) label.inks.push_back({label.text.size(), ink, static_cast<double>(piece.cell) + cells / 2});
 }
 
-/// Of the run's `part`-th page.
+/// Returns the page `part` of a run.
 Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<double>& values,
                const ColorScale& scale) {
     const size_t first_line = part * arrangement.lines_a_page;
@@ -203,10 +204,9 @@ Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, c
             next_number = line + 5;
         }
     }
-    if (panel.y.ticks.empty()) panel.y.ticks.push_back({0, ""});  // a page of line breaks alone
+    if (panel.y.ticks.empty()) panel.y.ticks.push_back({0, ""});  // a page with only line breaks
     if (arrangement.pages_a_run > 1 && first_token < arrangement.n_tokens) {
-        if (part + 1 == arrangement.pages_a_run)
-            last_token = arrangement.n_tokens - 1;  // which may have nothing to show
+        if (part + 1 == arrangement.pages_a_run) last_token = arrangement.n_tokens - 1;  // may have no visible text
         panel.note = fmt::format("tokens {} to {}", format_count(static_cast<int64_t>(first_token)),
                                  format_count(static_cast<int64_t>(last_token)));
     }
@@ -229,7 +229,7 @@ ColorScale scale_of(const Shown& shown) {
         scale.max = 100;
     }
     if (!shown.merges) return scale;
-    scale.title += " (1/n in an entry of n)";
+    scale.title += " (1/n for n merged tokens)";
     double least = scale.min;
     for (size_t run = 0; run < shown.counts.size(); ++run) {
         const std::vector<double>& values = shown.values(run);
@@ -246,7 +246,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     count_in_one_unit(shown, options);
     Figure figure;
     figure.name = "prompt";
-    figure.title = "The prompt by how much of it is kept";
+    figure.title = "Prompt text colored by retention";
     figure.columns = arrangement.columns;
     figure.rows = arrangement.rows_a_page;
     figure.shared_y = true;
@@ -265,12 +265,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     figure.width_mm = kPageMm;
     figure.panel_height_mm = kLineMm * static_cast<double>(arrangement.lines_a_page);
-    figure.caption = fmt::format("The prompt's {} tokens, each on a ground that says how many {} keep it; grey: none.",
-                                 format_count(static_cast<int64_t>(arrangement.n_tokens)),
-                                 shown.by_heads ? "heads of all layers" : "layers (in at least one head)");
+    figure.caption = fmt::format(
+        "The prompt's {} tokens. The background color shows how many {} keep each token; gray "
+        "text: none.",
+        format_count(static_cast<int64_t>(arrangement.n_tokens)),
+        shown.by_heads ? "heads of all layers" : "layers (in at least one head)");
     if (shown.merges)
-        figure.caption += fmt::format(" A token that went into an entry of n tokens counts as one n-th of it{}.",
-                                      shown.by_heads ? "" : ", in a layer by the head that has the most of it");
+        figure.caption += fmt::format(" A token in a merged entry of n tokens counts as 1/n{}.",
+                                      shown.by_heads ? "" : "; in a layer, the head with the largest part counts");
     const auto has_mark = [](const Shape& shape) {
         const auto* label = std::get_if<TextLabel>(&shape);
         return label && label->text.find(continuation_mark) != std::string::npos;
@@ -278,10 +280,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (std::any_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
             return std::any_of(panel.shapes.begin(), panel.shapes.end(), has_mark);
         }))
-        figure.caption += fmt::format(
-            " A character that several tokens share stands in the first of them; {} is the "
-            "part of another.",
-            continuation_mark);
+        figure.caption +=
+            fmt::format(" A character that several tokens share is shown in the first of them; {} marks the others.",
+                        continuation_mark);
     complete_figure(figure, reader, options, arrangement.runs);
     return figure;
 }
@@ -292,7 +293,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const auto texts = reader.token_text(options.prompt);
     const auto ids = reader.token_ids(options.prompt);
     const ColumnType type = shown.merges ? ColumnType::real : ColumnType::integer;
-    SubjectTable table("prompt", "Layers and heads that keep each token, 1/n in an entry of n",
+    SubjectTable table("prompt", "Number of layers and heads that keep each token (1/n for n merged tokens)",
                        {SubjectKey::run, label_column(), SubjectKey::token, Column{"id", "Id", "", ColumnType::integer},
                         Column{"text", "Text", ""}, Column{"layers", "Layers", "", type, 2},
                         Column{"heads", "Heads of all layers", "", type, 2}});
@@ -317,9 +318,9 @@ FigureDefinition prompt_figure() {
     FigureDefinition definition{
         "prompt",
         "Prompt",
-        "The prompt itself, each token on a ground that says how many layers, or heads, keep it",
+        "Text of the prompt, in colors that show how many layers or heads keep each token",
         {{"runs", "labels, policies or numbers of runs, side by side; default: the first"},
-         {"source", "what the colour counts", {"layers", "heads"}}},
+         {"source", "what the color counts: layers or heads that keep the token", {"layers", "heads"}}},
         check,
         make,
         numbers,

@@ -30,7 +30,7 @@ Source source_from_name(const std::string& name) {
     if (name.empty() || name == "matrices") return Source::matrices;
     if (name == "mean-by-layer" || name == "mean_by_layer") return Source::mean_by_layer;
     throw FigureError(
-        fmt::format("there is no source '{}' of query similarities; there are matrices, mean-by-layer", name));
+        fmt::format("the figure query-similarity has no source '{}'; it has matrices, mean-by-layer", name));
 }
 
 struct Choice {
@@ -60,7 +60,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     chosen(reader, options, source_from_name(options.source));
 }
 
-/// (H, w, w)
+/// Returns (H, w, w).
 std::vector<float> matrices(const trace::Reader& reader, int prompt, int layer) {
     return reader.read_layer<float>(Place::of_prompt(prompt), schema::prompt::query_similarity,
                                     static_cast<size_t>(layer));
@@ -117,13 +117,14 @@ Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) 
     scale.max = 1;
     figure.color_scales.push_back(scale);
     figure.caption = fmt::format(
-        "Cosine similarity of each two of the prompt's last {} queries, after RoPE, by layer (L, rows) and query head "
+        "Cosine similarity between each pair of the prompt's last {} queries, after RoPE, by layer (L, rows) and query "
+        "head "
         "(H, columns).",
         choice.window);
     return figure;
 }
 
-/// Over the heads of a layer: the mean, smallest and largest of their means over pairs of different queries.
+/// Mean, minimum and maximum over the heads of a layer. A head's value is its mean over pairs of different queries.
 struct LayerMeans {
     double mean = 0;
     double low = std::numeric_limits<double>::infinity();
@@ -150,7 +151,7 @@ LayerMeans layer_means(const std::vector<double>& of_heads) {
     return means;
 }
 
-/// The mean of each layer with its band.
+/// Returns the mean of each layer, with a band from the lowest to the highest head.
 Line curve(const TracePart& part, const Choice& choice, Rgb color) {
     const trace::Reader& reader = *part.reader;
     const FigureOptions& options = part.options;
@@ -168,7 +169,7 @@ Line curve(const TracePart& part, const Choice& choice, Rgb color) {
     return line;
 }
 
-/// One curve for each trace that has the queries.
+/// Draws one curve for each trace that has the similarities.
 Figure make_curves(std::span<const TracePart> parts) {
     constexpr std::array<size_t, 5> colors = {4, 3, 2, 0, 5};  // blue, vermillion, green, orange, purple
     Figure figure;
@@ -201,11 +202,12 @@ Figure make_curves(std::span<const TracePart> parts) {
     LineStyle band = figure.legend.front().style;
     const auto paler = [](uint8_t c) { return static_cast<uint8_t>(255 - (255 - c) / 5); };
     band.color = {paler(band.color.r), paler(band.color.g), paler(band.color.b)};
-    figure.legend.push_back({"from the lowest to the highest head", LegendEntry::Symbol::patch, band});
+    figure.legend.push_back({"lowest to highest head", LegendEntry::Symbol::patch, band});
     figure.panels.push_back(std::move(panel));
     figure.caption = fmt::format(
-        "Mean cosine similarity between different queries among the prompt's last {}, after RoPE: mean over query "
-        "heads, and the band between the lowest and the highest head.",
+        "Mean cosine similarity between different queries among the prompt's last {}, after RoPE. Curve: mean over "
+        "query "
+        "heads; band: lowest to highest head.",
         window);
     return figure;
 }
@@ -221,7 +223,7 @@ Figure make(std::span<const TracePart> parts) {
 
 Table matrix_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::matrices);
-    SubjectTable table("query-similarity", "Cosine similarity of each two window queries",
+    SubjectTable table("query-similarity", "Cosine similarity of each pair of window queries",
                        {SubjectKey::layer, SubjectKey::head, SubjectKey::token_a, SubjectKey::token_b,
                         Column{"cosine", "Cosine", "", ColumnType::real, 4}});
     const auto first = static_cast<int>(choice.n_tokens - choice.window);
@@ -246,7 +248,7 @@ Table matrix_numbers(const trace::Reader& reader, const FigureOptions& options) 
 Table mean_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::mean_by_layer);
     SubjectTable table(
-        "query-similarity", "Mean cosine similarity of different window queries; without a head: mean over heads",
+        "query-similarity", "Mean cosine similarity of different window queries; rows without a head: mean over heads",
         {SubjectKey::layer, SubjectKey::head, Column{"mean_cosine", "Mean cosine", "", ColumnType::real, 4}});
     for (const int layer : choice.layers) {
         const std::vector<double> means = head_means(reader, options.prompt, layer, choice);
@@ -269,19 +271,20 @@ namespace kvscope::analysis {
 
 FigureDefinition query_similarity_figure() {
     using namespace query_similarity_file;
-    return {"query-similarity",
-            "Query similarity",
-            "Cosine similarity of the window's queries: a map per layer and head, or the mean of each layer as a curve",
-            {{"source",
-              "matrices (default), or mean-by-layer: mean over pairs of different queries",
-              {"matrices", "mean-by-layer"}},
-             {"layers", "default: four, evenly spaced; of the curve all"},
-             {"heads", "query heads; default: nine at most, evenly spaced; of the curve all"}},
-            check,
-            of_one_trace<make>,
-            numbers,
-            "ApertureKV, Figures 4 and 6",
-            make};
+    return {
+        "query-similarity",
+        "Query similarity",
+        "Cosine similarity of the window's queries: one map per layer and head, or a curve with the mean of each layer",
+        {{"source",
+          "matrices (default): one map per layer and head; mean-by-layer: mean over pairs of different queries",
+          {"matrices", "mean-by-layer"}},
+         {"layers", "default: four, evenly spaced; for mean-by-layer all"},
+         {"heads", "query heads; default: at most nine, evenly spaced; for mean-by-layer all"}},
+        check,
+        of_one_trace<make>,
+        numbers,
+        "ApertureKV, Figures 4 and 6",
+        make};
 }
 
 }  // namespace kvscope::analysis

@@ -22,11 +22,10 @@ struct Run {
 
 void require_answer_attention(const TracePart& part) {
     if (run_with_answer_attention(*part.reader, part.options.prompt)) return;
-    throw NothingToShow(
-        fmt::format("{}: prompt {} does not say what the full cache's answer attends to (answer_attention), which "
-                    "recall is measured against; make the trace again so that it records the full cache's measures and "
-                    "compares the runs with it",
-                    part.reader->path().string(), part.options.prompt));
+    throw NothingToShow(fmt::format(
+        "{}: prompt {} has no answer_attention, the attention of the full run's answer, which recall needs; "
+        "make the trace again so that it records the full run's measures and compares the runs with it",
+        part.reader->path().string(), part.options.prompt));
 }
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
@@ -36,10 +35,11 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 
 struct Runs {
     std::vector<Run> measured;
-    std::vector<ShownRun> left_out;  ///< they drop no token, so that they would all have 1: see is_measured_by_tokens
+    std::vector<ShownRun>
+        left_out;  ///< runs that drop no tokens, so that their recall is 1; see is_measured_by_tokens()
 };
 
-/// Traces without the answer's attention are left out.
+/// Omits traces without the attention of the answer.
 Runs read_runs(std::span<const TracePart> parts) {
     const std::vector<ShownRun> shown = shown_runs(parts);
     Runs runs;
@@ -63,9 +63,8 @@ Runs read_runs(std::span<const TracePart> parts) {
     }
     if (!runs.measured.empty()) return runs;
     for (const TracePart& part : parts) require_answer_attention(part);
-    throw NothingToShow(
-        fmt::format("{}: recall is measured of runs that drop tokens: none of those asked for does ({})",
-                    parts.front().reader->path().string(), labels_of(runs.left_out)));
+    throw NothingToShow(fmt::format("{}: recall needs runs that drop tokens, but no chosen run does ({})",
+                                    parts.front().reader->path().string(), labels_of(runs.left_out)));
 }
 
 const ShareMeasure measure{"Recall", "best tokens"};
@@ -78,15 +77,15 @@ std::vector<RunShares> shares_of(std::vector<Run> measured) {
 
 std::string text_of_left_out(std::span<const ShownRun> left_out) {
     if (left_out.empty()) return {};
-    return fmt::format(" Without a dropped token, so that nothing is missing, and left out: {}.", labels_of(left_out));
+    return fmt::format(" Omitted because they drop no tokens: {}.", labels_of(left_out));
 }
 
 struct Pairs {
     std::vector<SharePair> measured;
-    std::vector<ShownRun> left_out;  ///< of A and of B
+    std::vector<ShownRun> left_out;  ///< runs of A and B that drop no tokens
 };
 
-/// Of both sides; a run without recall is in none.
+/// Pairs the runs of both parts. Omits runs without recall.
 Pairs read_pairs(std::span<const TracePart, 2> sides) {
     Runs a = read_runs(sides.subspan(0, 1)), b = read_runs(sides.subspan(1, 1));
     const std::vector<RunShares> of_a = shares_of(std::move(a.measured)), of_b = shares_of(std::move(b.measured));
@@ -103,8 +102,7 @@ Pairs read_pairs(std::span<const TracePart, 2> sides) {
     }
     if (read.measured.empty())
         throw NothingToShow(
-            "no run that drops tokens, of which alone recall is measured, has one like it in the other "
-            "trace");
+            "recall needs a pair of runs that drop tokens, but no such run has a pair in the other trace");
     return read;
 }
 
@@ -112,10 +110,10 @@ Figure make(std::span<const TracePart> parts) {
     Runs runs = read_runs(parts);
     Figure figure = share_figure(parts, shares_of(std::move(runs.measured)), measure);
     figure.name = "recall";
-    figure.title = "How much of what the answer attends to most is kept";
+    figure.title = "Recall of the tokens that the answer attends to most";
     figure.caption =
-        "Of the tokens that the full cache's own answer attends to most, as many as the run's budget allows a KV head, "
-        "the share that the head keeps: mean of each layer's heads, and (right) of the whole model.";
+        "Share of the tokens with the most attention from the full run's answer that each head keeps, counting as many "
+        "tokens as the run's budget: mean over the heads of each layer (left) and of the whole model (right).";
     figure.caption += text_of_left_out(runs.left_out);
     return figure;
 }
@@ -124,8 +122,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
     SubjectTable table(
         "recall",
-        "Share of the tokens that the full cache's answer attends to most; without a head: mean of the "
-        "layer; without a layer: of the model",
+        "Recall of the tokens that the full run's answer attends to most; rows without a head: mean of the layer; rows "
+        "without a layer: mean of the model",
         {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text}, budget_column(),
          SubjectKey::layer, SubjectKey::head, Column{"recall", "Recall", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
@@ -153,10 +151,11 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     Figure figure = share_difference(sides, pairs.measured, measure);
     figure.name = "recall";
     figure.title =
-        "How much of what the answer attends to most is kept, A − B, " + with_unit(measure.title, measure.percent());
+        "Recall of the tokens that the answer attends to most, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
-        "Of the tokens that the full cache's own answer attends to most, the share that is kept, by layer and (right) "
-        "of the whole model, of each run of A ({}) less that of its like in B ({}).",
+        "Share of the tokens with the most attention from the full run's answer that each head keeps, by layer (left) "
+        "and "
+        "in the whole model (right): each run of A ({}) minus the paired run of B ({}).",
         sides[0].name, sides[1].name);
     figure.caption += text_of_left_out(pairs.left_out);
     return figure;
@@ -166,7 +165,8 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
     Table table = share_difference_numbers(sides, read_pairs(sides).measured, measure);
     table.name = "recall-difference";
     table.title = fmt::format(
-        "Kept of the tokens that the full cache's answer attends to most (without a layer: of the model), A − B, {}",
+        "Recall of the tokens that the full run's answer attends to most (rows without a layer: of the model), A − B, "
+        "{}",
         with_unit(measure.title, measure.share()));
     return table;
 }
@@ -178,19 +178,20 @@ namespace kvscope::analysis {
 
 FigureDefinition recall_figure() {
     using namespace recall_file;
-    return {"recall",
-            "Recall",
-            "Share of the tokens that the full cache's answer attends to most which each head keeps, by layer and for "
-            "the whole model, one line per run",
-            {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"layers", "default: all; the whole model's recall always counts all"}},
-            check,
-            of_one_trace<make>,
-            numbers,
-            "DapQ, Figure 3",
-            make,
-            make_difference,
-            difference_numbers};
+    return {
+        "recall",
+        "Recall",
+        "Share of the tokens with the most attention from the full run's answer that each head keeps, by layer and in "
+        "the whole model, one line per run",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"layers", "default: all; the model's recall always includes all layers"}},
+        check,
+        of_one_trace<make>,
+        numbers,
+        "DapQ, Figure 3",
+        make,
+        make_difference,
+        difference_numbers};
 }
 
 }  // namespace kvscope::analysis

@@ -19,15 +19,14 @@ bool stores_parts(const trace::Reader& reader, int prompt, int run) {
     return reader.has(place, schema::stored_key_error) && reader.has(place, schema::stored_value_error);
 }
 
-/// Of the chosen runs those that store something else than whole keys and values.
+/// Returns the chosen runs that do not store whole keys and values.
 std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> runs = chosen_runs(reader, options);
     std::erase_if(runs, [&](int run) { return !stores_parts(reader, options.prompt, run); });
     if (runs.empty())
         throw NothingToShow(fmt::format(
-            "{}: no chosen run of prompt {} records such an error: whole keys and values have none, and "
-            "runs that merge record it in shared mode alone; run a policy that stores something else, such as "
-            "think, and not each run alone",
+            "{}: no chosen run of prompt {} records a reconstruction error; it is recorded for policies that do not "
+            "store whole keys and values, such as think, and in shared mode also for policies that merge",
             reader.path().string(), options.prompt));
     return runs;
 }
@@ -49,7 +48,7 @@ std::string note_of(const HeadMap& map, const std::vector<int>& layers) {
     return fmt::format("{:.1f} to {:.1f} %", least, most);
 }
 
-/// Keys and values of one run after the other, as shares.
+/// Returns the errors of the keys and then of the values of each run, as shares.
 std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<HeadMap> maps;
     const std::vector<int> runs = runs_in_parts(reader, options);
@@ -64,7 +63,7 @@ std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions&
     return maps;
 }
 
-/// As they are drawn.
+/// Converts the maps to per cent for drawing.
 std::vector<HeadMap> in_per_cent(std::vector<HeadMap> maps, const std::vector<int>& layers) {
     for (HeadMap& map : maps) {
         for (float& value : map.values) value *= 100;
@@ -73,7 +72,7 @@ std::vector<HeadMap> in_per_cent(std::vector<HeadMap> maps, const std::vector<in
     return maps;
 }
 
-/// Labels of those that were asked for and record none.
+/// Returns the labels of the named runs that record no error.
 std::vector<std::string> without_errors(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<std::string> labels;
     for (const int run : options.runs.empty() ? std::vector<int>{} : chosen_runs(reader, options))
@@ -83,7 +82,7 @@ std::vector<std::string> without_errors(const trace::Reader& reader, const Figur
 
 std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
     const auto labels = without_errors(reader, options);
-    return labels.empty() ? "" : fmt::format("{}, which record no such error", fmt::join(labels, ", "));
+    return labels.empty() ? "" : fmt::format("{}: no reconstruction error is recorded", fmt::join(labels, ", "));
 }
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
@@ -96,12 +95,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     maps = in_per_cent(std::move(maps), chosen_layers(reader, options));
     Figure figure = head_maps_figure(reader, options, maps, scale);
     figure.name = "reconstruction";
-    figure.title = "How far stored keys and values are from the true ones";
+    figure.title = "Error of the stored keys and values";
     figure.caption =
-        "Relative error (2-norm, over all tokens that the cache holds) of the keys and of the values that each head's "
-        "cache gives for the prompt's tokens. Of an entry with mass n every token gets the n-th part of the value.";
+        "Relative error (2-norm, over all tokens in the cache) of the keys and values that each head reads from its "
+        "cache. In a merged entry of mass n, each token has 1/n of the value.";
     if (const auto labels = without_errors(reader, options); !labels.empty())
-        figure.caption += fmt::format(" Left out, as they record none: {}.", fmt::join(labels, ", "));
+        figure.caption += fmt::format(" Omitted because they record no error: {}.", fmt::join(labels, ", "));
     return figure;
 }
 
@@ -111,7 +110,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
         reader, options, read_maps(reader, options),
         {{"key_error", "Key error", "", ColumnType::real, 4}, {"value_error", "Value error", "", ColumnType::real, 4}});
     table.name = "reconstruction";
-    table.title = "How far stored keys and values are from the true ones";
+    table.title = "Error of the stored keys and values";
     return table;
 }
 
@@ -125,9 +124,9 @@ FigureDefinition reconstruction_figure() {
     FigureDefinition definition{
         "reconstruction",
         "Reconstruction error",
-        "Heads by layers: how far the keys and values that a cache gives are from the true ones, of runs that store "
-        "something else than whole ones",
-        {{"runs", "labels, policies or numbers of runs; default: all that store keys or values in parts"},
+        "Relative error of the keys and values in the cache: maps of heads by layers for runs that do not store whole "
+        "keys and values",
+        {{"runs", "labels, policies or numbers of runs; default: all runs that record the error"},
          {"layers", "default: all"}},
         check,
         make,

@@ -17,10 +17,10 @@
 namespace kvscope::analysis::retention_file {
 namespace {
 
-constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
+constexpr size_t kRunsInOneColumn = 8;  // more runs need two columns to fit on a page
 constexpr double kLayerMm = 0.55;
-constexpr double kLightest = 0.3;       // paler colours would vanish on white
-constexpr double kLightestPart = 0.12;  // of what is nearly dropped, in areas of many tokens
+constexpr double kLightest = 0.3;       // lighter colors are invisible on white
+constexpr double kLightestPart = 0.12;  // for fractions of merged entries, which cover large areas
 
 struct Run {
     int index = 0;
@@ -42,7 +42,7 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     return runs;
 }
 
-/// Runs of one policy side by side where every policy has the same number of budgets; else in reading order.
+/// Returns one column per budget if all policies have equally many budgets; otherwise 1 or 2.
 size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
     if (runs.size() <= kRunsInOneColumn || is_narrow(options)) return 1;
     const auto same_method = [](const Run& a, const Run& b) {
@@ -74,7 +74,7 @@ bool merges(const std::vector<Run>& runs) {
     return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.kept->merges(); });
 }
 
-/// @param most rows of a run @param is_share of its rows, where runs have different numbers of them; else their count
+/// @param most largest number of rows of a run @param is_share shows shares, because numbers of rows differ
 ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale;
     scale.map_begin = kLightest;
@@ -94,11 +94,10 @@ ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share)
     return scale;
 }
 
-/// The same for runs that merge. The others have their own: counts of whole heads would be squeezed into its last
-/// decade.
+/// Returns the color scale for runs that merge. Other runs have a separate scale, since they have only whole counts.
 ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale = color_scale(runs, most, is_share);
-    scale.title += " (1/n in an entry of n)";
+    scale.title += " (1/n for n merged tokens)";
     double least = scale.min;
     for (const Run& run : runs) {
         if (!run.kept->merges()) continue;
@@ -110,15 +109,15 @@ ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_shar
     return scale;
 }
 
-/// One run's map, without its place among the others.
+/// Returns the map of one run, without its position in the figure.
 Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share, size_t color_scale) {
     Panel panel = layers_by_tokens(layers, run.n_tokens);
     panel.subject.run = run.index;
     panel.title = run_label(run.attributes);
     panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);
     if (run.kept->merges())
-        panel.note += fmt::format(", {:.1f} tokens an entry", static_cast<double>(run.kept->held_tokens.size()) /
-                                                                  static_cast<double>(run.kept->indices.size()));
+        panel.note += fmt::format(", {:.1f} tokens per entry", static_cast<double>(run.kept->held_tokens.size()) /
+                                                                   static_cast<double>(run.kept->indices.size()));
     const double value_per_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
     HeatMap map = heat_map(run, layers, value_per_head);
     map.color_scale = color_scale;
@@ -139,7 +138,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
     Figure figure;
     figure.name = "retention";
-    figure.title = "Heads that keep each token";
+    figure.title = "Number of heads that keep each token";
     lay_out_maps(figure, runs.size(), columns_for(runs, options), layers.size(), kLayerMm);
     figure.shared_y = true;
     figure.width_mm = 174;
@@ -159,13 +158,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         figure.panels.push_back(std::move(panel));
     }
     figure.caption = fmt::format(
-        "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the "
-        "largest count shows. Coverage: tokens that at least one head of any layer keeps.",
+        "Number of heads in a layer that keep each of the prompt's {} tokens. A pixel with several tokens shows the "
+        "largest "
+        "number. Coverage: share of the tokens that at least one head of any layer keeps.",
         format_count(static_cast<int64_t>(n_tokens)));
     if (merges(runs))
         figure.caption +=
-            " A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
-            "entries that the cache holds.";
+            " A token in a merged entry of n tokens counts as 1/n, so that a map sums to the number of entries in the "
+            "cache.";
     complete_figure(figure, reader, options, indices);
     return figure;
 }
@@ -174,8 +174,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     SubjectTable table(
         "retention",
-        "Heads that keep each token, and its part of their entries: 1/n in an entry of n tokens; tokens that no head "
-        "of a layer keeps are left out",
+        "Heads that keep each token, and its share of their entries (1/n for n merged tokens), without tokens that no "
+        "head of a layer keeps",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::token,
          Column{"heads", "Heads", "", ColumnType::integer}, Column{"heads_total", "Of", "", ColumnType::integer},
          Column{"entries", "Entries", "", ColumnType::real, 2}});
@@ -205,8 +205,8 @@ FigureDefinition retention_figure() {
     FigureDefinition definition{
         "retention",
         "Retention",
-        "Layers by tokens: how many heads keep each token, one map per run over one token axis",
-        {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+        "Number of heads that keep each token: one map of layers by tokens per run",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
         check_runs_and_layers,
         make,
         numbers,

@@ -520,8 +520,8 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     CHECK(scale.scale == Scale::logarithmic);
     CHECK_FALSE(scale.whole_numbers);
     CHECK_THAT(scale.title, Contains("1/n for n merged tokens"));
-    CHECK_THAT(retention.caption, Contains("adds up to the entries that the cache holds"));
-    CHECK_THAT(retention.panels.at(1).note, Contains("coverage 100.0 %, 4.0 tokens an entry"));
+    CHECK_THAT(retention.caption, Contains("sums to the number of entries in the cache"));
+    CHECK_THAT(retention.panels.at(1).note, Contains("coverage 100.0 %, 4.0 tokens per entry"));
     CHECK_THAT(retention.panels.at(0).note, !Contains("entry"));
     const HeatMap& map = layer_of<HeatMap>(retention, 1);
     double sum = 0;

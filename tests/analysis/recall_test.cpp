@@ -86,11 +86,11 @@ TEST_CASE("recall leaves out what drops no token, as the table of runs does, and
     const FigureDefinition& definition = figure_definition("recall");
     const Figure figure = definition.make(reader, options);
     CHECK(figure.legend.size() == 1);
-    CHECK_THAT(figure.caption, Contains("left out: " + run_label(reader.run(0, merging))));
+    CHECK_THAT(figure.caption, Contains("drop no tokens: " + run_label(reader.run(0, merging))));
     CHECK(definition.numbers(reader, options).rows.size() == 1 + 3 * 3);
 
     const std::vector<TracePart> both{{&reader, options, "a"}, {&reader, options, "b"}};
-    CHECK_THAT(definition.make_difference(std::span<const TracePart, 2>(both)).caption, Contains("left out: "));
+    CHECK_THAT(definition.make_difference(std::span<const TracePart, 2>(both)).caption, Contains("drop no tokens: "));
 
     options.runs = {std::to_string(merging)};
     CHECK_THROWS_AS(definition.make(reader, options), NothingToShow);

@@ -107,7 +107,7 @@ class FewerChannels(ProgramTest):
             self.assertEqual(float(row["value_error"]), 0)
         self.made("export", "t.h5", "--figure", "reconstruction", "-o", "r.svg")
         self.assertIn("<svg", self.path("r.svg").read_text(encoding="utf-8"))
-        self.refuses(1, ["no chosen run of prompt 0 records such an error"], "export", "t.h5", "--figure", "reconstruction", "--run",
+        self.refuses(1, ["no chosen run of prompt 0 records a reconstruction error"], "export", "t.h5", "--figure", "reconstruction", "--run",
                      "snapkv", "-o", "none.csv")
 
     def test_the_channels_of_the_keys(self):
@@ -460,7 +460,7 @@ class MergedEntries(ProgramTest):
                     numpy.testing.assert_allclose(held[run.attrs["policy"]], entries, rtol=1e-12)
         self.assertEqual(found, [tuple(float(x) if i == 4 else int(x) for i, x in enumerate(row)) for row in expected])
         self.made("export", "m.h5", "--figure", "merging", "-o", "m.svg")
-        self.assertIn("Which tokens went into one entry", self.path("m.svg").read_text(encoding="utf-8"))
+        self.assertIn("Tokens that share an entry", self.path("m.svg").read_text(encoding="utf-8"))
         self.refuses(1, ["no chosen run of prompt 0 records which tokens share an entry"], "export", "m.h5", "--figure", "merging", "--run", "snapkv", "-o",
                      "none.csv")
 
