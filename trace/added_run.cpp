@@ -13,14 +13,14 @@ namespace kvscope::trace {
 
 namespace {
 
-// The elements of a block of an array of that shape, row-major.
+// Returns the elements of a block in row-major order. `shape` is the shape of the array `values`.
 template <class T, class From>
 std::vector<T> cut(const std::vector<From>& values, const std::vector<std::size_t>& shape, const Block& block) {
     std::size_t count = 1;
     for (const std::size_t extent : block.count) count *= extent;
     std::vector<T> out;
     out.reserve(count);
-    std::vector<std::size_t> at(shape.size(), 0);  // within the block; the last dimension goes as a whole
+    std::vector<std::size_t> at(shape.size(), 0);  // index within the block; the last dimension is copied as a whole
     while (out.size() < count) {
         std::size_t begin = 0;
         for (std::size_t i = 0; i < shape.size(); ++i) begin = begin * shape[i] + block.first[i] + at[i];
@@ -38,7 +38,7 @@ std::vector<T> cut(const std::vector<From>& values, const std::vector<std::size_
 }  // namespace
 
 AddedRun::AddedRun(RunRecord record, const ModelAttributes& model, const PromptAttributes& prompt)
-    : name_(fmt::format("run \"{}\" (in no file)", record.label)),
+    : name_(fmt::format("run \"{}\" (only in memory)", record.label)),
       record_(std::move(record)),
       extents_(model, prompt, record_) {
     require_run(name_, record_, model, prompt);

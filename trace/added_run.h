@@ -1,4 +1,4 @@
-// A run that is in no file (a what-if), held in memory and read in the same ways as one in a file.
+// A run that exists only in memory (a what-if) and is read like a run of a file.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,18 @@ namespace kvscope::trace {
 
 class AddedRun {
  public:
-    /// `model` and `prompt` must outlive it. Throws std::invalid_argument where the writer would.
+    /// `model` and `prompt` must outlive the run. Throws std::invalid_argument if the writer would reject `record`.
     AddedRun(RunRecord record, const ModelAttributes& model, const PromptAttributes& prompt);
     AddedRun(const AddedRun&) = delete;
     AddedRun& operator=(const AddedRun&) = delete;
 
     [[nodiscard]] bool has(const schema::DataSet& data_set) const;
 
-    // These throw DamagedTrace where the data set is not there.
+    // The next three throw DamagedTrace if the run does not have the data set.
 
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set) const;
-    /// Whole, or a block of it: std::out_of_range if that lies outside. T as in Reader::read().
+    /// Returns the whole data set or one block. Throws std::out_of_range if the block lies outside. T as in
+    /// Reader::read().
     template <class T>
     [[nodiscard]] std::vector<T> read(const schema::DataSet& data_set, const Block* block = nullptr) const;
     [[nodiscard]] std::shared_ptr<const Kept> kept() const;
@@ -33,13 +34,13 @@ class AddedRun {
     [[nodiscard]] RunRecord record() const;
 
  private:
-    /// Calls `action` with the vector of that data set; false if it is not there.
+    /// Calls `action` with the data set's vector. Returns false if the run does not have the data set.
     template <class Action>
     bool visit(const schema::DataSet& data_set, Action action) const;
     [[noreturn]] void missing(const schema::DataSet& data_set) const;
 
-    std::string name_;  // in messages
-    RunRecord record_;  // without its kept entries: they are in kept_
+    std::string name_;  ///< the run's name in messages
+    RunRecord record_;  ///< without kept entries, which are in kept_
     std::shared_ptr<const Kept> kept_;
     Extents extents_;
 };

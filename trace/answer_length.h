@@ -6,8 +6,8 @@
 
 namespace kvscope::trace {
 
-/// Tokens of a run's answer, the end of text included; 0 where none is recorded.
-/// @throws what the reader throws
+/// Returns the number of tokens in a run's answer, end of text included, or 0 if no answer is recorded.
+/// Throws the errors of Reader::read().
 std::int64_t answer_length(const Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::trace

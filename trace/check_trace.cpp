@@ -52,7 +52,7 @@ class TraceCheck {
  private:
     hid_t file(const GroupPlace& place) { return source_.open(place.file).get(); }
 
-    // What cannot be read at all becomes one problem.
+    // Turns unreadable contents into one problem.
     template <class Action>
     void guarded(const std::string& path, Action action) {
         try {
@@ -64,7 +64,7 @@ class TraceCheck {
 
     void check_root() {
         if (source_.is_folder) {
-            problems_.warning("/", "a complete trace", "an unfinished one; the command that began it continues it");
+            problems_.warning("/", "a complete trace", "an unfinished trace; repeat its command to continue it");
             return;
         }
         check_attributes(source_.open(source_.path).get(), "/", schema::root::attributes, problems_);
@@ -91,8 +91,7 @@ class TraceCheck {
                 try {
                     return load_model(group.get(), "/model");
                 } catch (const DamagedTrace& failure) {
-                    problems_.error("/model", "usable attributes, without which nothing else can be checked",
-                                    failure.what());
+                    problems_.error("/model", "valid attributes, which all further checks need", failure.what());
                     return std::nullopt;
                 }
             };
@@ -114,7 +113,7 @@ class TraceCheck {
         const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
         if (model.fingerprint.size() != 64 ||
             !std::all_of(model.fingerprint.begin(), model.fingerprint.end(), is_hexadecimal)) {
-            problems_.error("/model@fingerprint", "64 digits 0-9a-f", quoted_text(model.fingerprint));
+            problems_.error("/model@fingerprint", "64 hexadecimal digits, 0-9 and a-f", quoted_text(model.fingerprint));
         }
         if (model.dtype != "f32" && model.dtype != "bf16" && model.dtype != "f16") {
             problems_.error("/model@dtype", "f32, bf16 or f16", quoted_text(model.dtype));
@@ -124,14 +123,14 @@ class TraceCheck {
         check_json("/model@config_json", model.config_json);
     }
 
-    /// A trace that lost its prompts has the model's spectra, too: its recipe says whether it was to have nothing else.
+    // The recipe decides, because a trace that lost its prompts also contains the model's spectra.
     bool is_of_model_alone() {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
                h5::exists(file(*source_.model), fmt::format("/model/{}", schema::model::spectrum_q.path));
     }
 
-    /// A complete trace holds the runs that its recipe lists, in each of its prompts.
+    // Checks that each prompt of a complete trace has the runs that the recipe lists.
     void check_recipe() {
         if (source_.is_folder || !source_.root.complete || source_.root.recipe_json.empty()) return;
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
@@ -178,7 +177,7 @@ class TraceCheck {
             require_seconds(at("seconds"), row.seconds);
             if (row.status != schema::run::status_complete) continue;
             require(row.budget >= 0, at("budget"), "0 or more", static_cast<double>(row.budget));
-            // Above 1 where the budget exceeds the prompt.
+            // The share is above 1 if the budget exceeds the prompt.
             require(std::isfinite(row.budget_fraction) && row.budget_fraction >= 0, at("budget_fraction"),
                     "a finite number, 0 or more", row.budget_fraction);
             require_share(at("score"), row.score);
@@ -186,7 +185,7 @@ class TraceCheck {
         }
     }
 
-    /// Numbers of a run that no run can have.
+    /// Checks a run's numbers for impossible values.
     void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {
         const auto at = [&](const char* name) { return fmt::format("{}@{}", group, name); };
         require(run.window >= 0, at("window"), "0 or more", static_cast<double>(run.window));
@@ -203,7 +202,7 @@ class TraceCheck {
     }
 
     void check_json(const std::string& path, const std::string& text) {
-        // NaN is a number here, and JSON may be nested more deeply than a bounded parser goes.
+        // nlohmann's parser accepts nesting deeper than the bounded parser's limit; the bounded parser accepts NaN.
         if (bounded_json::parse_or_discard(text).is_discarded() && !nlohmann::json::accept(text))
             problems_.error(path, "JSON", quoted_text(text));
     }
@@ -251,7 +250,7 @@ class TraceCheck {
                 const std::string b = fmt::format("{}/{}", to, data_set->path);
                 const hid_t open = file(place);
                 if (h5::exists(open, a) && h5::exists(open, b) && h5::address(open, a) != h5::address(open, b)) {
-                    problems_.warning(b, fmt::format("a hard link to {}", a), "a data set of its own");
+                    problems_.warning(b, fmt::format("a hard link to {}", a), "a separate data set");
                 }
             }
         };
@@ -261,7 +260,7 @@ class TraceCheck {
         }
     }
 
-    // T, by the step_kl of the policy full.
+    // Returns T, the length of the full run's step_kl.
     std::optional<std::size_t> full_run_steps(const PromptPlace& place) {
         for (const GroupPlace& run : place.runs) {
             try {
@@ -271,13 +270,13 @@ class TraceCheck {
                 const auto shape = h5::info(h5::open_data_set(group.get(), steps).get()).shape;
                 if (shape.size() == 1) return shape[0];
             } catch (const TraceError&) {
-                // Reported where the run itself is checked.
+                // check_run() reports this error.
             }
         }
         return std::nullopt;
     }
 
-    // Of a list; nothing where it is missing or no list.
+    // Returns the length of a one-dimensional data set, or nullopt if it is missing or has another rank.
     std::optional<std::size_t> length_of(const GroupPlace& place, const schema::DataSet& data_set) {
         const std::string path = fmt::format("{}/{}", place.group, data_set.path);
         if (!h5::exists(file(place), path) || h5::is_group(file(place), path)) return std::nullopt;
@@ -285,7 +284,7 @@ class TraceCheck {
         return shape.size() == 1 ? std::optional(shape[0]) : std::nullopt;
     }
 
-    // True if it is a run of the policy full.
+    // Returns whether the run's policy is full.
     bool check_run(const GroupPlace& place, const ModelAttributes& model, const PromptAttributes& prompt,
                    std::optional<std::size_t> steps) {
         const h5::Handle group = h5::open_group(file(place), place.group);
@@ -301,12 +300,13 @@ class TraceCheck {
                             std::to_string(run.budget));
         }
         if (run.status == schema::run::status_failed) {
-            if (run.message.empty()) problems_.warning(place.group + "@message", "why the run failed", "nothing");
+            if (run.message.empty())
+                problems_.warning(place.group + "@message", "the reason for the failure", "nothing");
             return full;
         }
 
         Extents extents(model, prompt, run);
-        // Where no full run says how many steps there are, the run's own data sets still have to agree.
+        // Without a full run, T is unknown, but the run's own data sets must agree.
         extents.steps = steps ? steps : length_of(place, schema::run::step_kl);
         extents.entries = length_of(place, schema::run::kept_indices);
         Sound excused;

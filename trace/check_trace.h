@@ -1,4 +1,4 @@
-// Checks a trace against schema.h: is everything there, of the right type and shape, and plausible.
+// Checks a trace against schema.h: missing items, wrong types and shapes, implausible values.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,17 @@ namespace kvscope::trace {
 
 struct Problem {
     enum class Severity {
-        error,   // breaks the format: other programs may misread the trace
-        warning  // allowed, but probably not meant, or not recorded
+        error,   ///< breaks the format: other programs may misread the trace
+        warning  ///< allowed, but probably unintended or not recorded
     };
     Severity severity = Severity::error;
     std::string path;      ///< HDF5 path, e.g. /prompts/0/runs/3/kept_indices
-    std::string expected;  ///< in words
-    std::string found;     ///< in words
+    std::string expected;  ///< what the format requires
+    std::string found;     ///< what the trace contains
 };
 
-/// All problems, in the order of the file. A file that cannot be opened as a trace at all throws as
-/// Reader does; an incomplete trace is checked as far as it goes, with a warning.
+/// Returns all problems in file order. An incomplete trace gives a warning and is checked as far as it goes.
+/// Throws as Reader does if the file cannot be opened as a trace.
 std::vector<Problem> check(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -16,7 +16,7 @@ namespace kvscope::trace {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Rounding of sums of f32.
+// Tolerance for rounding errors in sums of f32.
 constexpr double slack = 1e-3;
 
 class Values {
@@ -38,7 +38,8 @@ class Values {
         problems_.warning(path(data_set), std::move(expected), std::move(found));
     }
 
-    /// Whole; nothing if it is missing, unsound or unreadable (which is then reported).
+    /// Returns all values. Returns an empty vector if the data set is missing or unsound, or after reporting that it is
+    /// unreadable.
     template <class T>
     std::vector<T> read(const schema::DataSet& data_set) const {
         std::vector<T> out;
@@ -47,8 +48,8 @@ class Values {
         return out;
     }
 
-    /// `look` gets one layer at a time and ends the walk by returning false. Small ones are read together: a list's
-    /// elements are layers, too.
+    /// Calls `look` for each layer until it returns false. Reads several small layers at a time, because each element
+    /// of a one-dimensional data set counts as a layer.
     template <class T>
     void each_layer(const schema::DataSet& data_set,
                     const std::function<bool(std::size_t, std::span<const T>)>& look) const {
@@ -72,7 +73,7 @@ class Values {
         });
     }
 
-    /// All of a data set of floats within [low, high].
+    /// Checks that all floats of a data set are in [low, high].
     void range(const schema::DataSet& data_set, double low, double high, bool nan_allowed = false) const {
         each_layer<double>(data_set, [&](std::size_t layer, std::span<const double> values) {
             const auto bad = std::find_if(values.begin(), values.end(), [&](double value) {
@@ -81,7 +82,7 @@ class Values {
             if (bad == values.end()) return true;
             error(data_set,
                   low == -infinity ? "finite numbers" : fmt::format("values from {:.4g} to {:.4g}", low, high),
-                  fmt::format("{} at [{}], element {} of it", *bad, layer, bad - values.begin()));
+                  fmt::format("{} at [{}], element {}", *bad, layer, bad - values.begin()));
             return false;
         });
     }
@@ -94,12 +95,12 @@ class Values {
             });
             if (bad == values.end()) return true;
             error(data_set, fmt::format("values from {} to {}", low, high),
-                  fmt::format("{} at [{}], element {} of it", +*bad, layer, bad - values.begin()));
+                  fmt::format("{} at [{}], element {}", +*bad, layer, bad - values.begin()));
             return false;
         });
     }
 
-    /// Symmetric matrices in [0, ln 2] with a diagonal of zeros.
+    /// Checks symmetric matrices with values in [0, ln 2] and zeros on the diagonal.
     void divergences(const schema::DataSet& data_set, std::size_t rows) const {
         range(data_set, -slack, std::numbers::ln2 + slack);
         each_layer<float>(data_set, [&](std::size_t layer, std::span<const float> values) {
@@ -141,7 +142,7 @@ void check_descending(const Values& values, const schema::DataSet& data_set, std
         for (std::size_t i = 1; i < all.size(); ++i) {
             if (i % length != 0 && all[i] > all[i - 1] * (1 + 1e-5F) + 1e-5F) {
                 values.error(data_set, "descending values",
-                             fmt::format("{} after {} at [{}], element {} of it", all[i], all[i - 1], layer, i));
+                             fmt::format("{} after {} at [{}], element {}", all[i], all[i - 1], layer, i));
                 return false;
             }
         }
@@ -163,7 +164,7 @@ void check_attention_sums(const Values& values, const schema::DataSet& data_set,
     });
 }
 
-/// Contributions of modes lie in [-1, 1] and add up to the layer's adjacent similarity, over heads on average.
+/// Checks that contributions of modes are in [-1, 1] and, averaged over heads, sum to the layer's adjacent similarity.
 void check_modes(const Values& values, const schema::DataSet& modes, const schema::DataSet& similarity,
                  std::size_t heads) {
     values.range(modes, -1 - slack, 1 + slack);
@@ -171,13 +172,14 @@ void check_modes(const Values& values, const schema::DataSet& modes, const schem
     values.each_layer<float>(modes, [&](std::size_t layer, std::span<const float> all) {
         const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(heads);
         if (layer >= expected.size() || !(std::abs(mean - double{expected[layer]}) > slack)) return true;
-        values.error(modes, fmt::format("numbers that add up to {:.5g}, as in {}", expected[layer], similarity.path),
-                     fmt::format("{:.5g} at [{}], over heads on average", mean, layer));
+        values.error(modes,
+                     fmt::format("contributions with the sum {:.5g}, as in {}", expected[layer], similarity.path),
+                     fmt::format("{:.5g} at [{}], averaged over heads", mean, layer));
         return false;
     });
 }
 
-/// Matrices (rows, rows) of cosines.
+/// Checks symmetric matrices of cosines, each of shape (rows, rows).
 void check_cosines(const Values& values, const schema::DataSet& data_set, std::size_t rows) {
     values.range(data_set, -1 - slack, 1 + slack);
     const auto all = values.read<float>(data_set);
@@ -187,7 +189,7 @@ void check_cosines(const Values& values, const schema::DataSet& data_set, std::s
         if (!(std::abs(all[i] - other) > 1e-4F)) continue;
         values.error(
             data_set, "symmetric matrices",
-            fmt::format("{} and {} at elements [{}, {}] and [{}, {}] of number {}", all[i], other, a, b, b, a, matrix));
+            fmt::format("{} and {} at elements [{}, {}] and [{}, {}] of matrix {}", all[i], other, a, b, b, a, matrix));
         return;
     }
 }
@@ -197,7 +199,7 @@ struct KeptRows {
     std::vector<std::uint32_t> indices;
 };
 
-// The rows, or nothing if they do not hold together.
+// Returns the kept entries, or nullopt if offsets and indices contradict each other.
 std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     const auto& offsets_set = schema::run::kept_offsets;
     const auto& indices_set = schema::run::kept_indices;
@@ -205,17 +207,17 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     KeptRows kept{values.read<std::uint64_t>(offsets_set), values.read<std::uint32_t>(indices_set)};
     if (kept.offsets.empty()) return std::nullopt;
     if (kept.offsets.front() != 0) {
-        values.error(offsets_set, "0 as the first", std::to_string(kept.offsets.front()));
+        values.error(offsets_set, "0 as the first value", std::to_string(kept.offsets.front()));
         return std::nullopt;
     }
     const auto drop = std::is_sorted_until(kept.offsets.begin(), kept.offsets.end());
     if (drop != kept.offsets.end()) {
-        values.error(offsets_set, "rising values",
+        values.error(offsets_set, "values that never decrease",
                      fmt::format("{} after {} at [{}]", *drop, *(drop - 1), drop - kept.offsets.begin()));
         return std::nullopt;
     }
     if (kept.offsets.back() != kept.indices.size()) {
-        values.error(offsets_set, fmt::format("{} as the last, the length of kept_indices", kept.indices.size()),
+        values.error(offsets_set, fmt::format("{} as the last value, the length of kept_indices", kept.indices.size()),
                      std::to_string(kept.offsets.back()));
         return std::nullopt;
     }
@@ -237,15 +239,15 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     return kept;
 }
 
-// Pyramids move entries between layers and Ada- between heads, so only the whole is fixed.
+// Some policies move entries between layers (PyramidKV) or heads (Ada-SnapKV), so only the run's total is fixed.
 void check_budget(const Values& values, const KeptRows& kept, const PromptAttributes& prompt,
                   const RunAttributes& run) {
     if (run.budget_of && (*run.budget_of != schema::run::budget_of_bytes || run.policy == "full")) {
-        values.attribute_error("budget_of", "bytes, and not of the policy full", *run.budget_of);
+        values.attribute_error("budget_of", "bytes, for a policy other than full", *run.budget_of);
         return;
     }
     if (run.budget_of && !(run.budget_fraction > 0 && run.budget_fraction <= 1)) {
-        values.attribute_error("budget_fraction", "a share above 0, at most 1", std::to_string(run.budget_fraction));
+        values.attribute_error("budget_fraction", "a share above 0 and at most 1", std::to_string(run.budget_fraction));
         return;
     }
     const std::size_t rows = kept.offsets.size() - 1;
@@ -257,16 +259,17 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
         }
         return;
     }
-    // Policies that drop channels or numbers rather than entries keep every position.
+    // Policies that drop channels or numbers instead of entries keep every position.
     const bool keeps_all = kept.indices.size() == rows * tokens;
     if (run.budget_of == schema::run::budget_of_bytes && !keeps_all) {
-        values.warning(schema::run::kept_offsets,
-                       fmt::format("all {} positions in each of {} rows, as the budget is one of bytes", tokens, rows),
-                       fmt::format("{} entries in all", kept.indices.size()));
+        values.warning(
+            schema::run::kept_offsets,
+            fmt::format("all {} positions in each of {} rows, because the budget counts bytes", tokens, rows),
+            fmt::format("{} entries in all", kept.indices.size()));
     }
     const std::uint64_t allowed =
         rows * std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, run.budget)), tokens);
-    // Where entries are merged chunk by chunk, what was read last may still be whole.
+    // A policy that merges chunk by chunk may leave the last chunk unmerged.
     const bool merges = values.sound(schema::run::merged_token_entry);
     if (kept.indices.size() > allowed && !keeps_all && !merges) {
         values.warning(schema::run::kept_offsets,
@@ -275,11 +278,11 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     }
 }
 
-/// An entry stands for at most the tokens that went into it.
+/// Checks that each cardinality is at most the number of tokens in the entry.
 void check_cardinality(const Values& values, const KeptRows& kept, std::size_t rows, std::size_t tokens) {
     const auto& cardinality_set = schema::run::merged_cardinality;
     const auto cardinality = values.read<float>(cardinality_set);
-    if (cardinality.size() != kept.indices.size()) return;  // reported with the shapes
+    if (cardinality.size() != kept.indices.size()) return;  // the shape check reports this
     std::vector<double> most(cardinality.size(), static_cast<double>(tokens));
     values.each_layer<std::int32_t>(schema::run::merged_token_entry, [&](std::size_t layer,
                                                                          std::span<const std::int32_t> entries) {
@@ -295,7 +298,7 @@ void check_cardinality(const Values& values, const KeptRows& kept, std::size_t r
     });
     for (std::size_t i = 0; i < cardinality.size(); ++i) {
         if (cardinality[i] > 0 && double{cardinality[i]} <= most[i] + slack) continue;
-        values.error(cardinality_set, fmt::format("a number above 0, at most the {} tokens of the entry", most[i]),
+        values.error(cardinality_set, fmt::format("a number above 0 and at most {}, the tokens of the entry", most[i]),
                      fmt::format("{} at [{}]", cardinality[i], i));
         return;
     }
@@ -319,7 +322,7 @@ void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, 
                 for (std::int64_t i = 0; i < count; ++i) {
                     const std::uint32_t last = kept.indices[kept.offsets[at] + static_cast<std::uint64_t>(i)];
                     if (entries[row * tokens + last] == i) continue;
-                    values.error(entry_set, fmt::format("token {} in entry {}, whose position it is", last, i),
+                    values.error(entry_set, fmt::format("token {} in entry {}, which has its position", last, i),
                                  fmt::format("{} at [{}, {}, {}]", entries[row * tokens + last], layer, row, last));
                     return false;
                 }
@@ -336,7 +339,7 @@ void check_merged_keys(const Values& values) {
     for (std::size_t layer = 0; layer < std::min(made.size(), outside.size()); ++layer) {
         if (outside[layer] <= made[layer]) continue;
         values.error(schema::run::merged_keys_outside,
-                     fmt::format("at most the {} keys that merging made in layer {}", made[layer], layer),
+                     fmt::format("at most {}, the keys made by merging in layer {}", made[layer], layer),
                      std::to_string(outside[layer]));
         return;
     }
@@ -359,14 +362,15 @@ void check_stored(const Values& values, const KeptRows& kept) {
         const auto last = is_whole.begin() + static_cast<std::ptrdiff_t>(kept.offsets[row + 1]);
         const auto in_parts = static_cast<std::uint32_t>(std::count(first, last, 0));
         if (in_parts == entries[row]) continue;
-        values.error(schema::run::stored_is_whole,
-                     fmt::format("{} zeros in row {}, as {} says", entries[row], row, schema::run::stored_entries.path),
-                     std::to_string(in_parts));
+        values.error(
+            schema::run::stored_is_whole,
+            fmt::format("{} zeros in row {}, the number in {}", entries[row], row, schema::run::stored_entries.path),
+            std::to_string(in_parts));
         return;
     }
 }
 
-/// A layer holds at least its whole keys and values.
+/// Checks that each layer's bytes suffice for its whole keys and values.
 void check_whole_bytes(const Values& values, const KeptRows& kept, std::size_t rows, const ModelAttributes& model) {
     const auto stored = values.read<std::uint32_t>(schema::run::stored_entries);
     const std::uint64_t each =
@@ -380,14 +384,14 @@ void check_whole_bytes(const Values& values, const KeptRows& kept, std::size_t r
             if (bytes[layer] >= whole * each) continue;
             values.error(
                 *data_set,
-                fmt::format("at least {}, what the {} whole keys and values of the layer need", whole * each, whole),
+                fmt::format("at least {} bytes for the {} whole keys and values of the layer", whole * each, whole),
                 fmt::format("{} at [{}]", bytes[layer], layer));
             break;
         }
     }
 }
 
-/// The bytes by kind are those that are predicted in all.
+/// Checks that the bytes by kind sum to the predicted bytes.
 void check_bytes_by_kind(const Values& values, const std::vector<std::uint64_t>& predicted) {
     using namespace schema::run;
     std::vector<std::uint64_t> total(predicted.size(), 0);
@@ -410,7 +414,7 @@ void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
     check_bytes_by_kind(values, predicted);
     for (std::size_t l = 0; l < std::min(held.size(), predicted.size()); ++l) {
         if (held[l] < predicted[l]) {
-            values.warning(schema::run::cache_bytes, fmt::format("at least the {} predicted", predicted[l]),
+            values.warning(schema::run::cache_bytes, fmt::format("at least {}, the predicted bytes", predicted[l]),
                            fmt::format("{} at [{}]", held[l], l));
             break;
         }
@@ -419,21 +423,21 @@ void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
         const auto begin = by_row.begin() + static_cast<std::ptrdiff_t>(l * rows);
         const auto sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(rows), std::uint64_t{0});
         if (sum > held[l]) {
-            values.warning(schema::run::head_bytes, fmt::format("at most the layer's {} in all", held[l]),
+            values.warning(schema::run::head_bytes, fmt::format("at most {}, the bytes of the layer", held[l]),
                            fmt::format("{} at [{}]", sum, l));
             break;
         }
     }
 }
 
-/// Steps that rise, each with a form that alternates.
+/// Checks that the steps rise and the forms alternate.
 void check_switches(const Values& values) {
     using namespace schema::run;
     const auto steps = values.read<std::uint32_t>(switch_steps);
     const auto is_full = values.read<std::uint8_t>(switch_is_full);
     values.integer_range<std::uint8_t>(switch_is_full, 0, 1);
     if (steps.size() != is_full.size())
-        return values.error(switch_is_full, fmt::format("one for each of the {} steps", steps.size()),
+        return values.error(switch_is_full, fmt::format("one value for each of the {} steps", steps.size()),
                             std::to_string(is_full.size()));
     const auto n_ids = values.read<std::int32_t>(output_ids).size();
     if (!steps.empty() && steps.back() >= n_ids && values.sound(output_ids))
@@ -442,7 +446,7 @@ void check_switches(const Values& values) {
         if (steps[i] <= steps[i - 1])
             values.error(switch_steps, fmt::format("a step above {} at {}", steps[i - 1], i), std::to_string(steps[i]));
         if (is_full[i] == is_full[i - 1])
-            values.error(switch_is_full, "0 and 1 by turns", fmt::format("{} at {} and {}", is_full[i], i - 1, i));
+            values.error(switch_is_full, "alternating 0 and 1", fmt::format("{} at {} and {}", is_full[i], i - 1, i));
     }
 }
 
@@ -469,7 +473,7 @@ void check_prompt_values(hid_t file, const std::string& group, const Sound& soun
     check_attention_sums(values, window_attention, static_cast<std::size_t>(prompt.visible_tokens()));
     values.range(query_similarity, -1 - slack, 1 + slack);
     for (const auto* similarity : {&adjacent_similarity_q, &adjacent_similarity_k, &adjacent_similarity_v}) {
-        // A prompt of one token has no neighbours.
+        // A prompt of one token has no adjacent tokens.
         values.range(*similarity, -1 - slack, 1 + slack, prompt.visible_tokens() < 2);
     }
     const auto heads = static_cast<std::size_t>(model.n_heads), kv_heads = static_cast<std::size_t>(model.n_kv_heads);
@@ -479,7 +483,7 @@ void check_prompt_values(hid_t file, const std::string& group, const Sound& soun
     for (const auto* of_layers : {&layer_similarity_k, &layer_similarity_v})
         check_cosines(values, *of_layers, static_cast<std::size_t>(model.n_layers));
     for (const auto* of_heads : {&head_similarity_k, &head_similarity_v}) check_cosines(values, *of_heads, kv_heads);
-    // A head whose queries see no two entries that differ has none.
+    // NaN if a head's queries never see two different entries.
     for (const auto* alignment : {&gradient_alignment_c11, &gradient_alignment_c12, &gradient_alignment_c22})
         values.range(*alignment, -1 - slack, 1 + slack, true);
     values.divergences(head_jsd, heads);

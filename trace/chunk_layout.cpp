@@ -12,8 +12,8 @@ namespace kvscope::trace {
 
 namespace {
 
-// Of shuffled floats, level 2 leaves a little less than zlib's level 1 does, in two thirds of its time; level 1 is
-// faster still, and of scores with many zeros leaves a quarter more.
+// For shuffled floats, level 2 gives slightly smaller output than zlib's level 1 in two thirds of its time. Level 1 is
+// faster, but its output is a quarter larger for scores with many zeros.
 constexpr int packing_level = 2;
 
 std::size_t pieces_along(const ChunkLayout& layout, std::size_t dimension) {
@@ -21,7 +21,7 @@ std::size_t pieces_along(const ChunkLayout& layout, std::size_t dimension) {
     return extent / chunk + (extent % chunk != 0 ? 1 : 0);
 }
 
-/// Calls row(at in the values, at in the chunk, count), all in bytes, for each row that lies together in both.
+/// Calls row(offset in the values, offset in the chunk, count), all in bytes, for each contiguous run of elements.
 template <class Row>
 void over_rows(const ChunkLayout& layout, std::size_t number, const Row& row) {
     const std::vector<std::size_t> first = layout.first_of(number);
@@ -107,7 +107,7 @@ ChunkUnpacker::~ChunkUnpacker() { libdeflate_free_decompressor(decompressor_); }
 
 bool ChunkUnpacker::check(const ChunkLayout& layout, std::span<const unsigned char> packed) {
     chunk_.resize(layout.chunk_bytes());
-    // Without a place for the size that was found, another size than this one is a failure.
+    // With nullptr for the actual size, libdeflate fails if the size differs from the buffer's.
     return libdeflate_zlib_decompress(decompressor_, packed.data(), packed.size(), chunk_.data(), chunk_.size(),
                                       nullptr) == LIBDEFLATE_SUCCESS;
 }

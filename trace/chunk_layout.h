@@ -1,5 +1,4 @@
-// How the values of a data set lie in chunks, and how one chunk is packed: without HDF5, so that several threads can do
-// it.
+// Layout of a data set's values in chunks, and packing of one chunk. Uses no HDF5, so several threads can pack at once.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +11,24 @@ struct libdeflate_decompressor;
 
 namespace kvscope::trace {
 
-/// Chunks of one shape side by side cover a data set, the last ones along a dimension beyond its end; or a block of it
-/// that ends where chunks end.
+/// The equally sized chunks that cover a data set, or a block of it that ends at chunk borders. The last chunk of a
+/// dimension may extend past the data set's end.
 struct ChunkLayout {
-    std::vector<std::size_t> shape;  ///< of the data set or block; one dimension at least
-    std::vector<std::size_t> chunk;  ///< as many numbers, none of them 0
+    std::vector<std::size_t> shape;  ///< shape of the data set or block; at least one dimension
+    std::vector<std::size_t> chunk;  ///< shape of a chunk; same rank as `shape`, no zero
     std::size_t element_bytes = 1;
     bool is_shuffled = true;
 
     [[nodiscard]] std::size_t n_chunks() const;
     [[nodiscard]] std::size_t chunk_bytes() const;
-    /// The element with which a chunk begins, along each dimension.
+    /// Returns the index of a chunk's first element along each dimension.
     [[nodiscard]] std::vector<std::size_t> first_of(std::size_t number) const;
 };
 
-/// A chunk as it lies in the file.
+/// A compressed chunk as stored in the file.
 class PackedChunk {
  public:
-    /// Room for as many bytes, which are not set to anything.
+    /// Returns an uninitialized buffer of `bytes` bytes.
     unsigned char* make_room(std::size_t bytes);
     void set_size(std::size_t bytes) { size_ = bytes; }
     [[nodiscard]] std::span<const unsigned char> bytes() const { return {room_.get(), size_}; }
@@ -39,7 +38,7 @@ class PackedChunk {
     std::size_t capacity_ = 0, size_ = 0;
 };
 
-/// Packs chunks as HDF5's filters `shuffle` and `deflate` do; for one thread.
+/// Packs chunks as HDF5's filters `shuffle` and `deflate` do. Use one packer per thread.
 class ChunkPacker {
  public:
     ChunkPacker();
@@ -47,7 +46,7 @@ class ChunkPacker {
     ChunkPacker(const ChunkPacker&) = delete;
     ChunkPacker& operator=(const ChunkPacker&) = delete;
 
-    /// @param values all of them; what a chunk has beyond their edges is 0
+    /// @param values all values of the data set or block; positions of the chunk beyond its end are filled with 0
     void pack(const ChunkLayout& layout, std::size_t number, const unsigned char* values, PackedChunk& packed);
 
  private:
@@ -55,7 +54,7 @@ class ChunkPacker {
     std::vector<unsigned char> chunk_, shuffled_;
 };
 
-/// Unpacks them; for one thread.
+/// Unpacks chunks that were packed with `shuffle` and `deflate`. Use one unpacker per thread.
 class ChunkUnpacker {
  public:
     ChunkUnpacker();
@@ -63,9 +62,9 @@ class ChunkUnpacker {
     ChunkUnpacker(const ChunkUnpacker&) = delete;
     ChunkUnpacker& operator=(const ChunkUnpacker&) = delete;
 
-    /// False where the bytes are no chunk of that layout.
+    /// Returns false if `packed` is not a valid chunk of this layout.
     bool check(const ChunkLayout& layout, std::span<const unsigned char> packed);
-    /// The same, and puts it in its place among the values.
+    /// Like check(), and copies the chunk's elements to their places in `values`.
     bool unpack(const ChunkLayout& layout, std::size_t number, std::span<const unsigned char> packed,
                 unsigned char* values);
 
@@ -74,7 +73,7 @@ class ChunkUnpacker {
     std::vector<unsigned char> chunk_, elements_;
 };
 
-/// More bytes than any packed chunk has.
+/// Returns an upper bound for the size of a packed chunk in bytes.
 std::size_t most_packed_bytes(const ChunkLayout& layout);
 
 }  // namespace kvscope::trace

@@ -23,7 +23,7 @@ std::optional<std::time_t> creation_time(const std::filesystem::path& output) {
         const h5::Guard guard;
         return time_of_utc(Source(output).root.created_utc);
     } catch (const TraceError&) {
-        return std::nullopt;  // the writer says what is wrong with it
+        return std::nullopt;  // the writer reports the error
     }
 }
 

@@ -7,11 +7,11 @@
 
 namespace kvscope::trace {
 
-/// A `created_utc` as a time; nothing where the text is none.
+/// Parses a `created_utc`. Returns nullopt if the text is not such a time.
 std::optional<std::time_t> time_of_utc(const std::string& text);
 
-/// The `created_utc` of what a writer of this output goes on with: of the .part folder, else of the file. Nothing where
-/// neither is a trace that can be read.
+/// Returns the `created_utc` that a writer of this output would continue with: from the .part folder, else from the
+/// file. Returns nullopt if neither is a readable trace.
 std::optional<std::time_t> creation_time(const std::filesystem::path& output);
 
 }  // namespace kvscope::trace

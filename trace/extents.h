@@ -1,4 +1,4 @@
-// The lengths that schema.h's axes have in one trace.
+// Length of each axis of schema.h in one trace.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ class Extents {
     Extents(const ModelAttributes& model, const PromptAttributes& prompt, const RunAttributes& run)
         : model_(&model), prompt_(&prompt), run_(&run) {}
 
-    /// Set where known: Σ of the run, T of the prompt's full run.
+    // Set by the caller when known: Σ of the run, and T of the prompt's full run.
     std::optional<std::size_t> entries;
     std::optional<std::size_t> steps;
 
-    /// R of the run.
+    /// Returns R, the number of rows per layer of the run.
     [[nodiscard]] std::size_t rows() const {
         return size(run_->granularity == schema::run::granularity_query_head ? model_->n_heads : model_->n_kv_heads);
     }
 
-    /// Nothing where the axis has no fixed length, or none known here.
+    /// Returns the axis length, or nullopt if the axis has no fixed length or its length is not known here.
     [[nodiscard]] std::optional<std::size_t> of(schema::Dim dim) const {
         switch (dim) {
             case schema::Dim::layers:
@@ -61,8 +61,8 @@ class Extents {
         return std::nullopt;
     }
 
-    /// The shape of a data set of `count` elements: an axis without a known length takes what the
-    /// others leave. Empty if the elements do not fill such a shape.
+    /// Returns the shape of a data set with `count` elements. An axis of unknown length takes the remaining factor.
+    /// Returns an empty vector if the elements do not fill such a shape.
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set, std::size_t count) const {
         std::vector<std::size_t> out;
         for (int i = 0; i < data_set.rank; ++i) {

@@ -1,5 +1,5 @@
-// Which member of a record is which attribute or data set. The writer and the reader both walk these
-// lists, so that neither can know a name that the other does not.
+// Maps each attribute and data set to its record member. Writer and reader share these lists, so their names cannot
+// differ.
 #pragma once
 
 #include "trace/records.h"
@@ -93,7 +93,7 @@ void for_each_run_attribute(Attributes& a, Visit visit) {
     visit("peak_bytes", a.peak_bytes);
 }
 
-/// `scores` is visited twice, as f32 and as f64: one of the two is filled.
+/// Visits `scores` twice, as f32 and as f64. At most one of the two vectors is filled.
 template <class Record, class Visit>
 void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::kept_offsets, r.kept_offsets);

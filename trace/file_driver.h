@@ -1,4 +1,4 @@
-// What the HDF5 drivers of files being read and of files being written have in common.
+// Shared parts of the HDF5 file drivers for reading and for writing.
 #pragma once
 
 #include <hdf5.h>
@@ -11,19 +11,20 @@
 
 namespace kvscope::trace {
 
-/// An open file of one of the drivers. Members of its own go into a struct that begins with this.
+/// An open file of either driver. A driver's own struct starts with this one.
 struct DriverFile {
-    H5FD_t base;  // first, as HDF5 asks
+    H5FD_t base;  ///< must be the first member, as HDF5 requires
     int descriptor;
-    haddr_t length;  ///< as HDF5 is to believe it
+    haddr_t length;  ///< the file length reported to HDF5
     haddr_t end_of_allocation;
 };
 
-/// A driver that still needs `open`, `close`, `read` and `write`.
-/// @param number beyond HDF5's own; it only has to be unique in this process
+/// Returns a driver class without `open`, `close`, `read` and `write`, which the caller fills in.
+/// @param number identifier above HDF5's own range, unique in this process
 H5FD_class_t file_driver(const char* name, int number);
 
-/// Reads `size` bytes; beyond the file's end there are zeros, as HDF5's own driver has it. Returns errno, or 0.
+/// Reads `size` bytes and returns 0, or errno on failure. Bytes past the file's end read as zeros, as in HDF5's own
+/// driver.
 int read_whole(int descriptor, haddr_t address, std::size_t size, void* buffer);
 
 }  // namespace kvscope::trace

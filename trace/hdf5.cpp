@@ -18,7 +18,7 @@ struct Innermost {
     bool out_of_memory = false;
 };
 
-// Of the last failed call to the system; under the Guard.
+// errno of the last failed system call. Requires the Guard.
 int noted_error = 0;
 
 herr_t collect(unsigned /*n*/, const H5E_error2_t* error, void* data) {
@@ -32,11 +32,11 @@ herr_t collect(unsigned /*n*/, const H5E_error2_t* error, void* data) {
 Innermost innermost_error() {
     Innermost out;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &out);
-    if (out.message.empty()) out.message = "HDF5 gave no reason";
+    if (out.message.empty()) out.message = "HDF5 reported no reason";
     return out;
 }
 
-thread_local int n_held = 0;  // Guards of this thread
+thread_local int n_held = 0;  // number of Guards that this thread holds
 
 }  // namespace
 
@@ -44,7 +44,7 @@ Guard::Guard() {
     static std::recursive_mutex mutex;
     lock_ = std::unique_lock(mutex, std::defer_lock);
     enter();
-    // A trace is one file. A link into another would make HDF5 open whatever stands there, a pipe that never ends too.
+    // Disables external links: a trace is one file, and HDF5 would open any link target, even a pipe that never ends.
     [[maybe_unused]] static const herr_t unfollowed = H5Lunregister(H5L_TYPE_EXTERNAL);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
@@ -131,7 +131,7 @@ Handle create_group(hid_t location, const std::string& path) {
     const Handle links(checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
     checked(H5Pset_create_intermediate_group(links.get(), 1), action);
     const Handle creation(checked(H5Pcreate(H5P_GROUP_CREATE), action), H5Pclose);
-    // Attributes in the object header rather than in a heap: fewer bytes, and under its checksum.
+    // Stores attributes in the object header instead of a heap: this takes fewer bytes, and the header has a checksum.
     checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
     return {checked(H5Gcreate2(location, path.c_str(), links.get(), creation.get(), H5P_DEFAULT), action), H5Gclose};
 }
@@ -162,8 +162,8 @@ std::uint64_t address(hid_t location, const std::string& path) {
 }
 
 bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes) {
-    // Deflate packs at most 1032 to 1. Below the floor nobody is hurt, and unwritten chunks (all
-    // fill value) need no bytes at all.
+    // Deflate packs at most 1032 to 1. Sizes up to `floor` are harmless, and unwritten chunks (fill value) take no
+    // bytes.
     constexpr std::uint64_t floor = std::uint64_t{64} << 20;
     return bytes <= floor || (bytes - floor) / 1100 <= stored_bytes;
 }

@@ -1,8 +1,8 @@
-// HDF5's C interface, each call wrapped once: handles close themselves, return codes become
-// exceptions that carry HDF5's own message, types are checked before anything is read.
+// Wrappers of HDF5's C interface: handles close themselves, failed calls throw HDF5's message, and types are checked
+// before data are read.
 #pragma once
 
-// Newer releases of HDF5 offer this interface under its old names.
+// Selects this version's names in newer HDF5 releases.
 #define H5_USE_110_API
 #include <hdf5.h>
 
@@ -21,9 +21,9 @@
 
 namespace kvscope::trace::h5 {
 
-/// Held around every use of HDF5: the library is not thread-safe in every build of it. Also keeps
-/// HDF5 from printing its errors, which the exceptions carry. May be held twice by one thread. Who waits gets it in
-/// turn: a thread that takes it again and again does not keep others out.
+/// Locks HDF5 for this thread, since not every build of the library is thread-safe, and silences its error printing.
+/// A thread may hold several guards. Waiting threads get the lock in turn, so one busy thread does not starve the
+/// others.
 class Guard {
  public:
     Guard();
@@ -31,7 +31,7 @@ class Guard {
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
-    /// In a long work: those who wait come first. Does nothing where the thread holds another Guard.
+    /// Lets waiting threads use HDF5 during long work. Does nothing if this thread holds another Guard.
     void let_others();
 
  private:
@@ -40,22 +40,22 @@ class Guard {
     std::unique_lock<std::recursive_mutex> lock_;
 };
 
-/// A failed call. The reader and the writer add the file and turn it into their own types.
+/// A failed HDF5 call. Reader and writer add the file name and rethrow their own error types.
 struct Failure : TraceError {
     Failure(const std::string& message, bool file_truncated, int why = 0)
         : TraceError(message), truncated(file_truncated), system_error(why) {}
     bool truncated;
-    int system_error;  ///< errno where the system, not the contents, is why; else 0
+    int system_error;  ///< errno if the system caused the failure, else 0
 };
 
-/// For the driver of files being read: a call to the system failed with this errno, which is why the call into HDF5
-/// that goes on will fail, too. Forgotten with 0.
+/// Records the errno of a failed system call, so that the HDF5 call in progress reports it when it fails. 0 clears it.
+/// For the driver of files being read.
 void note_system_error(int error);
 
-/// Throws ReadFailed where the system was why, else DamagedTrace; both name the place, as "t.h5: /model".
+/// Throws ReadFailed if the system caused the failure, else DamagedTrace. `where` names the place, e.g. "t.h5: /model".
 [[noreturn]] void throw_unreadable(const std::string& where, const Failure& failure);
 
-/// An open HDF5 object.
+/// Owns an open HDF5 object.
 class Handle {
  public:
     using Close = herr_t (*)(hid_t);
@@ -70,7 +70,7 @@ class Handle {
     ~Handle();
     [[nodiscard]] hid_t get() const { return id_; }
     explicit operator bool() const { return id_ >= 0; }
-    /// Closes now and reports a failure, which a destructor cannot.
+    /// Closes the object and throws Failure if that fails, which a destructor cannot do.
     void close(const std::string& action);
 
  private:
@@ -78,36 +78,36 @@ class Handle {
     Close close_ = nullptr;
 };
 
-/// Throws Failure("cannot <action>: <HDF5's message>") if `result` is negative.
+/// Returns `result`. Throws Failure("cannot <action>: <HDF5's message>") if it is negative.
 template <class Result>
 Result checked(Result result, const std::string& action);
 
-/// False also where the file is so damaged that it cannot be told; Failure where the system does not let it be read.
+/// Returns false also if damage hides the answer. Throws Failure if the system does not let the file be read.
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);
-/// Creates the groups on the way, too.
+/// Creates missing parent groups, too.
 Handle create_group(hid_t location, const std::string& path);
-/// Names in a group, numbers in numeric order.
+/// Returns the names in a group. Numeric names are in numeric order.
 std::vector<std::string> members(hid_t location, const std::string& path);
-/// Identifies an object within its file: two names with one address are one object.
+/// Returns an object's address in its file. Two names with one address are the same object.
 std::uint64_t address(hid_t location, const std::string& path);
 
-/// The value of an attribute, or what a check or a list needs to know of one.
+/// Value of an attribute, with the type information for checks and listings.
 struct Value {
     enum class Kind { text, integer, real, other };
     Kind kind = Kind::other;
     bool is_list = false;
     std::string type;  ///< text, i32, u64, f64 …
     std::vector<std::string> texts;
-    std::vector<std::int64_t> integers;  ///< u64 beyond int64_t wraps around
-    std::vector<double> reals;           ///< filled for integers, too
+    std::vector<std::int64_t> integers;  ///< u64 values above the range of int64_t wrap around
+    std::vector<double> reals;           ///< also filled for integers
 };
 
 std::optional<Value> read_attribute(hid_t object, const std::string& name);
 std::vector<std::string> attribute_names(hid_t object);
 
-// UTF-8 of variable length, which h5py gives as str.
+// Texts are stored as UTF-8 of variable length, which h5py returns as str.
 void write_attribute(hid_t object, const std::string& name, const std::string& value);
 void write_attribute(hid_t object, const std::string& name, std::int64_t value);
 void write_attribute(hid_t object, const std::string& name, std::uint64_t value);
@@ -117,7 +117,7 @@ void write_attribute(hid_t object, const std::string& name, const std::vector<st
 
 struct DataSetInfo {
     std::string type;                     ///< f32, u64, text, table …
-    std::optional<schema::Type> element;  ///< none of ours: empty
+    std::optional<schema::Type> element;  ///< empty if not a type of the format
     std::vector<std::size_t> shape;
     std::uint64_t bytes = 0;
     std::uint64_t stored_bytes = 0;
@@ -125,32 +125,32 @@ struct DataSetInfo {
 
 Handle open_data_set(hid_t location, const std::string& path);
 DataSetInfo info(hid_t data_set);
-/// Name of an element type: "i32", "f64", "text" …
+/// Returns the name of an element type: "i32", "f64", "text" …
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
-/// Throws Failure if the size is beyond all that the stored bytes can unpack to (a damaged shape).
+/// Throws Failure if the stored bytes cannot unpack to this size, which means that the shape is damaged.
 void require_plausible(const DataSetInfo& found);
-/// Throws std::out_of_range if the block does not lie within a data set of that shape.
+/// Throws std::out_of_range if the block is not inside a data set of this shape.
 void require_inside(const Block& block, std::span<const std::size_t> shape);
 
-/// Throws as the two above do, and Failure where the elements are no numbers.
+/// Reads the data set or one block. Throws as the two functions above, and Failure if the elements are not numbers.
 template <class T>
 std::vector<T> read(hid_t data_set, const Block* block = nullptr);
 std::vector<std::string> read_texts(hid_t data_set);
 
-/// Chunked, shuffled and deflated, in chunks of about a megabyte that never span two layers.
+/// Writes a chunked, shuffled and deflated data set. Chunks hold about a megabyte and never span two layers.
 template <class T>
 void write(hid_t location, const std::string& path, std::span<const T> values, std::span<const std::size_t> shape);
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values);
-/// Property list for a data set of that shape, as write() uses it.
+/// Returns the creation property list that write() uses for a data set of this shape.
 Handle creation_properties(std::span<const std::size_t> shape, std::size_t element_size);
-/// The in-memory type of T.
+/// Returns the HDF5 type of T in memory.
 template <class T>
 hid_t native_type();
-/// UTF-8 of variable length (length = 0) or of that many bytes, padded with NUL.
+/// Returns a UTF-8 text type of `length` bytes padded with NUL, or of variable length if `length` is 0.
 Handle text_type(std::size_t length);
-/// True if the bytes may really be in the file.
+/// Whether `stored_bytes` in the file can unpack to `bytes`.
 bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes);
 
 }  // namespace kvscope::trace::h5

@@ -73,7 +73,7 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
     const std::size_t element_size = H5Tget_size(type.get());
     if (element_size == 0 || count > (std::size_t{64} << 20) / element_size) {
         throw Failure(
-            fmt::format("cannot {}: its size, {} elements of {} bytes, is beyond belief", action, count, element_size),
+            fmt::format("cannot {}: its size ({} elements of {} bytes) is implausible", action, count, element_size),
             false);
     }
 
@@ -86,7 +86,7 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
             value.texts = read_text_values(attribute.get(), type.get(), space.get(), count, action);
             break;
         case H5T_INTEGER:
-        case H5T_ENUM:  // h5py's bool
+        case H5T_ENUM:  // how h5py stores bool
             value.kind = Value::Kind::integer;
             value.integers.resize(count);
             if (count > 0) {
@@ -135,7 +135,7 @@ void write_attribute(hid_t object, const std::string& name, bool value) {
 void write_attribute(hid_t object, const std::string& name, const std::vector<std::int32_t>& value) {
     const hsize_t length = value.size();
     const Handle space(checked(H5Screate_simple(1, &length, nullptr), "make a list"), H5Sclose);
-    // HDF5 wants a pointer even where there is nothing to write.
+    // HDF5 requires a valid pointer even for an empty list.
     const std::int32_t nothing = 0;
     write_raw(object, name, H5T_STD_I32LE, H5T_NATIVE_INT32, space.get(), value.empty() ? &nothing : value.data());
 }

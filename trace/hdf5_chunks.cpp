@@ -16,12 +16,12 @@ namespace kvscope::trace::h5 {
 
 namespace {
 
-// What is held at once of a data set's packed chunks.
+// Limits for the packed chunks in memory at a time.
 constexpr std::size_t most_bytes_at_once = std::size_t{64} << 20, most_chunks_at_once = 4096;
-// Larger chunks, which only a row of very long texts makes, are left to HDF5: each thread holds two.
+// HDF5 handles larger chunks, which occur only in tables of very long texts, because each thread would hold two.
 constexpr std::size_t largest_chunk = std::size_t{4} << 20;
 
-/// Whether values pass through `deflate`, behind `shuffle` or alone, in whole chunks; `is_shuffled` tells which.
+/// Whether values pass `deflate`, alone or after `shuffle`, in whole chunks. Sets `is_shuffled`.
 bool has_filters(hid_t creation, std::size_t element_bytes, bool& is_shuffled) {
     unsigned options = 0;
     if (H5Pget_chunk_opts(creation, &options) < 0 || options != 0) return false;
@@ -43,7 +43,7 @@ bool is_plain(hid_t type) {
     return of == H5T_INTEGER || of == H5T_FLOAT || (of == H5T_STRING && H5Tis_variable_str(type) == 0);
 }
 
-/// Nothing where the data set is stored in another way.
+/// Returns nullopt if the data set has another storage layout.
 std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) {
     const Handle creation(checked(H5Dget_create_plist(data_set), action), H5Pclose);
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
@@ -66,7 +66,8 @@ std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) 
     return layout;
 }
 
-/// Rows of about as many chunks each, so that none of them leaves most threads without work.
+/// Returns the number of chunks per batch. Batches have similar sizes, so a small last batch does not idle most
+/// threads.
 std::size_t chunks_at_once(const ChunkLayout& layout) {
     const std::size_t n_chunks = layout.n_chunks();
     const std::size_t most =
@@ -84,7 +85,7 @@ std::vector<hsize_t> offset_of(const ChunkLayout& layout, std::size_t number) {
     return {first.begin(), first.end()};
 }
 
-/// The block in place of the whole data set; false where it begins or ends within a chunk.
+/// Restricts the layout to a block. Returns false if the block begins or ends inside a chunk.
 bool narrow(ChunkLayout& layout, const Block& block) {
     for (std::size_t i = 0; i < layout.shape.size(); ++i) {
         const bool ends_with_a_chunk =
@@ -95,14 +96,13 @@ bool narrow(ChunkLayout& layout, const Block& block) {
     return true;
 }
 
-/// A chunk that one thread packs and another one writes.
+/// A chunk that one thread packs and another thread writes.
 struct ChunkInWork {
     PackedChunk packed;
     std::atomic<bool> is_packed = false;
 };
 
-/// Packs a row of chunks on all threads of the team, and writes them on this one, in their order and as soon as they
-/// are packed.
+/// Packs a batch of chunks on all threads of the team. This thread writes them in order as soon as they are packed.
 class ChunkRow {
  public:
     ChunkRow(hid_t data_set, const ChunkLayout& layout, const void* values, const std::string& action)
@@ -148,26 +148,25 @@ class ChunkRow {
 
 enum class Fetched { whole, missing, unfiltered };
 
-/// Whether a chunk was ever written, and what it takes in the file.
+/// Returns whether a chunk was ever written, and sets its size in the file.
 bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size, const std::string& action) {
     herr_t status = -1;
     H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }
     H5E_END_TRY
     if (status >= 0) return size > 0;
-    // Where others are there HDF5 1.10 fails for one that is not. This goes through all of them, and knows.
+    // HDF5 1.10 fails for a missing chunk if the data set has others. This slower function finds out.
     unsigned passed_by = 0;
     haddr_t at = HADDR_UNDEF;
     checked(H5Dget_chunk_info_by_coord(data_set, offset.data(), &passed_by, &at, &size), action);
     return at != HADDR_UNDEF && size > 0;
 }
 
-/// A chunk's bytes as they lie in the file.
+/// Reads a chunk's packed bytes from the file.
 Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize_t>& offset, PackedChunk& packed,
               const std::string& action) {
     hsize_t size = 0;
     if (!is_stored(data_set, offset, size, action)) return Fetched::missing;
-    // What kvscope wrote is never larger; a chunk that passed by its filters can be, and so can what a damaged file
-    // says.
+    // kvscope never writes larger chunks. Chunks without filters or in damaged files can be larger.
     if (size > most_packed_bytes(layout)) return Fetched::unfiltered;
     unsigned char* const room = packed.make_room(static_cast<std::size_t>(size));
     packed.set_size(static_cast<std::size_t>(size));
@@ -176,10 +175,10 @@ Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize
     return passed_by == 0 ? Fetched::whole : Fetched::unfiltered;
 }
 
-/// Calls use(unpacker, number, bytes) for each chunk, on all threads of the team. use returns whether the chunk is
+/// Calls use(unpacker, number, bytes) for each chunk on all threads of the team. `use` returns whether the chunk is
 /// sound.
-/// @param block that the layout is of; nullptr: the whole data set
-/// @returns what it came upon that is no packed chunk, and did not go beyond
+/// @param block the block that the layout describes, or nullptr for the whole data set
+/// @returns Fetched::whole, or why the loop stopped at a chunk that is not packed
 template <class Use>
 Fetched over_chunks(hid_t data_set, const ChunkLayout& layout, const Block* block, const std::string& action,
                     const Use& use) {

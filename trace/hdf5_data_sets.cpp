@@ -15,9 +15,10 @@ namespace kvscope::trace::h5 {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-// Of shuffled floats, level 1 leaves within a few percent of what level 9 does, several times faster.
+// For shuffled floats, the output of level 1 is only a few percent larger than that of level 9, and several times
+// faster.
 constexpr unsigned deflate_level = 1;
-// Longer tables of fixed-length strings would be mostly padding in memory.
+// Above this size, texts are stored with variable length, because padding to a fixed length would waste memory.
 constexpr std::size_t fixed_text_bytes = std::size_t{64} << 20;
 
 template <class T>
@@ -78,7 +79,7 @@ void write_raw(hid_t location, const std::string& path, hid_t type, hid_t memory
     data_set.close(action);
 }
 
-/// Reads some values: of the whole data set, or of a block within it.
+/// Reads the whole data set, or one block of it.
 void read_values(hid_t data_set, const Block* block, hid_t memory_type, void* values, const std::string& action) {
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
     if (H5Tequal(type.get(), memory_type) > 0 && read_chunks(data_set, block, values, action)) return;
@@ -184,7 +185,8 @@ Handle open_data_set(hid_t location, const std::string& path) {
     Handle data_set(checked(H5Dopen2(location, path.c_str(), H5P_DEFAULT), action), H5Dclose);
     const Handle creation(checked(H5Dget_create_plist(data_set.get()), action), H5Pclose);
     if (H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) > 0)
-        throw Failure(fmt::format("the data set {} has its values in other files, which are not opened", path), false);
+        throw Failure(
+            fmt::format("the data set {} stores its values in other files, which kvscope does not open", path), false);
     return data_set;
 }
 
@@ -205,7 +207,7 @@ DataSetInfo info(hid_t data_set) {
     out.bytes = H5Tget_size(type.get());
     for (const std::size_t extent : out.shape) {
         if (__builtin_mul_overflow(out.bytes, extent, &out.bytes)) {
-            throw Failure(fmt::format("the shape ({}) is beyond belief", fmt::join(out.shape, ", ")), false);
+            throw Failure(fmt::format("the shape ({}) is implausible", fmt::join(out.shape, ", ")), false);
         }
     }
     out.stored_bytes = H5Dget_storage_size(data_set);
@@ -220,13 +222,12 @@ Handle creation_properties(std::span<const std::size_t> shape, std::size_t eleme
 
     std::vector<hsize_t> chunk(shape.size(), 1);
     std::size_t room = std::max<std::size_t>(1, chunk_bytes / element_size);
-    // A layer is read at a time: the first of several dimensions is left at 1 as long as the rest
-    // makes a chunk worth having.
+    // Readers load one layer at a time, so a chunk holds a single layer unless layers are very small.
     std::size_t layer = element_size;
     for (std::size_t i = 1; i < shape.size(); ++i) layer *= shape[i];
     const bool split_layers = shape.size() > 1 && layer >= 4096;
     for (std::size_t i = shape.size(); i-- > (split_layers ? 1U : 0U);) {
-        // Of equal pieces, since what a last one lacks is stored all the same.
+        // Pieces of equal size, because HDF5 also stores the unused part of the last piece.
         const std::size_t n_pieces = (shape[i] + std::min(shape[i], room) - 1) / std::min(shape[i], room);
         chunk[i] = (shape[i] + n_pieces - 1) / n_pieces;
         room = std::max<std::size_t>(1, room / chunk[i]);
@@ -271,8 +272,8 @@ void write_texts(hid_t location, const std::string& path, const std::vector<std:
 
 void require_plausible(const DataSetInfo& found) {
     if (!plausible_size(found.bytes, found.stored_bytes)) {
-        throw Failure(fmt::format("the shape ({}) is beyond what {} stored bytes can hold",
-                                  fmt::join(found.shape, ", "), found.stored_bytes),
+        throw Failure(fmt::format("the shape ({}) is too large for {} stored bytes", fmt::join(found.shape, ", "),
+                                  found.stored_bytes),
                       false);
     }
 }
@@ -283,7 +284,7 @@ void require_inside(const Block& block, std::span<const std::size_t> shape) {
         inside = block.count[i] <= shape[i] && block.first[i] <= shape[i] - block.count[i];
     }
     if (!inside) {
-        throw std::out_of_range(fmt::format("block at ({}) of ({}) lies outside the shape ({})",
+        throw std::out_of_range(fmt::format("the block at ({}) of size ({}) lies outside the shape ({})",
                                             fmt::join(block.first, ", "), fmt::join(block.count, ", "),
                                             fmt::join(shape, ", ")));
     }
@@ -297,7 +298,8 @@ std::vector<T> read(hid_t data_set, const Block* block) {
     }
     require_plausible(found);
     if constexpr (std::is_same_v<T, double>) {
-        if (found.element == schema::Type::f32) {  // HDF5 converts number by number
+        if (found.element ==
+            schema::Type::f32) {  // converting the vector is faster than HDF5's conversion of each number
             const std::vector<float> floats = read<float>(data_set, block);
             return {floats.begin(), floats.end()};
         }
@@ -336,7 +338,7 @@ std::vector<std::string> read_texts(hid_t data_set) {
         if (status >= 0) {
             for (const char* text : pointers) out.emplace_back(text == nullptr ? "" : text);
         }
-        // Reclaiming clears HDF5's record of why the read failed, so that comes first.
+        // H5Dvlen_reclaim clears HDF5's error record, so check first.
         checked(status, action);
         H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data()));
         return out;

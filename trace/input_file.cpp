@@ -29,7 +29,7 @@ bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
     return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
 }
 
-// As read_whole; a failure is noted for the message.
+// Like read_whole(), and records a failure for the error message.
 bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
     const int error = read_whole(file.descriptor, address, size, buffer);
     if (error != 0) h5::note_system_error(error);
@@ -38,7 +38,8 @@ bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void
 
 H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
     if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
-    const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // without waiting for a pipe's other end
+    const int descriptor =
+        ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: does not wait for the other end of a pipe
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         const bool is_no_file = descriptor >= 0 && status.st_mode != 0;
@@ -65,7 +66,7 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     if (!read_noting(f, address, size, buffer)) return -1;
     const auto* bytes = static_cast<const unsigned char*>(buffer);
     if (!begins_a_heap(bytes, size)) return 0;
-    // HDF5 reads a beginning first and the rest, if any, apart.
+    // HDF5 first reads a heap's beginning, then the rest.
     const std::uint64_t total = little_endian(bytes + 8, 8);
     if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
     if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
@@ -100,11 +101,11 @@ bool is_sound_global_heap(std::span<const unsigned char> collection) {
     if (total < smallest_heap || little_endian(&collection[8], 8) != total) return false;
     std::vector<bool> seen;
     std::uint64_t at = heap_header_bytes;
-    // What is too small for another object's header is left over.
+    // A remainder smaller than an object header is unused.
     while (total - at >= heap_object_header_bytes) {
         const auto index = static_cast<std::size_t>(little_endian(&collection[at], 2));
         const std::uint64_t size = little_endian(&collection[at + 8], 8);
-        // Free space comes last and counts its header.
+        // Free space is the last object. Its size includes the header.
         if (index == 0) return size == total - at;
         if (little_endian(&collection[at + 4], 4) != 0) return false;
         if (size > total - at - heap_object_header_bytes) return false;

@@ -1,8 +1,7 @@
-// An HDF5 file being read, which damage in it cannot turn into a crash.
+// Opens HDF5 files for reading so that damaged contents cannot crash the program.
 //
-// HDF5 1.10 trusts the global heap, where texts of variable length lie, and is led outside its
-// buffers by wrong lengths in it; all its other structures carry checksums in the files that kvscope
-// writes. Here it reads through a driver that looks at each heap first.
+// HDF5 1.10 does not check lengths in the global heap, which stores texts of variable length, and may access memory
+// outside its buffers. Checksums protect all other structures. The driver used here checks each heap first.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +13,10 @@
 
 namespace kvscope::trace {
 
-/// Opens for reading, without locks, so that network file systems do not matter. Throws h5::Failure.
+/// Opens a file for reading. Takes no file lock, so network file systems work. Throws h5::Failure.
 h5::Handle open_input_file(const std::filesystem::path& path);
 
-/// Whether a collection of the global heap is as the HDF5 file format (III.E) says: `collection` is all
-/// of it, from the signature on.
+/// Whether a global heap collection obeys the HDF5 file format (III.E). `collection` starts at the signature.
 bool is_sound_global_heap(std::span<const unsigned char> collection);
 
 }  // namespace kvscope::trace

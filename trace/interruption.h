@@ -5,13 +5,13 @@
 
 namespace kvscope::trace {
 
-/// Thrown by a read on a thread whose work is to stop. No TraceError: nothing is wrong with the trace.
+/// Thrown by a read on a thread whose work was asked to stop. Not a TraceError, because the trace is sound.
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "the work was stopped"; }
 };
 
-/// While it lives, what this thread reads of traces throws Interrupted once the stop is requested, so that long work
-/// ends with the data set that it is reading.
+/// Makes reads of traces on this thread throw Interrupted after a stop request, so long work ends after the current
+/// data set. Effective for the object's lifetime.
 class Interruptible {
  public:
     explicit Interruptible(std::stop_token token);
@@ -23,7 +23,7 @@ class Interruptible {
     std::stop_token before_;
 };
 
-/// @throws Interrupted
+/// Throws Interrupted if a stop was requested for this thread's work.
 void throw_if_interrupted();
 
 }  // namespace kvscope::trace

@@ -24,25 +24,25 @@ namespace kvscope::trace {
 namespace {
 
 void require_no_gaps(const Source& parts) {
-    if (!parts.model) throw std::invalid_argument("a trace cannot be finished without its model");
+    if (!parts.model) throw std::invalid_argument("cannot finish a trace without its model");
     int prompt = 0;
     for (const PromptPlace& place : parts.prompts) {
         if (place.number != prompt++) {
-            throw std::invalid_argument(
-                fmt::format("a trace cannot be finished without prompt {}: {} is there", prompt - 1, place.number));
+            throw std::invalid_argument(fmt::format(
+                "cannot finish the trace: prompt {} is missing, but prompt {} exists", prompt - 1, place.number));
         }
         int run = 0;
         for (const GroupPlace& run_place : place.runs) {
             if (run_place.number != run++) {
                 throw std::invalid_argument(
-                    fmt::format("a trace cannot be finished without run {} of prompt {}", run - 1, place.number));
+                    fmt::format("cannot finish the trace: run {} of prompt {} is missing", run - 1, place.number));
             }
         }
     }
 }
 
-// A part that is damaged is set aside, for the next command to make it anew: it would be in the way for ever. One that
-// only cannot be read now stays, and so does the trace that is extended, which nobody could make again.
+// Sets a damaged part aside so that the next command makes it again. Leaves a part that only cannot be read now, and
+// the extended trace, which cannot be made again.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -60,14 +60,15 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
     } catch (const TraceError& damage) {
         if (place.file == parts.base)
             throw DamagedTrace(
-                fmt::format("{}: the trace that is to be extended is damaged; choose another output, or "
-                            "have it replaced",
+                fmt::format("{}: the trace to be extended is damaged; choose another output, or "
+                            "allow it to be replaced",
                             damage.what()));
         throw DamagedTrace(set_damaged_part_aside(place.file, damage.what()) + "; run the same command again");
     }
 }
 
-// Some megabytes at once, along the first dimension: a data set of all kept entries has millions of rows of one number.
+// Reads a few megabytes at a time along the first dimension, because kept entries can form millions of rows of one
+// number.
 void read_data_set(hid_t data_set, const std::string& action) {
     constexpr hsize_t most_bytes = hsize_t{4} << 20, most_row_bytes = hsize_t{1} << 40;
     const h5::Handle type(H5Dget_type(data_set), H5Tclose), space(H5Dget_space(data_set), H5Sclose);
@@ -82,7 +83,7 @@ void read_data_set(hid_t data_set, const std::string& action) {
     hsize_t row_bytes = H5Tget_size(type.get());
     for (const hsize_t extent : shape) {
         if (extent > most_row_bytes / row_bytes)
-            throw DamagedTrace(fmt::format("cannot {}: a row of it is larger than any trace", action));
+            throw DamagedTrace(fmt::format("cannot {}: one of its rows is larger than any trace", action));
         row_bytes *= extent;
     }
     const hsize_t at_once = std::clamp<hsize_t>(most_bytes / row_bytes, 1, n_rows);
@@ -98,8 +99,7 @@ void read_data_set(hid_t data_set, const std::string& action) {
     }
 }
 
-// Reads everything once: packed chunks are copied as they are, and what is damaged in them would be found by nobody
-// before the parts are gone.
+// Reads all data once. Packed chunks are copied unchanged, so damage must be found before the parts are removed.
 void require_readable(hid_t file, const std::string& group, std::set<std::uint64_t>& seen) {
     for (const std::string& name : h5::members(file, group)) {
         const std::string path = fmt::format("{}/{}", group, name);
@@ -107,7 +107,7 @@ void require_readable(hid_t file, const std::string& group, std::set<std::uint64
             require_readable(file, path, seen);
             continue;
         }
-        if (!seen.insert(h5::address(file, path)).second) continue;  // scores of several runs
+        if (!seen.insert(h5::address(file, path)).second) continue;  // data set shared by several runs
         const h5::Handle data_set = h5::open_data_set(file, path);
         const std::string action = fmt::format("read {}", path);
         if (!h5::check_chunks(data_set.get(), action)) read_data_set(data_set.get(), action);
@@ -126,7 +126,7 @@ void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     });
 }
 
-// The same data set under a second name; nothing where there is none, or that name is taken.
+// Adds a second name for a data set. Does nothing if the data set is missing or the name exists.
 void link_data_set(hid_t file, const std::string& from, const std::string& to, const schema::DataSet& data_set) {
     const std::string source = fmt::format("{}/{}", from, data_set.path);
     const std::string target = fmt::format("{}/{}", to, data_set.path);
@@ -143,7 +143,7 @@ void link_shared(hid_t file, const std::string& from, const std::string& to,
     for (const schema::DataSet* data_set : data_sets) link_data_set(file, from, to, *data_set);
 }
 
-// Scores that a run has in common with another of the prompt: once in the file.
+// Links scores that a run shares with another run of the prompt, so that the file stores them once.
 void share_scores(const PromptPlace& place, hid_t file) {
     for (const GroupPlace& run : place.runs) {
         const h5::Handle group = h5::open_group(file, run.group);
@@ -152,22 +152,22 @@ void share_scores(const PromptPlace& place, hid_t file) {
         const std::string holder = fmt::format("{}/runs/{}", place.group, *source);
         if (!h5::exists(file, fmt::format("{}/{}", holder, schema::run::scores.path)))
             throw DamagedTrace(
-                set_damaged_part_aside(run.file,
-                                       fmt::format("expected the scores that it takes from {}, found none", holder)) +
+                set_damaged_part_aside(run.file, fmt::format("expected its scores in {}, found none", holder)) +
                 "; run the same command again");
         link_data_set(file, holder, run.group, schema::run::scores);
-        h5::checked(H5Adelete(group.get(), schema::run::scores_of_attribute.data()), "forget where scores lay");
+        h5::checked(H5Adelete(group.get(), schema::run::scores_of_attribute.data()),
+                    "remove the reference to shared scores");
     }
 }
 
-// Gives a prompt what it has in common with the prompt whose context it shares.
+// Links the data sets that a prompt shares with the prompt of the same context.
 void share_context(const PromptPlace& place, const PromptAttributes& prompt,
                    const std::optional<std::filesystem::path>& base, hid_t file) {
     const std::string from = fmt::format("/prompts/{}", *prompt.context_of);
     if (place.file != base) link_shared(file, from, place.group, schema::prompt::shared_data_sets);
     for (const GroupPlace& run : place.runs) {
         if (run.file == base) continue;
-        // A run that brought its own entries keeps all of them.
+        // A run with its own entries shares none.
         if (h5::exists(file, run.group + "/" + std::string(schema::run::kept_offsets.path))) continue;
         link_shared(file, fmt::format("{}/runs/{}", from, run.number), run.group, schema::run::shared_data_sets);
     }
@@ -187,7 +187,7 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
     };
     copy(*parts.model);
     const std::string prompts{schema::root::prompts_group};
-    // At once, so that data sets which its prompts and runs share stay shared.
+    // Copies all prompts in one call, so that data sets shared within the base stay shared.
     if (parts.base && h5::is_group(parts.open(*parts.base).get(), prompts)) copy({*parts.base, prompts});
     create_group(prompts);
     for (const PromptPlace& place : parts.prompts) {
@@ -240,8 +240,8 @@ void join_parts(const std::filesystem::path& folder, const std::filesystem::path
     const auto found = identity_of(output);
     if (found && found != replaced)
         throw OutputExists(fmt::format(
-            "{0} was replaced by another program while this trace was written, and stays as it is. All that "
-            "was finished is kept in {1}: move {0} elsewhere and run the same command again",
+            "another program replaced {0} while this trace was written; kvscope leaves {0} unchanged. All finished "
+            "work is in {1}: move {0} elsewhere and run the same command again",
             output.string(), folder.string()));
     joined->commit(output);
 }

@@ -1,4 +1,4 @@
-// The parts of a finished trace into one file.
+// Joins the parts of a finished trace into one file.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace kvscope::trace {
 
-/// Tells one file from another that takes its name.
+/// Detects that another file replaced a file of the same name.
 struct FileIdentity {
     dev_t device = 0;
     ino_t inode = 0;
@@ -19,15 +19,14 @@ struct FileIdentity {
     std::int64_t modified_ns = 0;
     bool operator==(const FileIdentity&) const = default;
 };
-/// Of the file at a path, or of the one that a link there names; nothing where there is none.
+/// Returns the identity of the file at `path`, following links, or nullopt if there is no file.
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 
-/// Joins the parts of `folder` into a file within it, synced and then renamed to `output` with complete = 1. The caller
-/// holds the folder's lock and no h5::Guard, which is taken for one part at a time.
-/// @param replaced the file that the caller found at `output` when it began
-/// Throws OutputExists where another file is at `output` by now; std::invalid_argument where numbers have gaps or the
-/// model is missing; WriteFailed; ReadFailed for a part that cannot be read now; DamagedTrace for one that was damaged
-/// since, which was set aside.
+/// Joins the parts in `folder` into a file there, syncs it, and renames it to `output` with complete = 1.
+/// The caller holds the folder's lock but no h5::Guard: the function takes one guard per part.
+/// @param replaced identity of the file at `output` when the caller began
+/// Throws OutputExists if `output` has changed since; std::invalid_argument if numbers have gaps or the model is
+/// missing; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace if a part was damaged and set aside.
 void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output,
                 const std::optional<FileIdentity>& replaced);
 

@@ -1,6 +1,5 @@
-// Spectra of models' projections that were computed once, apart from any trace: one file for each model, by its
-// fingerprint, in $XDG_CACHE_HOME/kvscope/spectra (else ~/.cache/…). A trace without spectra of its own has those of
-// its model there.
+// Cache of the spectra of models' projections, for traces that contain none. Each model has one file, named by its
+// fingerprint, in $XDG_CACHE_HOME/kvscope/spectra (default ~/.cache/kvscope/spectra).
 #pragma once
 
 #include "trace/reader.h"
@@ -8,16 +7,16 @@
 
 namespace kvscope::trace {
 
-/// Of a model with this fingerprint and these shapes.
+/// Whether the cache has spectra for a model with this fingerprint and these dimensions.
 bool has_kept_spectra(const ModelAttributes& model);
 
-/// Fills the record's six arrays. @returns false where none are kept, and then the record is as it was
+/// Fills the record's six spectrum arrays. Returns false and leaves the record unchanged if the cache has none.
 bool read_kept_spectra(const ModelAttributes& model, ModelRecord& record);
 
-/// Keeps the record's six arrays. A folder that cannot be written is done without.
+/// Saves the record's six spectrum arrays. Ignores a cache folder that cannot be written.
 void keep_spectra(const ModelAttributes& model, const ModelRecord& record);
 
-/// Whether the spectra of the trace's model are in the trace or kept.
+/// Whether the trace or the cache has the spectra of the trace's model.
 bool knows_spectra(const Reader& reader);
 
 }  // namespace kvscope::trace

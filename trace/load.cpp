@@ -47,7 +47,7 @@ struct LoadAttribute {
     void operator()(const char* name, double& out) const { out = real(name, require(name)); }
     void operator()(const char* name, std::vector<std::int32_t>& out) const {
         const h5::Value value = require(name);
-        // h5py writes an empty list as one of reals.
+        // h5py stores an empty list with a real type.
         if (value.kind != h5::Value::Kind::integer && !value.reals.empty()) wrong(name, "a list of integers", value);
         out.assign(value.integers.begin(), value.integers.end());
     }
@@ -178,7 +178,7 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
     const h5::DataSetInfo found = h5::info(table);
     const h5::Handle stored(h5::checked(H5Dget_type(table), action), H5Tclose);
     if (found.shape.size() != 1 || H5Tget_class(stored.get()) != H5T_COMPOUND) {
-        throw DamagedTrace(fmt::format("{}: expected a table with one row a sample, found {} of rank {}", where,
+        throw DamagedTrace(fmt::format("{}: expected a table with one row per sample, found {} of rank {}", where,
                                        found.type, found.shape.size()));
     }
     const h5::Handle wanted = result_table_type();
@@ -201,8 +201,8 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
         }
     }
     if (!h5::plausible_size(found.bytes, found.stored_bytes)) {
-        throw DamagedTrace(fmt::format("{}: {} rows are beyond what {} stored bytes can hold", where, found.shape[0],
-                                       found.stored_bytes));
+        throw DamagedTrace(
+            fmt::format("{}: {} rows are too many for {} stored bytes", where, found.shape[0], found.stored_bytes));
     }
 
     std::vector<PackedResultRow> packed(found.shape[0]);

@@ -1,4 +1,4 @@
-// HDF5 groups into records. `where` names the file and the group in messages. All throw DamagedTrace.
+// Reads HDF5 groups into records. `where` names the file and group in messages. All functions throw DamagedTrace.
 #pragma once
 
 #include <hdf5.h>
@@ -14,7 +14,7 @@ namespace kvscope::trace {
 ModelAttributes load_model(hid_t group, const std::string& where);
 PromptAttributes load_prompt(hid_t group, const std::string& where);
 RunAttributes load_run(hid_t group, const std::string& where);
-/// The run whose scores a part of an unfinished trace shares; nothing where it has its own, or none.
+/// Returns the run whose scores this part of an unfinished trace shares, or nullopt if it has its own or none.
 std::optional<int> load_scores_of(hid_t run_group, const std::string& where);
 std::vector<ResultRow> load_results(hid_t table, const std::string& where);
 

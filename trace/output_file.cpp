@@ -19,7 +19,7 @@ namespace kvscope::trace {
 
 struct OutputFile::Disk {
     int descriptor = -1;
-    int error = 0;  // errno of the first failure
+    int error = 0;  // errno of the first failed write
 };
 
 namespace {
@@ -27,12 +27,12 @@ namespace {
 [[noreturn]] void fail(const std::filesystem::path& path, const char* action, int error) {
     throw WriteFailed(fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(error),
                                   error == ENOSPC || error == EDQUOT || error == EFBIG
-                                      ? "; what was finished before is kept: make room and run the same command again"
+                                      ? "; finished work is kept: free disk space and run the same command again"
                                       : ""));
 }
 
-// Past a file size limit the kernel sends SIGXFSZ, which ends the program. Here it is an error like
-// a full disk.
+// Blocks SIGXFSZ, which the kernel sends at a file size limit and which would end the program. The write then fails as
+// on a full disk.
 class FileSizeSignalBlocked {
  public:
     FileSizeSignalBlocked() {
@@ -58,7 +58,7 @@ class FileSizeSignalBlocked {
     sigset_t before_{};
 };
 
-// Returns errno, or 0.
+// Returns 0, or errno on failure.
 int write_whole(int descriptor, const void* data, std::size_t size, off_t at) {
     const FileSizeSignalBlocked blocked;
     const char* bytes = static_cast<const char*>(data);
@@ -75,8 +75,6 @@ int write_whole(int descriptor, const void* data, std::size_t size, off_t at) {
     }
     return 0;
 }
-
-// ---- the driver ------------------------------------------------------------------------------
 
 struct OutputDriverFile {
     DriverFile file;
@@ -145,7 +143,7 @@ h5::Handle create(const std::filesystem::path& path, OutputFile::Disk* disk) {
     const h5::Handle access(h5::checked(H5Pcreate(H5P_FILE_ACCESS), action), H5Pclose);
     h5::checked(H5Pset_driver(access.get(), driver(), static_cast<const void*>(&disk)), action);
     h5::checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), action);
-    // The format of 1.10 has checksums over its structures and small indices; h5py and HDFView read it.
+    // HDF5 1.10's format has checksums and small indices. h5py and HDFView can read it.
     h5::checked(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), action);
     const h5::Handle creation(h5::checked(H5Pcreate(H5P_FILE_CREATE), action), H5Pclose);
     h5::checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
@@ -163,7 +161,7 @@ class Descriptor {
     }
     [[nodiscard]] int id() const { return id_; }
     [[nodiscard]] int open_error() const { return error_; }
-    /// Network file systems may report a full disk only here. Returns errno, or 0.
+    // Returns 0, or errno on failure. Network file systems may report a full disk only here.
     int close() {
         const int result = ::close(std::exchange(id_, -1));
         return result == 0 ? 0 : errno;
@@ -203,13 +201,13 @@ void OutputFile::require_healthy() const {
 
 void OutputFile::close() {
     require_healthy();
-    h5::checked(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "finish the file");
-    file_.close("finish the file");
+    h5::checked(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "complete the file");
+    file_.close("complete the file");
     require_healthy();
 }
 
 void OutputFile::commit(const std::filesystem::path& target) {
-    if (file_) throw std::logic_error("a file has to be closed before it is committed");
+    if (file_) throw std::logic_error("a file must be closed before it is committed");
     if (::fsync(disk_->descriptor) != 0) fail(path_, "sync", errno);
     if (::close(std::exchange(disk_->descriptor, -1)) != 0) fail(path_, "close", errno);
     if (::rename(path_.c_str(), target.c_str()) != 0) fail(target, "rename into place", errno);
@@ -238,7 +236,7 @@ void sync_folder(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder.empty() ? "." : folder;
     Descriptor directory(path, O_RDONLY | O_DIRECTORY);
     if (directory.id() < 0) fail(path, "open", directory.open_error());
-    // Some file systems cannot sync folders and say so with EINVAL; there is nothing more to do.
+    // Some file systems cannot sync folders and return EINVAL or EROFS, which is harmless.
     if (::fsync(directory.id()) != 0 && errno != EINVAL && errno != EROFS) fail(path, "sync", errno);
 }
 

@@ -1,7 +1,7 @@
-// An HDF5 file being written, which a full disk cannot break.
+// Writes HDF5 files so that a full disk cannot crash the program.
 //
-// HDF5 1.10 may crash while closing a file whose writes fail. Here it writes through a driver that
-// keeps the first error to itself and lets HDF5 believe that all is well; close() then reports it.
+// HDF5 1.10 may crash when it closes a file after a failed write. The driver used here hides the first error from HDF5,
+// and close() reports it.
 #pragma once
 
 #include <hdf5.h>
@@ -16,7 +16,7 @@ namespace kvscope::trace {
 
 class OutputFile {
  public:
-    /// Creates or empties `path`. Throws WriteFailed. The caller holds a h5::Guard, and while `id` is used.
+    /// Creates `path` or empties it. Throws WriteFailed. The caller must hold an h5::Guard here and while it uses id().
     explicit OutputFile(std::filesystem::path path);
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
@@ -24,12 +24,12 @@ class OutputFile {
     ~OutputFile();
 
     [[nodiscard]] hid_t id() const { return file_.get(); }
-    /// Throws WriteFailed if a write has failed so far: no use in preparing more.
+    /// Throws WriteFailed if an earlier write failed, so that the caller can stop early.
     void require_healthy() const;
-    /// Flushes and closes the HDF5 file. Throws WriteFailed. The caller holds a h5::Guard.
+    /// Flushes and closes the HDF5 file. Throws WriteFailed. The caller must hold an h5::Guard.
     void close();
-    /// Of a closed file: syncs to the disk and renames to `target`. Throws WriteFailed. A disk takes its time: the
-    /// caller holds no h5::Guard, for which a window may wait.
+    /// Syncs the closed file to disk and renames it to `target`. Throws WriteFailed.
+    /// The caller must not hold an h5::Guard: a sync can take long, and other threads may wait for HDF5.
     void commit(const std::filesystem::path& target);
 
     struct Disk;
@@ -41,9 +41,9 @@ class OutputFile {
     bool committed_ = false;
 };
 
-/// Writes a small file whole: temporary file, sync, rename. Throws WriteFailed.
+/// Writes a small file completely: temporary file, sync, rename. Throws WriteFailed.
 void write_file(const std::filesystem::path& target, std::string_view contents);
-/// Makes renames in `folder` durable. Throws WriteFailed.
+/// Syncs `folder` so that earlier renames in it survive a crash. Throws WriteFailed.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace kvscope::trace

@@ -38,7 +38,7 @@ std::optional<int> number(std::string_view text) {
     return value;
 }
 
-// The whole file; nothing if it is not there.
+// Returns the contents of a file, or nullopt if there is no file.
 std::optional<std::string> read_file(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int error = descriptor < 0 ? errno : 0;
@@ -75,7 +75,7 @@ void add_part(Parts& parts, std::string_view stem) {
     }
 }
 
-/// Its removal has come to the lock, or behind it.
+// Whether a removal has deleted everything except possibly the lock.
 bool is_emptied(const fs::path& folder) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
@@ -156,7 +156,7 @@ std::string set_damaged_part_aside(const fs::path& part, const std::string& reas
                                       aside.filename().string(), std::strerror(errno)));
     }
     sync_folder(part.parent_path());
-    return fmt::format("{} is damaged ({}): it is set aside as {}, to be made again", part.string(), reason,
+    return fmt::format("{} is damaged ({}): renamed to {} and made again", part.string(), reason,
                        aside.filename().string());
 }
 
@@ -168,20 +168,20 @@ bool is_set_aside(const fs::path& file) {
 
 void require_readable_version(const fs::path& file, const std::string& format, const std::string& version) {
     if (format != schema::format) {
-        throw NotATrace(fmt::format("{}: expected the format \"{}\", found {}: this is not a trace of kvscope",
+        throw NotATrace(fmt::format("{}: expected the format \"{}\", found {}: the file is not a kvscope trace",
                                     file.string(), schema::format, quoted_text(format)));
     }
     const std::size_t point = version.find('.');
     const auto major = number(std::string_view(version).substr(0, point));
     if (!major) {
-        throw DamagedTrace(fmt::format("{}: expected a version such as {}, found {}", file.string(), schema::version,
+        throw DamagedTrace(fmt::format("{}: expected a version like {}, found {}", file.string(), schema::version,
                                        quoted_text(version)));
     }
     if (*major > schema::version_major) {
-        throw TraceTooNew(
-            fmt::format("{}: the trace has version {}, this build of kvscope reads versions up to {}.x; open it with a "
-                        "newer kvscope",
-                        file.string(), storable_text(version), schema::version_major));
+        throw TraceTooNew(fmt::format(
+            "{}: the trace has version {}, but this build of kvscope reads versions up to {}.x; open it with a "
+            "newer kvscope",
+            file.string(), storable_text(version), schema::version_major));
     }
 }
 
@@ -287,12 +287,13 @@ FolderLock::FolderLock(const fs::path& folder) {
             if (error == EWOULDBLOCK) {
                 ::close(std::exchange(descriptor_, -1));
                 throw OutputBusy(fmt::format(
-                    "{}: another kvscope is writing this output; wait for it or choose another", folder.string()));
+                    "{}: another kvscope is writing this output; wait until it ends, or choose another output",
+                    folder.string()));
             }
-            // Some cluster file systems have no locks: then nobody can be kept off.
+            // Some cluster file systems have no locks, so other processes cannot be excluded.
             return;
         }
-        // The holder before may have removed the file, and the folder, after it was opened here.
+        // The previous holder may have removed the file or its folder after this open().
         struct stat opened {};
         struct stat named {};
         if (::fstat(descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino) {

@@ -1,16 +1,16 @@
-// The folder that an unfinished trace lives in:
+// The folder of an unfinished trace:
 //
-//   t.h5.part/trace.json           format, version, generator, created_utc, the recipe, and whether t.h5 holds it all
+//   t.h5.part/trace.json           format, version, generator, created_utc, recipe, and whether t.h5 has everything
 //             lock                 held by the process that writes
-//             base.h5              the complete trace that this one extends, under a second name; it holds the first
-//                                  prompts and the first runs of each
-//             model.h5             each a small trace of its own, whole once it has its name
+//             base.h5              hard link to the complete trace that this one extends; has the first prompts
+//                                  and the first runs of each prompt
+//             model.h5             a small trace, complete once it has its name, as are the next three
 //             prompt-0.h5
 //             run-0-3.h5           run 3 of prompt 0
 //             results-niah-0.h5    batch 0 of the task niah
-//             run-0-2.damaged-1    a part that was found damaged, set aside and made again
-//             answers.json         the window's: answers as far as they were decoded
-//             *.tmp                being written; worthless after a crash
+//             run-0-2.damaged-1    a damaged part that was set aside and made again
+//             answers.json         written by the app: the answers decoded so far
+//             *.tmp                incomplete files, useless after a crash
 #pragma once
 
 #include <filesystem>
@@ -26,17 +26,17 @@
 
 namespace kvscope::trace {
 
-/// What the window keeps there beside the trace.
+/// File in which the app saves the answers decoded so far.
 inline constexpr std::string_view answers_name = "answers.json";
 
-/// The file that an output names: of a link to a file, that file.
+/// Returns the file that an output refers to, following links.
 std::filesystem::path linked_output(const std::filesystem::path& output);
 
-/// "t.h5" → "t.h5.part". All links to a file have the folder of the file, so that its lock keeps their writers apart.
+/// "t.h5" → "t.h5.part". Links to one file share its folder, so the folder's lock covers all of its writers.
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
-/// The trace that a folder's parts were joined into, once its writer has said so and removes the folder, or has removed
-/// it; nothing while the folder is the trace. Throws as read_folder_record.
+/// Returns the finished trace once the writer has joined the parts, even if the folder is already gone. Returns nullopt
+/// while the folder is still the trace. Throws as read_folder_record().
 std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
 std::string base_part();
@@ -45,10 +45,10 @@ std::string prompt_part(int prompt);
 std::string run_part(int prompt, int run);
 std::string results_part(std::string_view task, int batch);
 
-/// The file of a folder that holds a run: its own part, else the trace that the folder extends.
+/// Returns the file that holds a run: the run's own part, or the trace that the folder extends.
 std::filesystem::path file_of_run(const std::filesystem::path& folder, int prompt, int run);
 
-/// The finished parts of a folder, by their names alone; without those of the trace that it extends.
+/// The finished parts in a folder, found by file name. Excludes the contents of the trace that the folder extends.
 struct Parts {
     bool model = false;
     std::set<int> prompts;
@@ -59,35 +59,35 @@ struct Parts {
 };
 Parts list_parts(const std::filesystem::path& folder);
 
-/// Opens a part for reading. Throws ReadFailed where the system does not let it be read now, and TruncatedTrace,
-/// DamagedTrace, NotATrace where the contents prove that it is damaged. The caller holds a h5::Guard.
+/// Opens a part for reading. The caller must hold an h5::Guard. Throws ReadFailed if the system does not let it be read
+/// now; TruncatedTrace, DamagedTrace or NotATrace if its contents are damaged.
 h5::Handle open_part(const std::filesystem::path& part);
-/// Gives a damaged part another name, "run-0-2.damaged-1", so that it can be made again; nothing is deleted before the
-/// trace is whole. Returns what to tell the person. Throws WriteFailed.
+/// Renames a damaged part, e.g. to "run-0-2.damaged-1", so that it is made again. It is deleted only with the folder.
+/// Returns a message for the user. Throws WriteFailed.
 std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
 bool is_set_aside(const std::filesystem::path& file);
 
-/// trace.json; nothing if it is not there. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
+/// Reads trace.json. Returns nullopt if there is none. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
-/// Makes `trace` the one that the folder extends: by a hard link, or by a copy where the file system has none.
-/// Replaces one that is there. Throws WriteFailed.
+/// Makes `trace` the base that the folder extends, and replaces an earlier base. Creates a hard link, or a copy if the
+/// file system has no hard links. Throws WriteFailed.
 void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
-/// The name of something in the folder that no writer makes; empty where there is nothing else. Throws
-/// std::filesystem::filesystem_error.
+/// Returns the name of an item in the folder that no writer creates, or an empty string if there is none.
+/// Throws std::filesystem::filesystem_error.
 std::string foreign_entry(const std::filesystem::path& folder);
-/// Removes what a crash left half written. Only while locked.
+/// Removes the temporary files that a crash left. The caller must hold the folder's lock.
 void remove_temporary_files(const std::filesystem::path& folder);
-/// Removes the folder, trace.json last, so that a crash in between leaves nothing misleading.
+/// Removes the folder. trace.json goes last, so that the rest of an interrupted removal is still recognized.
 void remove_folder(const std::filesystem::path& folder);
 
-/// Keeps every other process off the folder. Released when destroyed, and by the kernel if the process ends.
+/// Keeps other processes from writing the folder. The kernel releases the lock if the process ends.
 class FolderLock {
  public:
     FolderLock() = default;
-    /// Throws OutputBusy if another process has it, WriteFailed if the folder cannot be written.
+    /// Throws OutputBusy if another process holds the lock, WriteFailed if the folder is not writable.
     explicit FolderLock(const std::filesystem::path& folder);
     FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
     FolderLock& operator=(FolderLock&& other) noexcept {
@@ -100,7 +100,7 @@ class FolderLock {
     int descriptor_ = -1;
 };
 
-/// Throws NotATrace or TraceTooNew unless these are a `format` and a `version` that this build reads.
+/// Throws NotATrace or TraceTooNew unless this build can read a trace with this format and version.
 void require_readable_version(const std::filesystem::path& file, const std::string& format, const std::string& version);
 
 }  // namespace kvscope::trace

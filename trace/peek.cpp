@@ -21,7 +21,7 @@ const std::string action = "read the data set";
 
 h5::Handle as_handle(hid_t type) { return {h5::checked(type, action), H5Tclose}; }
 
-// How one element (or one column of a table) is read.
+// How to read one element, or one column of a table.
 enum class Shown { number, signed_integer, unsigned_integer, text, name, nothing };
 
 Shown shown_as(hid_t type) {
@@ -40,7 +40,7 @@ Shown shown_as(hid_t type) {
     }
 }
 
-// The type in memory of what is read as `shown`.
+// Returns the type in memory for elements that are read as `shown`.
 h5::Handle memory_type(hid_t stored, Shown shown) {
     switch (shown) {
         case Shown::number:
@@ -96,7 +96,7 @@ PeekValue value_of(const char* bytes, hid_t type, Shown shown) {
     return {};
 }
 
-// The values of a block of an open data set, or, with `column`, of one column of a table.
+// Reads a block of an open data set, or, if `column` is not null, one column of a table.
 std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stored, const std::string* column) {
     const std::size_t count =
         std::accumulate(block.count.begin(), block.count.end(), std::size_t{1}, std::multiplies<>());
@@ -106,7 +106,7 @@ std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stor
     const h5::Handle memory = memory_type(stored, shown);
     const std::size_t size = H5Tget_size(memory.get());
     if (!h5::plausible_size(std::uint64_t{size} * count, H5Dget_storage_size(data_set))) {
-        throw h5::Failure(fmt::format("cannot {}: elements of {} bytes are beyond belief", action, size), false);
+        throw h5::Failure(fmt::format("cannot {}: a size of {} bytes per element is implausible", action, size), false);
     }
     h5::Handle wrapped;
     if (column != nullptr) {
@@ -135,7 +135,7 @@ std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stor
     return out;
 }
 
-// One data set, or several of the same kind that stand for one: the batches of a task's results.
+// A block of one data set, or of the batches of a task's results, which together form one data set.
 class Window {
  public:
     Window(Source& source, std::vector<std::filesystem::path> files, const std::string& data_set,
@@ -153,7 +153,7 @@ class Window {
         }
         if (H5Tget_class(type_.get()) == H5T_COMPOUND) n_members_ = H5Tget_nmembers(type_.get());
 
-        // Every data set as rows of columns, whatever its rank.
+        // Treats every data set as a table of rows and columns.
         extents_ = out_.shape;
         if (extents_.empty()) extents_.push_back(empty ? 0 : 1);
         if (n_members_ >= 0) {
@@ -169,8 +169,8 @@ class Window {
             inside = i < row ? first_[i] < extents_[i] : first_[i] <= extents_[i];
         }
         if (!inside) {
-            throw std::out_of_range(fmt::format("the window at ({}) lies outside the shape ({})",
-                                                fmt::join(first, ", "), fmt::join(out_.shape, ", ")));
+            throw std::out_of_range(fmt::format("the block at ({}) lies outside the shape ({})", fmt::join(first, ", "),
+                                                fmt::join(out_.shape, ", ")));
         }
         out_.first_row = first_[row];
         out_.first_column = first_[row + 1];
@@ -203,7 +203,7 @@ class Window {
         }
     }
 
-    // All columns of the window's rows, or one of a table.
+    // Reads the block's rows: all columns, or one column of a table.
     std::vector<PeekValue> read_rows(hid_t type, const std::string* column) const {
         Block block;
         const std::size_t rank = out_.shape.size();
@@ -212,7 +212,7 @@ class Window {
             block.first.push_back(first_[i]);
             block.count.push_back(i < row ? 1 : i == row ? out_.n_rows : out_.n_columns);
         }
-        // A column that is no dimension of the data set, and is not in the window.
+        // A one-dimensional data set has one implicit column. The block excludes it.
         if (column == nullptr && rank < extents_.size() && out_.n_columns == 0) return {};
         if (rank == 0 && out_.n_rows == 0) return {};
         if (files_.size() == 1) return read_block(open_part(files_.front()).get(), block, type, column);
@@ -232,7 +232,7 @@ class Window {
         return out;
     }
 
-    // Anew each time: the source keeps only so many files open.
+    // Opens the file again each time, because the source keeps only a few files open.
     h5::Handle open_part(const std::filesystem::path& file) const {
         return h5::open_data_set(source_.open(file).get(), data_set_);
     }
@@ -241,14 +241,14 @@ class Window {
     std::vector<std::filesystem::path> files_;
     const std::string& data_set_;
     h5::Handle type_;
-    int n_members_ = -1;  // of a table; otherwise negative
+    int n_members_ = -1;  // number of a table's columns, or -1
     std::vector<std::size_t> extents_, first_;
     Peek out_;
 };
 
 bool lies_in(const std::string& data_set, const std::string& group) { return data_set.starts_with(group + "/"); }
 
-// The files in which that path has to be looked for.
+// Returns the files that can contain the data set.
 std::vector<std::filesystem::path> files_with(const Source& source, const std::string& data_set) {
     if (!source.is_folder) return {source.path};
     if (source.model && lies_in(data_set, source.model->group)) return {source.model->file};
@@ -284,7 +284,7 @@ Peek peek(const std::filesystem::path& path, const std::string& data_set, const 
         Source source(path);
         std::vector<std::filesystem::path> files = files_with(source, data_set);
         std::erase_if(files, [&](const auto& file) { return !is_data_set(source.open(file).get(), data_set); });
-        if (files.empty()) throw std::invalid_argument(fmt::format("{}: there is no data set of that name", where));
+        if (files.empty()) throw std::invalid_argument(fmt::format("{}: there is no data set with this name", where));
         return Window(source, std::move(files), data_set, first, max_rows, max_columns).read();
     } catch (const h5::Failure& failure) {
         h5::throw_unreadable(where, failure);

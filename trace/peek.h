@@ -1,5 +1,5 @@
-// A quick look into any data set of a trace, known to the schema or not: for the viewer's list of a
-// file's contents.
+// Reads small blocks of any data set in a trace, whether or not schema.h declares it, for the app's view of a file's
+// contents.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,18 @@
 
 namespace kvscope::trace {
 
-/// Integers that a double does not hold are text, exact; enumerations give their names ("?" without one); nothing where
-/// the type is neither number nor text (references, lists, nested tables …).
+/// One value: integers that a double cannot represent are exact texts, enumerations give their names ("?" if unnamed),
+/// and monostate means that the type is neither number nor text (reference, list, nested table …).
 using PeekValue = std::variant<std::monostate, double, std::string>;
 
-/// A window of a data set. The last dimension runs along the columns and the one before along the rows,
-/// further ones stay at one index; a data set of one dimension is a column. A table's columns are a
-/// dimension after its own.
+/// A two-dimensional block of a data set. The last dimension gives the columns, the one before it the rows, and all
+/// others stay at one index. A one-dimensional data set is one column. A table's columns are its last dimension.
 struct Peek {
     std::string type;                       ///< as in TreeNode
-    std::vector<std::size_t> shape;         ///< the data set's; empty if it is a single value
-    std::vector<std::string> names;         ///< of a table's columns in the window; otherwise empty
-    std::vector<std::string> column_types;  ///< of the same
-    std::size_t first_row = 0, n_rows = 0;  ///< n_rows, n_columns: what there was, at most what was asked for
+    std::vector<std::size_t> shape;         ///< shape of the whole data set; empty for a single value
+    std::vector<std::string> names;         ///< names of the table columns in the block; empty if not a table
+    std::vector<std::string> column_types;  ///< types of the table columns in the block
+    std::size_t first_row = 0, n_rows = 0;  ///< size of the block, at most the requested size
     std::size_t first_column = 0, n_columns = 0;
     std::vector<PeekValue> values;  ///< (n_rows, n_columns), row-major
 
@@ -32,11 +31,11 @@ struct Peek {
     }
 };
 
-/// Reads the part that is shown, however large the data set. `first` has the window's first index in each
-/// dimension, a table's columns included; what is left out is 0. In a `.part` folder a path means what it
-/// will mean in the finished trace (a task's results are one table, whatever batches they are in).
-/// Throws as Reader does; std::invalid_argument if there is no data set of that name,
-/// std::out_of_range if `first` lies outside.
+/// Reads only the requested block. `first` is its first index in each dimension, table columns included; missing
+/// numbers are 0. In a `.part` folder a path means the same as in the finished trace: all batches of a task's results
+/// are one table.
+/// Throws as Reader does, std::invalid_argument if there is no such data set, std::out_of_range if `first` lies
+/// outside.
 Peek peek(const std::filesystem::path& path, const std::string& data_set, const std::vector<std::size_t>& first,
           std::size_t max_rows, std::size_t max_columns);
 

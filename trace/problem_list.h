@@ -1,4 +1,4 @@
-// The parts of check(): a list of problems, and the checks of groups and of values that add to it.
+// The list of problems that check() fills, and the checks of groups and values.
 #pragma once
 
 #include <hdf5.h>
@@ -29,18 +29,18 @@ class Problems {
     std::vector<Problem> list_;
 };
 
-/// Data sets that are there with the right type and shape, so that their values can be looked at.
+/// Data sets that exist with the right type and shape, so that their values can be checked.
 using Sound = std::set<const schema::DataSet*>;
 
-/// Every attribute of the list: there, of the right type, one value or a list.
+/// Checks that each attribute exists, has the right type, and is a single value or a list as required.
 void check_attributes(hid_t object, const std::string& path, std::span<const schema::Attribute> attributes,
                       Problems& problems);
 
-/// Every data set of the list; those in `excused` may be missing.
+/// Checks each data set of the list and returns the sound ones. Data sets in `excused` may be missing.
 Sound check_data_sets(hid_t file, const std::string& group, std::span<const schema::DataSet* const> data_sets,
                       const Extents& extents, const Sound& excused, Problems& problems);
 
-// Values, layer by layer, of whatever is sound. At most one problem for each data set and rule.
+// These check the values of sound data sets layer by layer. They report at most one problem per data set and rule.
 
 void check_model_values(hid_t file, const std::string& group, const Sound& sound, const ModelAttributes& model,
                         Problems& problems);

@@ -16,7 +16,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// A prompt's runs, those in no file last, with the labels that they were given.
+// A prompt's runs with their given labels. Runs that exist only in memory come last.
 struct Extended {
     std::vector<RunAttributes> runs;
     std::vector<std::shared_ptr<const AddedRun>> added;
@@ -35,12 +35,13 @@ struct Reader::Impl {
     const RunAttributes& run(int prompt, int run) const {
         const std::vector<RunAttributes>& all = runs(prompt);
         if (run < 0 || static_cast<std::size_t>(run) >= all.size()) {
-            throw std::out_of_range(fmt::format("{}: expected one of {} runs of prompt {}, found index {}",
-                                                files->source().path.string(), all.size(), prompt, run));
+            throw std::out_of_range(
+                fmt::format("{}: expected an index below {}, the number of runs of prompt {}, found {}",
+                            files->source().path.string(), all.size(), prompt, run));
         }
         return all[static_cast<std::size_t>(run)];
     }
-    // Null for a run in a file and for places of no run.
+    // Returns nullptr for places without a run and for runs in a file.
     const AddedRun* added(Place place) const {
         if (place.prompt < 0 || place.run < 0) return nullptr;
         run(place.prompt, place.run);
@@ -144,11 +145,12 @@ Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
     return block;
 }
 
-/// How many of its layers a large data set is read at once in; whole layers, which chunks never span. 0: it is small
-/// enough to be read whole.
+// Returns how many layers of a large data set to read at a time, or 0 if it is small enough to read in one piece.
+// Chunks never span layers.
 std::size_t layers_in_a_piece(const std::vector<std::size_t>& shape, std::size_t element_bytes) {
     constexpr std::size_t most_bytes = std::size_t{1} << 19;
-    constexpr std::size_t largest_layer = std::size_t{1} << 40;  // beyond it a damaged shape, which reading finds
+    constexpr std::size_t largest_layer = std::size_t{1}
+                                          << 40;  // a larger layer means a damaged shape, which the read reports
     if (shape.size() < 2 || shape[0] < 2) return 0;
     std::size_t bytes_a_layer = element_bytes;
     for (std::size_t i = 1; i < shape.size() && bytes_a_layer <= largest_layer; ++i) bytes_a_layer *= shape[i];
@@ -165,7 +167,7 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
     const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
     if (layers_at_once == 0)
         return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
-    // In pieces: a window that opens or closes a trace meanwhile waits for one of them, not for all.
+    // Reads in pieces, so that an app that opens or closes a trace meanwhile waits for one piece only.
     std::vector<T> all;
     for (std::size_t first = 0; first < lengths[0]; first += layers_at_once) {
         Block block{std::vector<std::size_t>(lengths.size(), 0), lengths};
@@ -240,7 +242,7 @@ std::size_t Reader::n_rows(int prompt, int run) const {
 
 namespace {
 
-// Fills each vector of a record from the data set of its name, if that is there.
+// Fills each vector of a record from its data set, if that exists.
 struct FillFrom {
     const Reader& reader;
     Place place;

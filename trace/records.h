@@ -1,5 +1,5 @@
-// The trace's contents as plain structs. Field names are the trace's names; shapes and units stand
-// in schema.h. Arrays are row-major; an empty vector stands for a data set that is not there.
+// The trace's contents as plain structs. Members have the names, shapes and units of schema.h. Arrays are row-major. An
+// empty vector means that the data set does not exist.
 #pragma once
 
 #include <cstddef>
@@ -43,12 +43,12 @@ struct PromptAttributes {
     bool query_aware = true;
     std::vector<std::int32_t> eos_ids;
     bool truncated = false;
-    /// Earlier prompt with the same context and query_aware = 0. The writer then takes `full` (but
-    /// last_logits) and its runs' scores and kept_* from that prompt: they may be left empty here.
+    /// Earlier prompt with the same context and query_aware = 0. The writer links `full` (except last_logits) and the
+    /// runs' scores and kept_* to that prompt, so they may be empty here.
     std::optional<int> context_of;
-    std::int64_t window = 0;  ///< w of `full`, its attribute `window`; 0 where there is no `full`
+    std::int64_t window = 0;  ///< attribute `window` of `full`: w, or 0 without `full`
 
-    /// N of full/*, scores and merged/token_entry.
+    /// Returns N, the token axis of full/*, scores and merged/token_entry.
     [[nodiscard]] std::int64_t visible_tokens() const { return query_aware ? n_tokens : n_context; }
 };
 
@@ -69,11 +69,11 @@ struct PromptRecord : PromptAttributes {
 struct RunAttributes {
     std::string policy;
     std::string label;
-    std::string given_label;  ///< in no file: what a person calls it (Reader::with_labels); empty: nothing
+    std::string given_label;  ///< name that the user gave the run, or empty; not stored in the trace
     std::string parameters_json;
     std::int64_t budget = 0;
     double budget_fraction = 0;
-    std::optional<std::string> budget_of;  ///< "bytes"; nothing: entries
+    std::optional<std::string> budget_of;  ///< "bytes", or nullopt for entries
     std::int64_t window = 0;
     std::uint64_t seed = 0;
     std::string granularity = "kv_head";  ///< kv_head | query_head
@@ -83,7 +83,7 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
-    // isolated mode only
+    // Only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
     std::optional<double> decode_tokens_per_s;
@@ -93,24 +93,24 @@ struct RunAttributes {
 struct RunRecord : RunAttributes {
     std::vector<std::uint64_t> kept_offsets;  ///< (L·R + 1)
     std::vector<std::uint32_t> kept_indices;  ///< (Σ)
-    /// (L, R, N): at most one of the two is filled and stored as `scores`.
+    // (L, R, N) Stored as `scores`. At most one of the two is filled.
     std::vector<float> scores;
     std::vector<double> scores_f64;
     std::vector<float> head_jsd;                   ///< (L, R, R), nats
     std::vector<std::int32_t> merged_token_entry;  ///< (L, R, N)
     std::vector<float> merged_cardinality;         ///< (Σ)
-    /// (L) keys that merging made while the prompt was read, and those of them that are not between their two.
+    // (L) Keys made by merging while the prompt was read, and those among them that lie outside their two sources.
     std::vector<std::uint64_t> merged_keys, merged_keys_outside;
     std::vector<std::uint8_t> channels_kept;  ///< (L, R, d)
     std::vector<float> channel_scores;        ///< (L, R, d)
-    /// (L, R) where entries are stored otherwise than as whole keys and values.
+    // (L, R) Set if entries are stored in another form than whole keys and values.
     std::vector<std::uint32_t> stored_entries;
-    std::vector<std::uint8_t> stored_is_whole;  ///< (Σ) empty where those that are not come first in each row
+    std::vector<std::uint8_t> stored_is_whole;  ///< (Σ) empty if the entries that are not whole come first in each row
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
-    /// (L)
+    // (L)
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
-    std::vector<std::uint32_t> switch_steps;           ///< steps of the answer behind which the cache changed its form
-    std::vector<std::uint8_t> switch_is_full;          ///< of each of them, whether it became full
+    std::vector<std::uint32_t> switch_steps;           ///< steps of the answer after which the cache changed its form
+    std::vector<std::uint8_t> switch_is_full;          ///< same length: 1 if the cache became full
     std::vector<std::int32_t> output_ids;              ///< own length
     std::vector<float> step_kl;                        ///< (T), nats
     std::vector<std::uint8_t> step_agreement;          ///< (T)
@@ -121,7 +121,7 @@ struct RunRecord : RunAttributes {
     std::vector<std::uint64_t> head_bytes;             ///< (L, R)
     std::vector<std::int32_t> lookahead_ids;           ///< laq
     std::vector<std::int32_t> pseudo_ids;              ///< dapq
-    std::vector<float> answer_attention;               ///< (L, G, N), full
+    std::vector<float> answer_attention;               ///< (L, G, N), only for the policy full
     std::vector<float> kl_attention_lost;              ///< (L, N), nats
 };
 
@@ -134,7 +134,7 @@ struct ResultRow {
     std::int64_t budget = 0;
     double budget_fraction = 0;
     std::int64_t length = 0;
-    double depth = 0;  ///< NaN where the task has no needle
+    double depth = 0;  ///< NaN if the task has no needle
     std::string prediction;
     std::string answers_json;
     std::string metric;

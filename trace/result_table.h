@@ -1,4 +1,4 @@
-// One row of /results/<task> as HDF5 sees it in memory.
+// One row of /results/<task> in the memory layout that HDF5 reads and writes.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct PackedResultRow {
     double kept_share;
     const char* status;
 };
-static_assert(sizeof(PackedResultRow) == 16 * 8, "columns follow one another without padding");
+static_assert(sizeof(PackedResultRow) == 16 * 8, "columns must follow one another without padding");
 
 template <class Row, class Visit>
 void for_each_result_column(Row& row, Visit visit) {
@@ -47,7 +47,7 @@ void for_each_result_column(Row& row, Visit visit) {
     visit("status", row.status);
 }
 
-/// The type of a PackedResultRow.
+/// Returns the HDF5 type of a PackedResultRow.
 h5::Handle result_table_type();
 
 }  // namespace kvscope::trace

@@ -1,5 +1,5 @@
-// Every name, shape, type and unit of the trace format, version 1.1. The writer, the reader and the
-// checker all take them from here; docs/trace-format.md is tested against it.
+// Every name, shape, type and unit of the trace format, version 1.1, for the writer, the reader and the checker. A test
+// compares docs/trace-format.md with this file.
 #pragma once
 
 #include <array>
@@ -10,47 +10,46 @@ namespace kvscope::trace::schema {
 
 inline constexpr std::string_view format = "kvscope-trace";
 inline constexpr std::string_view version = "1.1";
-/// Readers refuse a higher major version and read any minor one, ignoring what they do not know.
+/// Readers refuse a higher major version. They read any minor version and ignore unknown names.
 inline constexpr int version_major = 1;
 inline constexpr int version_minor = 1;
 
-/// Window queries that `full` is measured with unless a policy needs more.
+/// Number of window queries for the measures of `full`, unless a policy needs more.
 inline constexpr int default_window = 32;
 
-/// How elements are stored. `text` is UTF-8; `f32_or_f64` leaves the choice to the writer, `f32_or_u16` reads what
-/// version 1.0 called u16.
+/// Element type in the file. `text` is UTF-8. For `f32_or_f64` the writer chooses. `f32_or_u16` is f32, or u16 in
+/// version 1.0.
 enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, f32_or_u16, text };
 
-/// What an axis of a data set counts. Where a prompt's question is unseen by the policies
-/// (query_aware = 0), `visible_tokens` is n_context, otherwise it is n_tokens.
+/// What an axis of a data set counts. `visible_tokens` is n_context if query_aware = 0, else n_tokens.
 enum class Dim {
-    layers,          // L
-    heads,           // H, query heads
-    kv_heads,        // G
-    rows,            // R: G or H, by the run's granularity
-    head_dim,        // d
-    hidden,          // hidden_size
-    vocab,           // vocab_size
-    visible_tokens,  // N
-    prompt_tokens,   // n_tokens, always with the question
-    window,          // w, the attribute `window` of `full`
-    steps,           // T of the prompt's full run
-    row_offsets,     // L·R + 1
-    entries,         // Σ, all entries that a run keeps: the last of kept_offsets
-    any,             // this data set's own length
+    layers,          ///< L
+    heads,           ///< H, query heads
+    kv_heads,        ///< G
+    rows,            ///< R: G or H, by the run's granularity
+    head_dim,        ///< d
+    hidden,          ///< hidden_size
+    vocab,           ///< vocab_size
+    visible_tokens,  ///< N
+    prompt_tokens,   ///< n_tokens, always with the question
+    window,          ///< w, the attribute `window` of `full`
+    steps,           ///< T of the prompt's full run
+    row_offsets,     ///< L·R + 1
+    entries,         ///< Σ, all entries of a run: the last number of kept_offsets
+    any,             ///< a length of the data set's own
 };
 
 enum class Need {
-    always,    // a trace without it is faulty
-    measured,  // kvscope's own engine always writes it; an imported run may lack it
-    sometimes  // only where the policy, the mode or the command produces it
+    always,    ///< a trace without it is invalid
+    measured,  ///< kvscope's engine always writes it; an imported run may lack it
+    sometimes  ///< present only if the policy, the mode or the command produces it
 };
 
 struct DataSet {
-    std::string_view path;  ///< below its group, e.g. "full/window_attention"
+    std::string_view path;  ///< relative to its group, e.g. "full/window_attention"
     Type type;
     int rank;
-    std::array<Dim, 4> dims;  ///< the first `rank` are used
+    std::array<Dim, 4> dims;  ///< only the first `rank` are used
     Need need;
     std::string_view meaning;  ///< one line, with the unit
 };
@@ -84,7 +83,7 @@ inline constexpr std::string_view prompts_group = "prompts";
 inline constexpr std::string_view runs_group = "runs";
 inline constexpr std::string_view results_group = "results";
 inline constexpr std::string_view full_group = "full";
-/// In a recipe: what the trace holds is the model's spectra, without prompts.
+/// Key of a recipe whose trace contains the model's spectra and no prompts.
 inline constexpr const char* recipe_spectra = "spectra";
 
 inline constexpr Attribute attributes[] = {
@@ -93,7 +92,7 @@ inline constexpr Attribute attributes[] = {
     {"generator", AttributeType::text, Need::always, "program and version that wrote the file"},
     {"created_utc", AttributeType::text, Need::always, "ISO 8601, e.g. 2025-01-31T12:00:00Z"},
     {"complete", AttributeType::flag, Need::always, "1 once every prompt and run is in the file"},
-    {"recipe_json", AttributeType::text, Need::sometimes, "what the trace was asked to hold; equal recipes resume"},
+    {"recipe_json", AttributeType::text, Need::sometimes, "what the complete trace contains; equal recipes resume"},
 };
 }  // namespace root
 
@@ -102,7 +101,7 @@ inline constexpr Attribute attributes[] = {
     {"name", AttributeType::text, Need::always, "the model's name"},
     {"family", AttributeType::text, Need::always, "e.g. llama, mistral, qwen2, qwen3"},
     {"fingerprint", AttributeType::text, Need::always, "SHA-256 in hexadecimal; changes whenever a weight does"},
-    {"dtype", AttributeType::text, Need::always, "f32, bf16 or f16: what the engine computed in"},
+    {"dtype", AttributeType::text, Need::always, "f32, bf16 or f16: number type of the engine's computation"},
     {"n_layers", AttributeType::integer, Need::always, "L"},
     {"n_heads", AttributeType::integer, Need::always, "H, query heads"},
     {"n_kv_heads", AttributeType::integer, Need::always, "G, key-value heads"},
@@ -114,18 +113,18 @@ inline constexpr Attribute attributes[] = {
 };
 
 inline constexpr DataSet spectrum_q = data_set("spectrum/q", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
-                                               "eigenvalues of WᵀW of the query projection, descending");
+                                               "eigenvalues of WᵀW for the query projection W, descending");
 inline constexpr DataSet spectrum_k =
-    data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same of the key projection");
+    data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same for the key projection");
 inline constexpr DataSet spectrum_v =
-    data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same of the value projection");
+    data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same for the value projection");
 inline constexpr DataSet head_spectrum_q =
     data_set("head_spectrum/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
-             "eigenvalues of each query head's own projection, descending");
+             "eigenvalues of WᵀW for each query head's part of W, descending");
 inline constexpr DataSet head_spectrum_k = data_set("head_spectrum/k", Type::f32, Dim::layers, Dim::kv_heads,
-                                                    Dim::head_dim, Need::sometimes, "the same of each key head");
+                                                    Dim::head_dim, Need::sometimes, "the same for each key head");
 inline constexpr DataSet head_spectrum_v = data_set("head_spectrum/v", Type::f32, Dim::layers, Dim::kv_heads,
-                                                    Dim::head_dim, Need::sometimes, "the same of each value head");
+                                                    Dim::head_dim, Need::sometimes, "the same for each value head");
 
 inline constexpr const DataSet* data_sets[] = {&spectrum_q,      &spectrum_k,      &spectrum_v,
                                                &head_spectrum_q, &head_spectrum_k, &head_spectrum_v};
@@ -133,67 +132,67 @@ inline constexpr const DataSet* data_sets[] = {&spectrum_q,      &spectrum_k,   
 
 namespace prompt {
 inline constexpr Attribute attributes[] = {
-    {"name", AttributeType::text, Need::always, "a short name for people"},
-    {"text", AttributeType::text, Need::always, "exactly what was sent to the model, template included"},
+    {"name", AttributeType::text, Need::always, "a short name for display"},
+    {"text", AttributeType::text, Need::always, "exact text sent to the model, template included"},
     {"question", AttributeType::text, Need::always, "the question at the prompt's end; empty if there is none"},
     {"template", AttributeType::text, Need::always, "the chat template in Jinja; empty if none was applied"},
     {"n_tokens", AttributeType::integer, Need::always, "tokens of the whole prompt"},
     {"n_context", AttributeType::integer, Need::always, "tokens before the question; n_tokens without one"},
-    {"query_aware", AttributeType::flag, Need::always, "1 if policies saw the question"},
+    {"query_aware", AttributeType::flag, Need::always, "1 if policies saw the question or there is none"},
     {"eos_ids", AttributeType::integers, Need::always, "token ids that end a text"},
-    {"truncated", AttributeType::flag, Need::always, "1 if the prompt was cut to fit"},
+    {"truncated", AttributeType::flag, Need::always, "1 if the prompt was shortened to the model's limit"},
     {"context_of", AttributeType::integer, Need::sometimes,
-     "prompt whose context this one shares: full (but last_logits), scores and kept_* are hard links to its"},
+     "prompt with the same context: full (except last_logits), scores and kept_* are hard links to its data sets"},
 };
 
 inline constexpr DataSet token_ids =
     data_set("token_ids", Type::i32, Dim::prompt_tokens, Need::always, "the prompt's token ids");
 inline constexpr DataSet token_text =
-    data_set("token_text", Type::text, Dim::prompt_tokens, Need::always, "each token's piece as shown to a person");
+    data_set("token_text", Type::text, Dim::prompt_tokens, Need::always, "text of each token for display");
 
-inline constexpr std::string_view window_attribute = "window";  // of the group `full`
+inline constexpr std::string_view window_attribute = "window";  ///< of the group `full`
 inline constexpr DataSet window_attention =
     data_set("full/window_attention", Type::f32, Dim::layers, Dim::heads, Dim::visible_tokens, Need::measured,
-             "mean over the window's queries of their softmax over all visible keys");
+             "softmax over all visible keys, mean over the window's queries");
 inline constexpr DataSet query_similarity =
     data_set("full/query_similarity", Type::f32, Dim::layers, Dim::heads, Dim::window, Dim::window, Need::measured,
-             "cosine between each two of the window's queries");
+             "cosine of each pair of window queries");
 inline constexpr DataSet adjacent_similarity_q =
     data_set("full/adjacent_similarity/q", Type::f32, Dim::layers, Need::measured,
-             "mean cosine of neighbouring tokens' queries, before RoPE");
+             "mean cosine of adjacent tokens' queries, before RoPE");
 inline constexpr DataSet adjacent_similarity_k =
-    data_set("full/adjacent_similarity/k", Type::f32, Dim::layers, Need::measured, "the same of keys");
+    data_set("full/adjacent_similarity/k", Type::f32, Dim::layers, Need::measured, "the same for keys");
 inline constexpr DataSet adjacent_similarity_v =
-    data_set("full/adjacent_similarity/v", Type::f32, Dim::layers, Need::measured, "the same of values");
+    data_set("full/adjacent_similarity/v", Type::f32, Dim::layers, Need::measured, "the same for values");
 inline constexpr DataSet mode_contribution_q =
     data_set("full/mode_contribution/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
-             "what each mode of a query head's projection contributes to adjacent_similarity, by falling eigenvalue");
+             "contribution of each mode of a query head's projection to adjacent_similarity, by descending eigenvalue");
 inline constexpr DataSet mode_contribution_k =
     data_set("full/mode_contribution/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
-             "the same of each key head");
+             "the same for each key head");
 inline constexpr DataSet mode_contribution_v =
     data_set("full/mode_contribution/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
-             "the same of each value head");
+             "the same for each value head");
 inline constexpr DataSet layer_similarity_k =
     data_set("full/layer_similarity/k", Type::f32, Dim::layers, Dim::layers, Need::sometimes,
-             "mean cosine of a token's keys, before RoPE, in the same head of two layers");
+             "mean cosine of a token's keys in two layers, same KV head, before RoPE");
 inline constexpr DataSet layer_similarity_v =
-    data_set("full/layer_similarity/v", Type::f32, Dim::layers, Dim::layers, Need::sometimes, "the same of values");
+    data_set("full/layer_similarity/v", Type::f32, Dim::layers, Dim::layers, Need::sometimes, "the same for values");
 inline constexpr DataSet head_similarity_k =
     data_set("full/head_similarity/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::kv_heads, Need::sometimes,
-             "mean cosine of a token's keys, before RoPE, in two heads of a layer");
+             "mean cosine of a token's keys in two KV heads of a layer, before RoPE");
 inline constexpr DataSet head_similarity_v = data_set("full/head_similarity/v", Type::f32, Dim::layers, Dim::kv_heads,
-                                                      Dim::kv_heads, Need::sometimes, "the same of values");
+                                                      Dim::kv_heads, Need::sometimes, "the same for values");
 inline constexpr DataSet gradient_alignment_c11 =
     data_set("full/gradient_alignment/c11", Type::f32, Dim::layers, Dim::heads, Need::sometimes,
-             "mean cosine of c11 and the gradient of the next-token loss at the head's output");
+             "mean cosine of c11 (KVSlimmer) with the gradient of the next-token loss at the head's output");
 inline constexpr DataSet gradient_alignment_c12 =
-    data_set("full/gradient_alignment/c12", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same of c12");
+    data_set("full/gradient_alignment/c12", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same for c12");
 inline constexpr DataSet gradient_alignment_c22 =
-    data_set("full/gradient_alignment/c22", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same of c22");
+    data_set("full/gradient_alignment/c22", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same for c22");
 inline constexpr DataSet head_jsd =
     data_set("full/head_jsd", Type::f32, Dim::layers, Dim::heads, Dim::heads, Need::measured,
-             "Jensen-Shannon divergence between heads' window_attention (prefix, renormalised), nats");
+             "Jensen-Shannon divergence of two heads' window_attention, renormalized over the prefix, nats");
 inline constexpr DataSet last_logits =
     data_set("full/last_logits", Type::f32, Dim::vocab, Need::measured, "logits after the prompt's last token");
 
@@ -218,8 +217,8 @@ inline constexpr const DataSet* data_sets[] = {
     &head_jsd,
     &last_logits,
 };
-/// What a prompt with `context_of` shares with the prompt it names; last_logits comes after the
-/// question and so is its own.
+/// Data sets that a prompt with `context_of` shares with that prompt. last_logits depends on the question and is not
+/// shared.
 inline constexpr const DataSet* shared_data_sets[] = {
     &window_attention,       &query_similarity,       &adjacent_similarity_q,  &adjacent_similarity_k,
     &adjacent_similarity_v,  &mode_contribution_q,    &mode_contribution_k,    &mode_contribution_v,
@@ -239,26 +238,27 @@ inline constexpr std::string_view budget_of_bytes = "bytes";
 
 inline constexpr Attribute attributes[] = {
     {"policy", AttributeType::text, Need::always, "the policy's name, e.g. snapkv"},
-    {"label", AttributeType::text, Need::always, "what figures call this run"},
+    {"label", AttributeType::text, Need::always, "name of the run in figures"},
     {"parameters_json", AttributeType::text, Need::always, "all of the policy's parameters, defaults included"},
     {"budget", AttributeType::integer, Need::always, "entries kept per KV head and layer; N for the policy full"},
     {"budget_fraction", AttributeType::real, Need::always, "budget / N"},
     {"budget_of", AttributeType::text, Need::sometimes,
-     "bytes: budget_fraction is the share of the full cache's bytes, every token is kept; otherwise entries"},
-    {"window", AttributeType::integer, Need::always, "window queries that the policy looked through; 0 if none"},
-    {"seed", AttributeType::integer, Need::always, "seed of the sampling"},
+     "bytes if every token is kept and budget_fraction is a share of the full cache's bytes; absent for entries"},
+    {"window", AttributeType::integer, Need::always, "number of window queries that the policy used; 0 if none"},
+    {"seed", AttributeType::integer, Need::always, "random seed of the sampling"},
     {"granularity", AttributeType::text, Need::always, "kv_head (R = G) or query_head (R = H)"},
     {"status", AttributeType::text, Need::always, "complete or failed"},
-    {"message", AttributeType::text, Need::always, "why the run failed, or could not be compared; empty otherwise"},
+    {"message", AttributeType::text, Need::always,
+     "why the run failed or could not be compared with full; empty otherwise"},
     {"mode", AttributeType::text, Need::always, "shared or isolated"},
-    {"prefill_s", AttributeType::real, Need::always, "seconds"},
-    {"select_s", AttributeType::real, Need::always, "seconds that the policy took"},
-    {"output_text", AttributeType::text, Need::always, "what the run generated"},
+    {"prefill_s", AttributeType::real, Need::always, "seconds for the prefill"},
+    {"select_s", AttributeType::real, Need::always, "seconds for the policy's decisions"},
+    {"output_text", AttributeType::text, Need::always, "text that the run generated"},
     {"first_token_s", AttributeType::real, Need::sometimes, "isolated mode: seconds to the first token"},
-    {"decode_s", AttributeType::real, Need::sometimes, "isolated mode: seconds"},
-    {"decode_tokens_per_s", AttributeType::real, Need::sometimes, "isolated mode"},
+    {"decode_s", AttributeType::real, Need::sometimes, "isolated mode: seconds for decoding"},
+    {"decode_tokens_per_s", AttributeType::real, Need::sometimes, "isolated mode: tokens per second while decoding"},
     {"peak_bytes", AttributeType::integer, Need::sometimes,
-     "isolated mode: highest resident set during the run less that before the prefill"},
+     "isolated mode: highest resident set during the run minus the resident set before the prefill"},
 };
 
 inline constexpr DataSet kept_offsets = data_set("kept_offsets", Type::u64, Dim::row_offsets, Need::always,
@@ -267,82 +267,83 @@ inline constexpr DataSet kept_indices =
     data_set("kept_indices", Type::u32, Dim::entries, Need::always, "prompt positions kept, ascending in each row");
 inline constexpr DataSet scores =
     data_set("scores", Type::f32_or_f64, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
-             "what the policy ranked by; NaN where a position is no candidate");
+             "scores by which the policy ranked positions; NaN if a position is not a candidate");
 inline constexpr DataSet head_jsd =
     data_set("head_jsd", Type::f32, Dim::layers, Dim::rows, Dim::rows, Need::sometimes,
-             "Jensen-Shannon divergence between the policy's own scores of each two rows, nats");
+             "Jensen-Shannon divergence of the policy's own scores for each pair of rows, nats");
 inline constexpr DataSet merged_token_entry =
     data_set("merged/token_entry", Type::i32, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
-             "index, within its row, of the entry that a token went into; -1 if evicted");
+             "index of the token's entry within its row; -1 if the token was dropped");
 inline constexpr DataSet merged_cardinality = data_set("merged/cardinality", Type::f32_or_u16, Dim::entries,
                                                        Need::sometimes, "n of each entry as attention uses it");
 inline constexpr DataSet merged_keys =
     data_set("merged/keys", Type::u64, Dim::layers, Need::sometimes,
-             "keys that merging made while the prompt was read, of all heads, later merged ones included");
-inline constexpr DataSet merged_keys_outside =
-    data_set("merged/keys_outside", Type::u64, Dim::layers, Need::sometimes,
-             "those of them that are not between their two: a weight is outside [0, 1]");
+             "number of keys made by merging while the prompt was read, over all heads, including keys merged again");
+inline constexpr DataSet merged_keys_outside = data_set("merged/keys_outside", Type::u64, Dim::layers, Need::sometimes,
+                                                        "number of these keys with a merge weight outside [0, 1]");
 inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim,
-                                                  Need::sometimes, "1 where a key channel is kept");
+                                                  Need::sometimes, "1 if the key channel is kept");
 inline constexpr DataSet channel_scores = data_set("channel_scores", Type::f32, Dim::layers, Dim::rows, Dim::head_dim,
-                                                   Need::sometimes, "what the policy ranked key channels by");
-inline constexpr DataSet stored_entries =
-    data_set("stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
-             "entries of a row that are not whole keys and values: its first ones, unless stored/is_whole says which");
+                                                   Need::sometimes, "scores by which the policy ranked key channels");
+inline constexpr DataSet stored_entries = data_set(
+    "stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
+    "number of entries per row that are not whole keys and values: the first ones, unless stored/is_whole exists");
 inline constexpr DataSet stored_is_whole =
     data_set("stored/is_whole", Type::u8, Dim::entries, Need::sometimes,
-             "1 where an entry is a whole key and value; absent where those that are not come first in each row");
+             "1 if the entry is a whole key and value; absent if the other entries come first in each row");
 inline constexpr DataSet stored_key_width =
     data_set("stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
-             "numbers stored for the key of each of those entries, the mean; d where there are none");
+             "mean count of numbers stored for the key of an entry that is not whole; d if the row has no such entry");
 inline constexpr DataSet stored_value_width =
-    data_set("stored/value_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for their values");
+    data_set("stored/value_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
 inline constexpr DataSet stored_key_error =
     data_set("stored/key_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
-             "relative error of the keys that the cache gives for its tokens, 2-norm over all of them");
+             "relative error (2-norm over all tokens) of the keys that the cache returns");
 inline constexpr DataSet stored_value_error =
-    data_set("stored/value_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same of the values");
+    data_set("stored/value_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
 inline constexpr DataSet stored_whole_bytes = data_set("stored/whole_bytes", Type::u64, Dim::layers, Need::sometimes,
-                                                       "bytes predicted for keys and values of d numbers");
+                                                       "predicted bytes of keys and values with d numbers");
 inline constexpr DataSet stored_channel_bytes =
     data_set("stored/channel_bytes", Type::u64, Dim::layers, Need::sometimes,
-             "the same for some of their channels, and which ones these are");
-inline constexpr DataSet stored_mapped_bytes = data_set("stored/mapped_bytes", Type::u64, Dim::layers, Need::sometimes,
-                                                        "the same for what maps turn into keys and values");
+             "predicted bytes of partly kept channels and their indices");
+inline constexpr DataSet stored_mapped_bytes =
+    data_set("stored/mapped_bytes", Type::u64, Dim::layers, Need::sometimes,
+             "predicted bytes of numbers from which matrices rebuild keys and values");
 inline constexpr DataSet stored_mass_bytes =
-    data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "the same for cardinalities");
-inline constexpr DataSet switch_steps = data_set(
-    "switches/step", Type::u32, Dim::any, Need::sometimes,
-    "steps of the run's own answer behind which its cache changed between compressed and full, from 0 on, ascending");
+    data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "predicted bytes of cardinalities");
+inline constexpr DataSet switch_steps =
+    data_set("switches/step", Type::u32, Dim::any, Need::sometimes,
+             "steps of the run's answer, from 0, after which its cache changed between compressed and full, ascending");
 inline constexpr DataSet switch_is_full =
-    data_set("switches/is_full", Type::u8, Dim::any, Need::sometimes, "1 where it became full then, of as many");
+    data_set("switches/is_full", Type::u8, Dim::any, Need::sometimes, "1 if the cache became full after that step");
 inline constexpr DataSet output_ids =
-    data_set("output_ids", Type::i32, Dim::any, Need::always, "what the run itself generated, end of text included");
+    data_set("output_ids", Type::i32, Dim::any, Need::always, "token ids that the run generated, end of text included");
 inline constexpr DataSet step_kl =
     data_set("step_kl", Type::f32, Dim::steps, Need::measured,
-             "KL(full || compressed) in nats, all runs fed the full run's tokens; step 0 follows the prompt");
+             "KL(full || compressed), nats; all runs read the full run's tokens; step 0 follows the prompt");
 inline constexpr DataSet step_agreement =
-    data_set("step_agreement", Type::u8, Dim::steps, Need::measured, "1 where the greedy token is the full run's");
+    data_set("step_agreement", Type::u8, Dim::steps, Need::measured, "1 if the greedy token equals the full run's");
 inline constexpr DataSet attention_kept = data_set("attention_kept", Type::f32, Dim::layers, Dim::heads, Need::measured,
-                                                   "share of the window's full attention on kept entries");
+                                                   "share of the window's full attention that falls on kept entries");
 inline constexpr DataSet output_error = data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
-                                                 "relative error of the attention output, mean over decoded steps");
-inline constexpr DataSet cache_bytes = data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
-                                                "bytes of K and V really held after compression, padding included");
+                                                 "relative error of the attention output, mean over the decode steps");
+inline constexpr DataSet cache_bytes =
+    data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
+             "bytes of keys and values in memory after compression, padding included");
 inline constexpr DataSet cache_bytes_predicted =
-    data_set("cache_bytes_predicted", Type::u64, Dim::layers, Need::measured, "bytes that the kept entries need");
+    data_set("cache_bytes_predicted", Type::u64, Dim::layers, Need::measured, "bytes that the kept entries require");
 inline constexpr DataSet head_bytes =
-    data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured, "bytes of each row's entries");
+    data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured, "bytes of the entries of each row");
 inline constexpr DataSet lookahead_ids =
-    data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "laq: the tokens looked ahead with");
+    data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "laq: ids of the lookahead tokens");
 inline constexpr DataSet pseudo_ids =
-    data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "dapq: the pseudo tokens");
+    data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "dapq: ids of the pseudo tokens");
 inline constexpr DataSet answer_attention =
     data_set("answer_attention", Type::f32, Dim::layers, Dim::kv_heads, Dim::visible_tokens, Need::sometimes,
-             "full: attention of its answer's queries, summed over them, mean over a KV head's query heads");
-inline constexpr DataSet kl_attention_lost =
-    data_set("kl_attention_lost", Type::f32, Dim::layers, Dim::visible_tokens, Need::sometimes,
-             "KL of each decode step times the full cache's attention that falls on what is not held, nats");
+             "full: attention of the answer's queries, sum over queries, mean over the query heads of a KV head");
+inline constexpr DataSet kl_attention_lost = data_set(
+    "kl_attention_lost", Type::f32, Dim::layers, Dim::visible_tokens, Need::sometimes,
+    "KL of each decode step times the full cache's attention on tokens without an entry, sum over steps, nats");
 
 inline constexpr const DataSet* data_sets[] = {
     &kept_offsets,
@@ -380,32 +381,32 @@ inline constexpr const DataSet* data_sets[] = {
     &switch_steps,
     &switch_is_full,
 };
-/// Of a run's part of an unfinished trace alone: the run of the same prompt whose scores these are, bit by bit. In the
-/// finished file `scores` is a hard link to that run's.
+/// Attribute of a run's part in an unfinished trace: the run of the same prompt whose scores are identical. In the
+/// finished file, `scores` is a hard link to that run's data set.
 inline constexpr std::string_view scores_of_attribute = "scores_of";
-/// What a run of a prompt with `context_of` shares with the run of the same number of that prompt.
+/// Data sets that a run of a prompt with `context_of` shares with the run of the same number of that prompt.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};
 }  // namespace run
 
 namespace result {
-/// Columns of /results/<task>, a one-dimensional table (compound type) with one row a sample.
+/// Columns of /results/<task>, a one-dimensional table (compound type) with one row per sample.
 inline constexpr Attribute columns[] = {
-    {"sample_id", AttributeType::text, Need::always, "the data set's own name of the sample"},
+    {"sample_id", AttributeType::text, Need::always, "name of the sample in its data set"},
     {"prompt_hash", AttributeType::text, Need::always, "hash of the exact prompt"},
-    {"policy", AttributeType::text, Need::always, "as in a run"},
-    {"parameters_json", AttributeType::text, Need::always, "as in a run"},
-    {"budget", AttributeType::integer, Need::always, "as in a run"},
-    {"budget_fraction", AttributeType::real, Need::always, "as in a run"},
+    {"policy", AttributeType::text, Need::always, "as in the run"},
+    {"parameters_json", AttributeType::text, Need::always, "as in the run"},
+    {"budget", AttributeType::integer, Need::always, "as in the run"},
+    {"budget_fraction", AttributeType::real, Need::always, "as in the run"},
     {"length", AttributeType::integer, Need::always, "tokens of the prompt"},
-    {"depth", AttributeType::real, Need::always, "where the needle sits, 0 to 1; NaN where there is none"},
-    {"prediction", AttributeType::text, Need::always, "what the model answered"},
-    {"answers_json", AttributeType::text, Need::always, "the accepted answers, a JSON list"},
+    {"depth", AttributeType::real, Need::always, "position of the needle, 0 to 1; NaN without a needle"},
+    {"prediction", AttributeType::text, Need::always, "the model's answer"},
+    {"answers_json", AttributeType::text, Need::always, "accepted answers as a JSON list"},
     {"metric", AttributeType::text, Need::always, "name of the metric"},
     {"scored_as", AttributeType::text, Need::always, "the part of the prediction that was scored"},
     {"score", AttributeType::real, Need::always, "0 to 1"},
     {"seconds", AttributeType::real, Need::always, "seconds for the sample"},
     {"kept_share", AttributeType::real, Need::always, "share of the prompt's entries that were kept"},
-    {"status", AttributeType::text, Need::always, "complete, or \"failed: \" and why"},
+    {"status", AttributeType::text, Need::always, "complete, or \"failed: \" and the reason"},
 };
 }  // namespace result
 

@@ -21,12 +21,12 @@ namespace kvscope::trace {
 
 namespace {
 
-// A position that is no candidate has a NaN, which no comparison of numbers finds the same. Digests are in no file:
-// that of many scores is one of the digests of their pieces, on whose size it depends.
+// Compares bits, because NaN marks positions that are not candidates and NaN never equals NaN. The digest of a large
+// array is the digest of its pieces' digests. It depends on the piece size, so digests are never stored.
 template <class T>
 SharedScores::Digest digest_of(std::span<const T> scores) {
     constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-    constexpr XXH64_hash_t seed = sizeof(T);  // f32 and f64 are never the same
+    constexpr XXH64_hash_t seed = sizeof(T);  // ensures that digests of f32 and f64 differ
     const auto bytes = std::as_bytes(scores);
     std::vector<XXH128_hash_t> pieces(bytes.size() / piece_bytes + 1);
     kernels::over_parts(kernels::threads(), static_cast<std::int64_t>(pieces.size()), 1,
@@ -71,7 +71,7 @@ std::set<int> SharedScores::forget_orphans(int prompt, const std::set<int>& runs
 SharedScores::Digest SharedScores::read_digest(int prompt, int run) const {
     const h5::Handle file = open_input_file(file_of_run(folder_, prompt, run));
     const std::string path = fmt::format("/prompts/{}/runs/{}/{}", prompt, run, schema::run::scores.path);
-    if (!h5::exists(file.get(), path)) return {};  // that of no scores
+    if (!h5::exists(file.get(), path)) return {};  // the digest of no scores
     const h5::Handle data_set = h5::open_data_set(file.get(), path);
     if (h5::info(data_set.get()).element == schema::Type::f64)
         return digest_of<double>(h5::read<double>(data_set.get()));
@@ -82,7 +82,7 @@ bool SharedScores::holds(int prompt, int run, Holder& holder, const Digest& want
     try {
         if (!holder.digest) holder.digest = read_digest(prompt, run);
     } catch (const TraceError&) {
-        return false;  // joining the parts reads all of them, and sets this one aside
+        return false;  // join_parts() reads all parts and sets the damaged one aside
     }
     return *holder.digest == wanted;
 }
@@ -95,8 +95,8 @@ SharedScores::Found SharedScores::find(int prompt, int run, const RunRecord& rec
     if (own != holders.end() && !own->second.borrowers.empty()) {
         if (!holds(prompt, run, own->second, wanted))
             throw std::invalid_argument(
-                fmt::format("run {} of prompt {} cannot be replaced by one with other scores: run {} takes its own "
-                            "from it",
+                fmt::format("run {} of prompt {} cannot be replaced by a run with other scores, because run {} shares "
+                            "its scores",
                             run, prompt, *own->second.borrowers.begin()));
         return {std::nullopt, digest};
     }

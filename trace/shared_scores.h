@@ -1,5 +1,5 @@
-// Which runs of an unfinished trace hold the scores of others, too: scores that do not follow the budget are in one
-// part alone, and the parts of the other budgets name that run.
+// Finds runs of an unfinished trace with identical scores. Scores that do not depend on the budget are stored in one
+// part, and the parts of the other budgets name that run.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,29 @@ class SharedScores {
  public:
     explicit SharedScores(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
-    /// A part that is there already. @param source the run that holds its scores; nothing where they are its own
+    /// Registers an existing part. @param source run that holds its scores, or nullopt if the part has its own
     void add_part(int prompt, int run, std::optional<int> source);
-    /// Runs of a prompt whose scores are in a part that is not there: they have to be made again, and are forgotten.
+    /// Forgets and returns the runs of a prompt whose scores are in a missing part. They have to be made again.
     std::set<int> forget_orphans(int prompt, const std::set<int>& runs);
 
-    /// Of scores, bit by bit: 128 bits, so that no two of them are taken for the same.
+    /// 128-bit hash of all score bytes. Different scores have different digests for all practical purposes.
     using Digest = std::pair<std::uint64_t, std::uint64_t>;
 
     struct Found {
-        std::optional<int> source;     ///< run of the prompt whose part holds these very scores
-        std::optional<Digest> digest;  ///< of these; nothing where there are none
+        std::optional<int> source;     ///< run of the prompt whose part holds identical scores
+        std::optional<Digest> digest;  ///< digest of the record's scores, or nullopt if it has none
     };
 
-    /// No source where there is none, or where others take their scores from this run. Parts that were there already
-    /// are read. The caller holds an h5::Guard.
-    /// @throws std::invalid_argument where others take their scores from this run, and these are not the same.
+    /// Finds an earlier run with the same scores. Leaves `source` empty if there is none or if other runs refer to this
+    /// run. May read existing parts. The caller must hold an h5::Guard.
+    /// Throws std::invalid_argument if other runs refer to this run's scores and the new scores differ.
     Found find(int prompt, int run, const RunRecord& record);
-    /// A part that is written. @param found what `find` has given
+    /// Registers a part that was written. @param found result of find() for its record
     void written(int prompt, int run, const Found& found);
 
  private:
     struct Holder {
-        std::optional<Digest> digest;  ///< nothing where the scores were not read yet
+        std::optional<Digest> digest;  ///< nullopt until the scores are read
         std::set<int> borrowers;
     };
 
@@ -49,7 +49,7 @@ class SharedScores {
 
     std::filesystem::path folder_;
     std::map<int, std::map<int, Holder>> holders_;  ///< by prompt and run
-    std::map<int, std::map<int, int>> sources_;     ///< of borrowers, by prompt and run
+    std::map<int, std::map<int, int>> sources_;     ///< source of each borrower, by prompt and run
 };
 
 }  // namespace kvscope::trace

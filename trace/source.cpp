@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t open_files_kept = 16;
 constexpr std::uintmax_t superblock_bytes = 48;
 
-/// The window's file of traces and layout, by the name and the first bytes that it has.
+// Whether a file is a workspace of the app, judged by its extension and first bytes.
 bool is_workspace(const fs::path& path) {
     constexpr std::string_view zip = "PK\3\4";
     std::string begin(zip.size(), '\0');
@@ -48,7 +48,8 @@ h5::Handle open_checked(const fs::path& path) {
     if (is_hdf5 < 0) throw ReadFailed(fmt::format("cannot read {}: HDF5 could not open it", path.string()));
     if (is_hdf5 == 0) {
         if (is_workspace(path))
-            throw NotATrace(fmt::format("{}: it is a workspace, not a trace: `kvscope view` opens it", path.string()));
+            throw NotATrace(
+                fmt::format("{}: the file is a workspace, not a trace; open it with `kvscope view`", path.string()));
         throw NotATrace(fmt::format("{}: expected an HDF5 file written by kvscope, found something else ({} bytes)",
                                     path.string(), fs::file_size(path, error)));
     }
@@ -58,8 +59,8 @@ h5::Handle open_checked(const fs::path& path) {
         const bool is_short = failure.truncated || fs::file_size(path, error) < superblock_bytes;
         if (is_short && failure.system_error == 0) {
             throw TruncatedTrace(
-                fmt::format("{}: the file ends before its contents do, probably because it was copied "
-                            "only in part ({} bytes are there): {}",
+                fmt::format("{}: the file is incomplete, probably because it was copied "
+                            "only in part ({} bytes exist): {}",
                             path.string(), fs::file_size(path, error), failure.what()));
         }
         h5::throw_unreadable(path.string(), failure);
@@ -75,7 +76,7 @@ std::optional<int> number(const std::string& name) {
     return value;
 }
 
-// Groups below `parent` whose names are numbers.
+// Returns the groups below `parent` whose names are numbers.
 std::vector<GroupPlace> numbered_groups(hid_t file, const fs::path& path, const std::string& parent) {
     std::vector<GroupPlace> out;
     if (!h5::is_group(file, parent)) return out;
@@ -136,7 +137,7 @@ void Source::find_in_folder() {
     if (!record) {
         throw NotATrace(
             fmt::format("{}: expected a trace file or the .part folder of an unfinished trace, found "
-                        "another folder (without trace.json)",
+                        "a folder without trace.json",
                         path.string()));
     }
     root = *record;
@@ -164,7 +165,8 @@ void Source::find_in_folder() {
         }
     }
     for (const auto& [task, batches] : parts.results) {
-        results[task].clear();  // of the base: whoever adds to a task's results writes all of them
+        results[task]
+            .clear();  // drops the base's results: a command that adds results to a task writes all of them again
         for (const int batch : batches) {
             results[task].push_back({path / results_part(task, batch), "/results/" + task, batch});
         }

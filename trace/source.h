@@ -1,4 +1,4 @@
-// Where the groups of a trace lie: all in one file, or each in a file of a `.part` folder.
+// Finds the groups of a trace: all in one file, or in the files of a `.part` folder.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ namespace kvscope::trace {
 struct GroupPlace {
     std::filesystem::path file;
     std::string group;  ///< HDF5 path
-    int number = 0;     ///< of the prompt, run or batch
+    int number = 0;     ///< number of the prompt, run or batch
 };
 
 struct PromptPlace : GroupPlace {
@@ -26,20 +26,20 @@ struct PromptPlace : GroupPlace {
 
 class Source {
  public:
-    /// `path` is a file, a `.part` folder, or an output of which only the folder is there. The caller
-    /// holds a h5::Guard. Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
+    /// `path` is a file, a `.part` folder, or an output that so far has only its folder. The caller must hold an
+    /// h5::Guard. Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Source(const std::filesystem::path& path);
 
     std::filesystem::path path;  ///< the file or the folder
     bool is_folder = false;
     RootAttributes root;
     std::string version;
-    std::optional<std::filesystem::path> base;  ///< the trace that a folder extends
+    std::optional<std::filesystem::path> base;  ///< the trace that the folder extends
     std::optional<GroupPlace> model;
-    std::vector<PromptPlace> prompts;                        ///< ascending numbers
-    std::map<std::string, std::vector<GroupPlace>> results;  ///< data sets, by task
+    std::vector<PromptPlace> prompts;                        ///< in ascending order of numbers
+    std::map<std::string, std::vector<GroupPlace>> results;  ///< data sets by task
 
-    /// An open file, kept open while it is among the last few used.
+    /// Returns an open file. The last few files that were used stay open.
     const h5::Handle& open(const std::filesystem::path& file);
 
  private:
@@ -50,7 +50,7 @@ class Source {
     std::deque<std::pair<std::filesystem::path, h5::Handle>> open_files_;
 };
 
-/// The text of a scalar attribute of `/`, or nothing.
+/// Returns the text of a scalar attribute of `/`, or nullopt.
 std::optional<std::string> root_text(hid_t file, const std::string& name);
 
 }  // namespace kvscope::trace

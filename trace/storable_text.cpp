@@ -7,7 +7,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// Bytes of the character that begins the text, 0 if none does (Unicode 15, table 3-7).
+// Returns the length in bytes of the text's first character, or 0 if it is invalid (Unicode 15, table 3-7).
 std::size_t character_length(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned first = byte(0);
@@ -59,7 +59,7 @@ std::string quoted_text(std::string_view text) {
     for (const char c : storable_text(text.substr(0, most))) {
         const auto byte = static_cast<unsigned char>(c);
         if (byte < 0x20)
-            out += std::string("\xE2\x90") + static_cast<char>(0x80 + byte);  // U+2400 and those behind it
+            out += std::string("\xE2\x90") + static_cast<char>(0x80 + byte);  // U+2400 to U+241F
         else
             out += byte == 0x7F ? std::string("\u2421") : std::string(1, c);
     }

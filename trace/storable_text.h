@@ -1,4 +1,4 @@
-// Text as the trace can hold it, and the time as it writes it.
+// Text and time in the form that a trace stores.
 #pragma once
 
 #include <ctime>
@@ -7,15 +7,14 @@
 
 namespace kvscope::trace {
 
-/// Valid UTF-8 without NUL: each byte that belongs to no character becomes U+FFFD, NUL becomes U+2400.
-/// A generated text may end in the middle of a character, and HDF5 ends texts at a NUL.
+/// Returns valid UTF-8 without NUL: invalid bytes become U+FFFD, NUL becomes U+2400. Generated text may end inside a
+/// character, and HDF5 ends texts at a NUL.
 std::string storable_text(std::string_view text);
 
-/// A file's text within a message, with its quotation marks: its beginning, as `storable_text` has it, and control
-/// characters as their pictures.
+/// Returns the beginning of a file's text in quotation marks for a message, with control characters as visible symbols.
 std::string quoted_text(std::string_view text);
 
-/// "2025-01-31T12:00:00Z".
+/// Formats a time, e.g. "2025-01-31T12:00:00Z".
 std::string utc_text(std::time_t time);
 
 }  // namespace kvscope::trace

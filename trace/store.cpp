@@ -45,7 +45,7 @@ struct StoreAttribute {
     }
 };
 
-// What an axis is called in messages.
+// Returns the expected shape for messages.
 std::string expected_shape(const schema::DataSet& data_set, const Extents& extents) {
     std::vector<std::string> out;
     for (int i = 0; i < data_set.rank; ++i) {
@@ -70,7 +70,7 @@ struct CheckShape {
 struct StoreDataSet {
     hid_t group;
     const Extents& extents;
-    /// A data set that must be there is written even if it has no elements.
+    // Whether a required data set is written even if it is empty.
     bool write_empty = false;
 
     template <class T>
@@ -110,7 +110,7 @@ void check_kept(std::string_view group, const RunRecord& record, std::size_t vis
     }
 }
 
-/// Behind check_kept.
+// Requires that check_kept() succeeded.
 void check_token_entry(std::string_view group, const RunRecord& record, std::size_t visible_tokens) {
     const auto& entries = record.merged_token_entry;
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -154,7 +154,7 @@ void store_model(hid_t file, const std::string& group, const ModelRecord& record
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model) {
     if (record.n_tokens <= 0 || record.n_tokens > std::numeric_limits<std::int32_t>::max() || record.n_context < 0 ||
         record.n_context > record.n_tokens) {
-        refuse(fmt::format("{}: expected 0 <= n_context <= n_tokens and a token at least, found {} and {}", group,
+        refuse(fmt::format("{}: expected 0 <= n_context <= n_tokens and at least one token, found {} and {}", group,
                            record.n_context, record.n_tokens));
     }
     require_length(group, "token_ids", record.token_ids.size(), static_cast<std::size_t>(record.n_tokens));

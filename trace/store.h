@@ -1,4 +1,4 @@
-// Records into HDF5 groups.
+// Writes records into HDF5 groups.
 #pragma once
 
 #include <hdf5.h>
@@ -22,16 +22,16 @@ struct RootAttributes {
 
 void store_root(hid_t file, const RootAttributes& root);
 
-// Each throws std::invalid_argument where a vector does not have the shape that schema.h gives it or
-// breaks a rule of the format, before anything is written.
+// Each function throws std::invalid_argument before it writes anything if a vector does not have the shape of schema.h
+// or breaks a rule of the format.
 
 void store_model(hid_t file, const std::string& group, const ModelRecord& record);
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model);
-/// `shares`: the run takes its kept entries and scores from another prompt's; its own are not stored. `scores_of`: it
-/// takes its scores from that run of the prompt.
+/// @param shares whether kept entries and scores come from another prompt's run, so that this run's are not stored
+/// @param scores_of run of the same prompt that holds the scores
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares, std::optional<int> scores_of = {});
-/// The checks alone. `name` is the run's in messages.
+/// Checks a record without writing it. `name` is the run's name in messages.
 void require_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
                  const PromptAttributes& prompt, bool shares = false);
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);

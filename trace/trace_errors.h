@@ -1,6 +1,5 @@
-// What can go wrong with a trace, one type for each thing that a caller may want to tell apart.
-// All are std::runtime_error: failures, not wrong usage. Messages name the file, what was expected,
-// what was found and, where something can be done, what to do.
+// One error type for each failure that a caller may handle differently. All derive from std::runtime_error. Messages
+// name the file, what was expected and found, and, where possible, what to do.
 #pragma once
 
 #include <stdexcept>
@@ -15,33 +14,33 @@ struct TraceError : std::runtime_error {
 struct NotATrace : TraceError {
     using TraceError::TraceError;
 };
-/// The system does not let the file be read now: too many open files, no permission, a failing disk … Nothing is known
-/// of its contents, which may be sound.
+/// The system does not let the file be read now (too many open files, no permission, failing disk …). Its contents may
+/// be sound.
 struct ReadFailed : TraceError {
     using TraceError::TraceError;
 };
-/// The file ends before its contents do.
+/// The file is shorter than its contents require.
 struct TruncatedTrace : TraceError {
     using TraceError::TraceError;
 };
-/// A major version that this build does not read.
+/// This build does not support the trace's major version.
 struct TraceTooNew : TraceError {
     using TraceError::TraceError;
 };
-/// Contents that break the format: something missing, of another type or shape, or unreadable.
+/// The contents break the format: an item is missing, unreadable, or of another type or shape.
 struct DamagedTrace : TraceError {
     using TraceError::TraceError;
 };
 
-/// Something else is at the output already.
+/// The output path is taken by something else.
 struct OutputExists : TraceError {
     using TraceError::TraceError;
 };
-/// Something else that `force` replaces.
+/// The output path is taken by something else that `force` replaces.
 struct ReplaceableOutputExists : OutputExists {
     using OutputExists::OutputExists;
 };
-/// The output is a complete trace of the very same recipe: there is nothing to do.
+/// The output is a complete trace of the same recipe, so there is nothing to do.
 struct AlreadyComplete : TraceError {
     using TraceError::TraceError;
 };
@@ -49,7 +48,7 @@ struct AlreadyComplete : TraceError {
 struct OutputBusy : TraceError {
     using TraceError::TraceError;
 };
-/// The disk is full, the folder is not writable, … What was finished before stays.
+/// Writing failed (full disk, read-only folder …). Parts that were finished before remain.
 struct WriteFailed : TraceError {
     using TraceError::TraceError;
 };

@@ -13,7 +13,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// The index, not the number, of the group with that number.
+// Returns the index of the group with this number.
 template <class Places>
 std::optional<std::size_t> index_of(const Places& places, int number) {
     const auto found = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.number == number; });
@@ -21,7 +21,7 @@ std::optional<std::size_t> index_of(const Places& places, int number) {
     return static_cast<std::size_t>(found - places.begin());
 }
 
-// The last of several readers closes the files, in whichever thread.
+// The last reader that shares the files closes them, on any thread.
 struct CloseFiles {
     void operator()(const TraceFiles* files) const {
         const h5::Guard guard;
@@ -29,7 +29,7 @@ struct CloseFiles {
     }
 };
 
-// Whether every row holds all n positions. Then they need not be read, which takes long of a long prompt's full cache.
+// Whether every row holds all n positions. The positions are then known, which saves a long read for long prompts.
 bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
     for (std::size_t row = 0; row < offsets.size(); ++row) {
         if (offsets[row] != row * n) return false;
@@ -63,7 +63,7 @@ void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const st
 
 void require_valid_entries(const Kept& found, const std::string& where) {
     if (!found.cardinality.empty() && found.cardinality.size() != found.indices.size()) {
-        throw DamagedTrace(fmt::format("{}/merged/cardinality: expected one for each of {} entries, found {}", where,
+        throw DamagedTrace(fmt::format("{}/merged/cardinality: expected {} numbers, one per entry, found {}", where,
                                        found.indices.size(), found.cardinality.size()));
     }
     if (!found.merges()) return;
@@ -113,7 +113,7 @@ std::shared_ptr<const TraceFiles> TraceFiles::open(const std::filesystem::path& 
     const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
     const std::filesystem::path folder = is_named ? path : part_folder_of(path);
     if (const auto joined = joined_trace(folder)) return open_now(*joined);
-    // Its writer may end meanwhile: then parts are missing, whether that is noticed or not.
+    // The writer may finish during the read, which then misses parts with or without an error.
     try {
         auto found = open_now(path);
         const auto joined = found->source().is_folder ? joined_trace(folder) : std::nullopt;
@@ -126,14 +126,14 @@ std::shared_ptr<const TraceFiles> TraceFiles::open(const std::filesystem::path& 
 }
 
 const ModelAttributes& TraceFiles::model() const {
-    if (!model_) throw DamagedTrace(fmt::format("{}: the model is not there yet", source_.path.string()));
+    if (!model_) throw DamagedTrace(fmt::format("{}: the model has not been written yet", source_.path.string()));
     return *model_;
 }
 
 const TraceFiles::Prompt& TraceFiles::prompt(int prompt) const {
     if (prompt < 0 || prompt >= n_prompts()) {
-        throw std::out_of_range(
-            fmt::format("{}: expected one of {} prompts, found index {}", source_.path.string(), n_prompts(), prompt));
+        throw std::out_of_range(fmt::format("{}: expected an index below {}, the number of prompts, found {}",
+                                            source_.path.string(), n_prompts(), prompt));
     }
     return prompts_[static_cast<std::size_t>(prompt)];
 }
@@ -158,8 +158,8 @@ bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_se
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
-// A place's own group, or, where an unfinished trace has the scores of several runs once, that of the run which has
-// them. Nothing if it is in neither.
+// Returns the place's own group or, in an unfinished trace, the group of the run with which it shares scores. Returns
+// nullptr if neither contains the data set.
 const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
@@ -173,8 +173,8 @@ const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet
     return index && lies_in(runs[*index], data_set) ? &runs[*index] : nullptr;
 }
 
-// The group in which a data set lies: its own, or that of the prompt whose context this one shares, which is where an
-// unfinished trace has it. Nothing if it is in neither.
+// Returns the group that contains the data set: the place's own, or that of the prompt whose context it shares in an
+// unfinished trace. Returns nullptr if neither contains it.
 const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set) const {
     if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
     if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;
@@ -237,7 +237,7 @@ std::shared_ptr<const Kept> TraceFiles::cached_kept(int prompt, int run) const {
 std::shared_ptr<const Kept> TraceFiles::kept(int prompt, int run) const {
     if (auto known = cached_kept(prompt, run)) return known;
     const h5::Guard guard;
-    // Another thread may have read it while this one waited.
+    // Another thread may have read the entries meanwhile.
     if (auto known = cached_kept(prompt, run)) return known;
     auto kept = read_kept(prompt, run);
     const std::lock_guard lock(kept_mutex_);
@@ -267,13 +267,13 @@ std::shared_ptr<const Kept> TraceFiles::read_kept(int prompt, int run) const {
     return out;
 }
 
-/// What of a run's entries is not a whole key and value of one token.
+// Reads how merged or compressed entries are stored.
 void TraceFiles::read_storage(Place place, Kept& kept) const {
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
         if (!has(place, data_set)) return;
         out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
     };
-    // A damaged measure is told by those who show it; the entries can be read without.
+    // Views report a damaged measure. The entries remain readable without it.
     const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
         try {
             read(data_set, out);
@@ -296,7 +296,8 @@ std::vector<ResultRow> TraceFiles::results(std::string_view task) const {
     const h5::Guard guard;
     const auto found = source_.results.find(std::string(task));
     if (found == source_.results.end()) {
-        throw std::out_of_range(fmt::format("{}: no results of the task \"{}\"", source_.path.string(), task));
+        throw std::out_of_range(
+            fmt::format("{}: there are no results of the task \"{}\"", source_.path.string(), task));
     }
     std::vector<ResultRow> out;
     for (const GroupPlace& place : found->second) {

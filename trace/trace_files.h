@@ -1,4 +1,4 @@
-// What a trace's files hold: attributes at once, data sets when asked for.
+// The contents of a trace's files. Attributes are read on opening, data sets on request.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,10 +20,10 @@
 
 namespace kvscope::trace {
 
-/// "t.h5: /prompts/0", as messages have it.
+/// Returns the place's name for messages, e.g. "t.h5: /prompts/0".
 std::string place_name(const GroupPlace& place);
 
-/// Turns a failure of HDF5 into DamagedTrace or ReadFailed, which say where it happened.
+/// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
 template <class Action>
 auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     throw_if_interrupted();
@@ -34,8 +34,8 @@ auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     }
 }
 
-/// Shared by a reader and those that with_run() made of it. Any number of threads may use one. An index of a prompt
-/// that is not there is std::out_of_range; one of a run is the caller's to check.
+/// Shared by a reader and the readers that with_run() derives from it. Any number of threads may use one object. A
+/// wrong prompt index throws std::out_of_range; the caller checks run indices.
 class TraceFiles {
  public:
     struct Prompt {
@@ -48,17 +48,17 @@ class TraceFiles {
 
     [[nodiscard]] const Source& source() const { return source_; }
     [[nodiscard]] bool has_model() const { return model_.has_value(); }
-    /// Throws DamagedTrace where it is not there yet.
+    /// Throws DamagedTrace if the model is missing.
     const ModelAttributes& model() const;
     [[nodiscard]] int n_prompts() const { return static_cast<int>(prompts_.size()); }
     const Prompt& prompt(int prompt) const;
 
-    /// Its own group, whether or not a data set of it lies in another.
+    /// Returns the group of a place, even if some of its data sets are stored in another group.
     [[nodiscard]] const GroupPlace& group(Place place) const;
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
 
-    /// What `action` makes of the open data set, after its rank and the lengths that the attributes fix were checked.
-    /// Throws DamagedTrace where it is not there or has another shape.
+    /// Returns `action(open data set)`. First checks the data set's rank and the lengths that the attributes determine.
+    /// Throws DamagedTrace if the data set is missing or has another shape.
     template <class Action>
     auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
         const h5::Guard guard;
@@ -70,9 +70,9 @@ class TraceFiles {
         });
     }
 
-    /// Read once, then shared.
+    /// Returns the kept entries. They are read once and then shared.
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run) const;
-    /// Throws std::out_of_range where there are none of the task.
+    /// Throws std::out_of_range if the task has no results.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
 
  private:
@@ -94,7 +94,7 @@ class TraceFiles {
     mutable Source source_;
     std::optional<ModelAttributes> model_;
     std::vector<Prompt> prompts_;
-    // Apart from HDF5's, so that what is known is there while another thread reads.
+    // Separate from the HDF5 lock, so that cached entries are available while another thread reads.
     mutable std::mutex kept_mutex_;
     mutable std::map<std::pair<int, int>, std::shared_ptr<const Kept>> kept_;
 };

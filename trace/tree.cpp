@@ -15,7 +15,7 @@ namespace kvscope::trace {
 
 namespace {
 
-/// A trace's own data sets lie six levels deep; each level costs HDF5 a walk from the root.
+// A trace needs six levels. Each level costs HDF5 a walk from the root.
 constexpr std::ptrdiff_t deepest = 64;
 
 class TreeList {
@@ -42,7 +42,7 @@ class TreeList {
     }
 
  private:
-    /// The runs of a prompt, wherever each lies.
+    // Whether the group holds a prompt's runs, which are listed separately because they may be in other files.
     bool is_listed_apart(const std::string& group) const {
         return std::any_of(source_.prompts.begin(), source_.prompts.end(),
                            [&](const PromptPlace& prompt) { return group == prompt.group + "/runs"; });
@@ -67,8 +67,9 @@ class TreeList {
 
     void add(hid_t file, const std::string& path, bool group) {
         if (std::count(path.begin(), path.end(), '/') > deepest) {
-            throw DamagedTrace(fmt::format("{}: groups nest more than {} levels deep in {}…; a trace has six",
-                                           source_.path.string(), deepest, storable_text(path.substr(0, 60))));
+            throw DamagedTrace(
+                fmt::format("{}: groups are nested more than {} levels deep in {}…; a trace has six levels",
+                            source_.path.string(), deepest, storable_text(path.substr(0, 60))));
         }
         TreeNode node;
         node.path = path;
@@ -77,7 +78,7 @@ class TreeList {
         const h5::Handle object(h5::checked(H5Oopen(file, path.c_str(), H5P_DEFAULT), "open " + path), H5Oclose);
         if (path != "/") {
             const auto [first, is_new] = first_names_.emplace(h5::address(file, path), path);
-            // The parts of a folder are files of their own, where addresses mean nothing to one another.
+            // Parts of a folder are separate files, whose addresses cannot be compared.
             if (!is_new && !source_.is_folder) node.link_to = first->second;
         }
         for (const std::string& name : h5::attribute_names(object.get())) {
@@ -97,7 +98,7 @@ class TreeList {
             const std::string child = (path == "/" ? "/" : path + "/") + name;
             if (source_.is_folder && is_listed_apart(child)) continue;
             H5O_info_t found;
-            // A link that leads nowhere, or a named type: nothing of a trace.
+            // Skips links without a target and named types, which are not part of a trace.
             if (H5Oget_info_by_name2(file, child.c_str(), &found, H5O_INFO_BASIC, H5P_DEFAULT) < 0) continue;
             if (found.type != H5O_TYPE_GROUP && found.type != H5O_TYPE_DATASET) continue;
             add(file, child, found.type == H5O_TYPE_GROUP);

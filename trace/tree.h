@@ -1,4 +1,4 @@
-// What is in a trace file, as a list: for `inspect`.
+// List of the contents of a trace file, for `inspect`.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ struct TreeAttribute {
 struct TreeNode {
     std::string path;  ///< HDF5 path
     bool is_group = false;
-    std::string type;                  ///< of a data set: f32, u64, text, table …
-    std::vector<std::uint64_t> shape;  ///< of a data set
-    std::uint64_t bytes = 0;           ///< unpacked; strings as they lie in the array
-    std::uint64_t stored_bytes = 0;    ///< in the file
-    std::string link_to;               ///< path of the first name of the same object, if this is a further one
+    std::string type;                  ///< element type of a data set: f32, u64, text, table …
+    std::vector<std::uint64_t> shape;  ///< shape of a data set
+    std::uint64_t bytes = 0;           ///< size after unpacking; for strings, the array without their text
+    std::uint64_t stored_bytes = 0;    ///< size in the file
+    std::string link_to;               ///< path of the object's first name if this is a further name, else empty
     std::vector<TreeAttribute> attributes;
 };
 
-/// Groups before their members, in natural order (2 before 10). A `.part` folder is listed as the one
-/// trace that it stands for. Throws as Reader does.
+/// Returns groups before their members, in natural order (2 before 10). A `.part` folder is listed as one trace.
+/// Throws as Reader does.
 std::vector<TreeNode> tree(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -47,7 +47,7 @@ bool same_recipe(const nlohmann::json& recipe, const std::string& other) {
     return !parsed.is_discarded() && parsed == recipe;
 }
 
-enum class Found { nothing, same, part, other };  // part: of a recipe that is a part of the wanted one
+enum class Found { nothing, same, part, other };  // part: the found recipe is a part of the wanted recipe
 
 using IsPart = std::function<bool(const std::string& recipe_json)>;
 
@@ -56,7 +56,7 @@ Found found_recipe(const nlohmann::json& recipe, const std::string& other, const
     return is_part && is_part(other) ? Found::part : Found::other;
 }
 
-// What the file at the output is. A folder or a device is never replaced, not even by force.
+// Classifies the file at the output path. Throws for a folder or a device, which even force never replaces.
 Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsPart& is_part = {}) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
@@ -79,7 +79,7 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsP
     }
 }
 
-// What the .part folder is; one in which nothing was finished, not even trace.json, counts as nothing.
+// Classifies the .part folder. A folder without finished files, even without trace.json, counts as nothing.
 Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const IsPart& is_part = {}) {
     std::error_code error;
     if (!fs::exists(folder, error)) return Found::nothing;
@@ -101,34 +101,36 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
     }
 }
 
-// What can be done about a part that may be sound.
+// Adds advice for a part that may be sound.
 ReadFailed still_there(const ReadFailed& failure) {
     return ReadFailed(
-        fmt::format("{}; it is kept, as it may be sound: run the same command again when it can be read, or move it "
-                    "elsewhere to have it made again",
+        fmt::format("{}; kvscope keeps the file, because it may be sound: run the same command again once it is "
+                    "readable, or move it "
+                    "elsewhere so that it is made again",
                     failure.what()));
 }
 
-/// "16"; empty for what is too long to be read in a line.
+// Returns the value as text, e.g. "16", or an empty string if that is too long for a message.
 std::string in_a_word(const nlohmann::json& value) {
     constexpr size_t most_characters = 40;
     const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return text.size() > most_characters ? "" : text;
 }
 
-/// "new_tokens: 16 there, 32 wanted", or the name alone. @param change an operation of JSON Patch upon `there`
+// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or only the key if a value
+// is long.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
     const std::string is = operation == "add" ? "nothing" : in_a_word(there.at(nlohmann::json::json_pointer(path)));
     const std::string wanted = operation == "remove" ? "nothing" : in_a_word(change.at("value"));
     const bool is_behind_the_last = path.ends_with("/-");
     const std::string name = path.substr(1, path.size() - (is_behind_the_last ? 3 : 1));
-    return is.empty() || wanted.empty() ? name : fmt::format("{}: {} there, {} wanted", name, is, wanted);
+    return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
 }
 
-/// " (it differs in new_tokens: 16 there, 32 wanted; seed: 0 there, 1 wanted)": the first few; empty where one of the
-/// recipes cannot be understood.
-/// @param may_extend what is wanted beyond the last entry of a list is no reason to refuse
+// Describes the first few differences, e.g. " (it differs in new_tokens: existing 16, requested 32; seed: 0 there, 1
+// wanted)", or returns an empty string if a recipe is invalid.
+// @param may_extend ignores entries that are only appended to a list
 std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
     constexpr size_t most_named = 3;
     const auto there = bounded_json::parse_or_discard(other);
@@ -149,52 +151,52 @@ std::string difference(const nlohmann::json& recipe, const std::string& other, b
                        left > 0 ? fmt::format("; and {} more", left) : "");
 }
 
-/// Of a trace at the output; empty where that is none.
+// Describes the differences from the trace at the output, or returns an empty string if that is not a trace.
 std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path, bool may_extend) {
     try {
         const h5::Guard guard;
         return difference(recipe, Source(path).root.recipe_json, may_extend);
     } catch (const TraceError&) {
-        return {};  // whatever it is, it is another thing
+        return {};  // not a trace
     }
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
     throw ReplaceableOutputExists(
-        fmt::format("{} exists and is not what is to be written{}; choose another output, or have it replaced",
+        fmt::format("{} exists and is not the trace to be written{}; choose another output, or allow it to be replaced",
                     path.string(), why));
 }
 
-/// @param output the complete trace beside it, to which what is wanted can be added; empty where there is none
+// @param output the complete trace that can be extended, or empty if there is none
 [[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend,
                                          const fs::path& output) {
     std::string why;
     try {
         if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
     } catch (const TraceError&) {
-        // Whatever it is, it is another thing.
+        // not a trace
     }
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
-        "{} holds an unfinished {} of {}, which is not what is to be written{}; finish it with the command that began "
-        "it, or remove the folder to give up what is finished in it. {} itself is complete, and stays as it is",
+        "{} contains an unfinished {} of {}, which is not the one to be written{}; finish it by repeating its "
+        "command, or remove the folder to discard its finished work. {} itself is complete and stays unchanged",
         folder.string(), fs::exists(folder / base_part(), error) ? "extension" : "replacement", output.string(), why,
         output.string()));
 }
 
-/// Whoever writes into the folder has to be waited for, whatever it contains. @throws OutputBusy
+// Throws OutputBusy if another process writes into the folder.
 void require_free(const fs::path& folder) {
     std::error_code error;
     if (!fs::exists(folder / "lock", error)) return;
     try {
         const FolderLock held(folder);
     } catch (const WriteFailed&) {
-        // No lock can be taken there: whether another process writes is not known.
+        // without a lock, other writers cannot be detected
     }
 }
 
-// Force replaces traces, whatever is left of them: not a text that somebody has named as the output by mistake.
+// Force may replace a trace in any state, but not another file that the user named by mistake.
 void require_replaceable(const fs::path& path) {
     std::error_code error;
     const std::string extension = path.extension().string();
@@ -202,7 +204,7 @@ void require_replaceable(const fs::path& path) {
     const h5::Guard guard;
     if (H5Fis_hdf5(path.c_str()) > 0) return;
     throw OutputExists(
-        fmt::format("{} is no trace, and traces alone are replaced: choose another output", path.string()));
+        fmt::format("{} is not a trace, and kvscope replaces only traces; choose another output", path.string()));
 }
 
 void require_folder_can_be_made(const fs::path& output) {
@@ -213,23 +215,23 @@ void require_folder_can_be_made(const fs::path& output) {
     }
 }
 
-/// What is wrong where the folder of an unfinished trace cannot be made, and what to do.
+// Returns why the folder of an unfinished trace cannot be made, and what to do.
 std::string problem_of_folder(const fs::path& folder, int error) {
     const fs::path parent = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
     const std::string reason = std::strerror(error);
     if (error == ENAMETOOLONG) return fmt::format("{}; choose a shorter output", reason);
-    if (error == ENOSPC || error == EDQUOT) return fmt::format("{}; make room and run the same command again", reason);
-    return fmt::format("nothing new can be put into {} ({}); choose an output in another folder", parent.string(),
-                       reason);
+    if (error == ENOSPC || error == EDQUOT)
+        return fmt::format("{}; free disk space and run the same command again", reason);
+    return fmt::format("{} is not writable ({}); choose an output in another folder", parent.string(), reason);
 }
 
-/// @returns whether it was not there
+// Returns whether the folder is new.
 bool make_folder(const fs::path& folder) {
     const int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
     std::error_code ignored;
     if (error == EEXIST && !fs::is_directory(folder, ignored)) {
         throw OutputExists(
-            fmt::format("{} is in the way: the unfinished trace would be a folder of that name; move it "
+            fmt::format("{} exists, but kvscope needs a folder of that name for the unfinished trace; move it "
                         "elsewhere or choose another output",
                         folder.string()));
     }
@@ -243,12 +245,12 @@ bool make_folder(const fs::path& folder) {
 void require_own_entries(const fs::path& folder) {
     if (const std::string name = foreign_entry(folder); !name.empty())
         throw OutputExists(
-            fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
+            fmt::format("{} contains {}, which kvscope did not make; move the folder "
                         "elsewhere or choose another output",
                         folder.string(), name));
 }
 
-// By force, but only what a writer makes: a folder of someone else's keeps its contents.
+// Removes only files that a writer makes, even by force.
 void empty_folder(const fs::path& folder) {
     require_own_entries(folder);
     std::vector<fs::path> found;
@@ -257,7 +259,7 @@ void empty_folder(const fs::path& folder) {
     for (const fs::path& path : found) fs::remove(path);
 }
 
-// By force also what cannot be read is replaced, once there is something whole to replace it with.
+// With force, an unreadable file is also replaced once the new trace is complete.
 Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     try {
         return look_at_file(path, recipe, options.is_part_of_it);
@@ -267,7 +269,7 @@ Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const W
     }
 }
 
-/// @returns what is at the output
+// Returns what the output path contains.
 Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     require_folder_can_be_made(path);
     const bool may_extend = options.is_part_of_it != nullptr;
@@ -320,13 +322,13 @@ OutputState output_state(const fs::path& path, std::string_view recipe_json) {
 }
 
 struct Writer::Impl {
-    fs::path path;  ///< the file itself, where the output is a link to it
+    fs::path path;  ///< the file that the output names, links resolved
     fs::path folder;
-    std::optional<FileIdentity> replaced;  ///< what was at the path when the writer was opened
+    std::optional<FileIdentity> replaced;  ///< file at `path` when the writer was opened
     FolderLock lock;
     RootAttributes root;
     Parts parts;
-    Parts base;  ///< what lies in the trace that is extended; without results
+    Parts base;  ///< contents of the extended trace, without results
     std::map<std::pair<std::string, int>, std::vector<ResultRow>> results;
     std::vector<std::string> set_aside;
     bool resumed = false;
@@ -344,17 +346,17 @@ struct Writer::Impl {
         const Found file = require_usable_output(path, recipe, options);
         if (file == Found::same && !options.force) {
             drop_leftovers(recipe);
-            throw AlreadyComplete(fmt::format("{} is complete already", path.string()));
+            throw AlreadyComplete(fmt::format("{} is already complete", path.string()));
         }
         make_folder(folder);
         lock = FolderLock(folder);
         if (identity_of(path) != replaced)
-            throw OutputExists(fmt::format(
-                "{} was replaced by another kvscope in this moment; run the same command again", path.string()));
+            throw OutputExists(
+                fmt::format("another kvscope has just replaced {}; run the same command again", path.string()));
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
     }
 
-    // Locked: decides again, as another process may have worked here in between.
+    // Requires the lock. Checks again, because another process may have written here before.
     void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options,
                      bool extends_output) {
         try {
@@ -362,7 +364,7 @@ struct Writer::Impl {
             if (found == Found::other && !options.force)
                 refuse_existing_folder(folder, recipe, options.is_part_of_it != nullptr,
                                        extends_output ? path : fs::path());
-            // After its parts were joined into the file, a folder is a leftover.
+            // A folder whose parts were already joined into the file is a leftover.
             const auto record =
                 found == Found::same || found == Found::part ? read_folder_record(folder) : std::nullopt;
             const bool is_leftover = extends_output && record && record->complete;
@@ -373,7 +375,7 @@ struct Writer::Impl {
             remove_temporary_files(folder);
             if (found == Found::same || found == Found::part) {
                 root = *read_folder_record(folder);
-                const bool was_joined = std::exchange(root.complete, false);  // the trace is gone since
+                const bool was_joined = std::exchange(root.complete, false);  // the joined trace no longer exists
                 if (found == Found::part) root.recipe_json = std::move(recipe_json);
                 if (found == Found::part || was_joined) write_folder_record(folder, root);
                 parts = list_parts(folder);
@@ -382,7 +384,7 @@ struct Writer::Impl {
                 load_parts();
                 return;
             }
-            fs::remove(folder / base_part());  // that of a writer which was killed before it had written trace.json
+            fs::remove(folder / base_part());  // left by a writer that was killed before it wrote trace.json
             if (extends_output) add_base(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
@@ -394,7 +396,7 @@ struct Writer::Impl {
         write_folder_record(folder, root);
     }
 
-    // Nobody could make again what is damaged here, and the trace that is extended stays as it is.
+    // Damage here is an error: the extended trace stays unchanged and cannot be made again.
     void load_base() {
         if (!fs::exists(folder / base_part())) return;
         const h5::Guard guard;
@@ -427,19 +429,19 @@ struct Writer::Impl {
     }
     bool has_run(int prompt, int run) const { return contains(parts, prompt, run) || contains(base, prompt, run); }
 
-    // A crash between the last rename and the removal of the folder leaves the folder.
+    // A crash after the final rename can leave the folder.
     void drop_leftovers(const nlohmann::json& recipe) const {
         if (look_at_folder(folder, recipe) != Found::same) return;
         try {
             const FolderLock held(folder);
             remove_folder(folder);
         } catch (const std::runtime_error&) {
-            // In use, or not ours to remove: harmless beside a complete trace.
+            // The folder is in use or protected, and harmless next to a complete trace.
         }
     }
 
-    // Attributes are needed for the shapes. A part that is damaged is set aside and made again; one that only cannot be
-    // read now, for want of memory or of descriptors, may be hours of work and ends this.
+    // Loads the attributes that shapes depend on. Sets damaged parts aside to be made again. A part that cannot be read
+    // now (no memory, no descriptors) may be hours of work, so it ends the command.
     void load_parts() {
         const h5::Guard guard;
         const auto readable = [&](const std::string& part, auto load) {
@@ -479,7 +481,7 @@ struct Writer::Impl {
                 there.insert(held->second.begin(), held->second.end());
             for (const int orphan : shared_scores.forget_orphans(i, there)) {
                 set_aside.push_back(set_damaged_part_aside(folder / run_part(i, orphan),
-                                                           "its scores lie in another run's part, which is gone"));
+                                                           "its scores are in another run's part, which is missing"));
                 runs.erase(orphan);
             }
         }
@@ -494,7 +496,7 @@ struct Writer::Impl {
 
     template <class Store>
     void write_part(const std::string& name, Store store) {
-        if (finished) throw std::logic_error("this trace is finished: nothing can be written to it");
+        if (finished) throw std::logic_error("nothing can be written to a finished trace");
         fs::path temporary = folder / name;
         temporary += ".tmp";
         try {
@@ -512,8 +514,8 @@ struct Writer::Impl {
         }
     }
 
-    // Whether the run of that number of the prompt `source` holds entries that others can share. Where
-    // the record says which entries it kept, they must be those.
+    // Whether the run `run` of the prompt `source` has entries that this run can share. If the record has kept entries,
+    // they must be equal.
     bool can_share(int source, int prompt, int run, const RunRecord& record) const {
         if (!has_run(source, run)) return false;
         const h5::Guard guard;
@@ -537,9 +539,8 @@ struct Writer::Impl {
         };
         if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
                                              !same(schema::run::kept_indices, record.kept_indices))) {
-            throw std::invalid_argument(
-                fmt::format("run {} of prompt {} shares the context of prompt {} but did not keep the same entries",
-                            run, prompt, source));
+            throw std::invalid_argument(fmt::format(
+                "run {} of prompt {} shares the context of prompt {} but keeps other entries", run, prompt, source));
         }
         return true;
     }
@@ -551,7 +552,8 @@ struct Writer::Impl {
     const PromptAttributes& require_prompt(int prompt) const {
         const auto found = prompts.find(prompt);
         if (found == prompts.end()) {
-            throw std::invalid_argument(fmt::format("prompt {} must be written before what depends on it", prompt));
+            throw std::invalid_argument(fmt::format(
+                "prompt {} must be written before its runs and the prompts that share its context", prompt));
         }
         return found->second;
     }
@@ -589,15 +591,15 @@ void Writer::write_model(const ModelRecord& record) {
 void Writer::write_prompt(int prompt, const PromptRecord& record) {
     if (prompt < 0) throw std::invalid_argument("prompts are numbered from 0");
     if (impl_->base.prompts.contains(prompt))
-        throw std::logic_error(fmt::format("prompt {} lies in the trace that is extended", prompt));
+        throw std::logic_error(fmt::format("prompt {} is in the extended trace and cannot be replaced", prompt));
     const ModelAttributes& model = impl_->require_model();
     if (record.context_of) {
         const PromptAttributes& source = impl_->require_prompt(*record.context_of);
         if (*record.context_of >= prompt || record.query_aware || source.query_aware || source.context_of ||
             source.n_context != record.n_context || source.window != record.window) {
             throw std::invalid_argument(fmt::format(
-                "prompt {} cannot share the context of prompt {}: expected an earlier prompt that shares none itself, "
-                "with the same n_context and window, both with query_aware = 0",
+                "prompt {} cannot share the context of prompt {}: expected an earlier prompt with its own context, "
+                "the same n_context and window, and query_aware = 0 in both",
                 prompt, *record.context_of));
         }
     }
@@ -610,7 +612,8 @@ void Writer::write_prompt(int prompt, const PromptRecord& record) {
 void Writer::write_run(int prompt, int run, const RunRecord& record) {
     if (run < 0) throw std::invalid_argument("runs are numbered from 0");
     if (Impl::contains(impl_->base, prompt, run))
-        throw std::logic_error(fmt::format("run {} of prompt {} lies in the trace that is extended", run, prompt));
+        throw std::logic_error(
+            fmt::format("run {} of prompt {} is in the extended trace and cannot be replaced", run, prompt));
     const ModelAttributes& model = impl_->require_model();
     const PromptAttributes& attributes = impl_->require_prompt(prompt);
     const bool shares = attributes.context_of && impl_->can_share(*attributes.context_of, prompt, run, record);
@@ -632,10 +635,10 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
     });
     if (!plain || batch < 0) {
-        throw std::invalid_argument(
-            fmt::format("expected a task named with letters, digits, '_', '-' and '.', and a batch from 0 on, found "
-                        "\"{}\" and {}",
-                        task, batch));
+        throw std::invalid_argument(fmt::format(
+            "expected a task name of letters, digits, '_', '-' and '.', and a batch number of 0 or more, found "
+            "\"{}\" and {}",
+            task, batch));
     }
     impl_->write_part(results_part(task, batch),
                       [&](hid_t file) { store_results(file, fmt::format("/results/{}", task), rows); });
@@ -644,7 +647,7 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
 }
 
 void Writer::finish() {
-    if (impl_->finished) throw std::logic_error("this trace is finished already");
+    if (impl_->finished) throw std::logic_error("this trace is already finished");
     try {
         join_parts(impl_->folder, impl_->path, impl_->replaced);
     } catch (const h5::Failure& failure) {
@@ -654,11 +657,11 @@ void Writer::finish() {
     }
     impl_->finished = true;
     try {
-        impl_->root.complete = true;  // whoever reads the folder just now looks at the trace instead
+        impl_->root.complete = true;  // readers of the folder now open the finished trace instead
         write_folder_record(impl_->folder, impl_->root);
         remove_folder(impl_->folder);
     } catch (const std::runtime_error&) {
-        // The trace is whole; a folder that cannot be removed is dropped by the next command.
+        // The trace is complete. The next command removes the folder.
     }
     impl_->lock = FolderLock();
 }

@@ -1,6 +1,5 @@
-// Writes a trace so that neither SIGKILL nor a full disk loses anything finished: each prompt and
-// run goes whole into a file of its own in `<path>.part/` and is renamed into place; finish() joins
-// them into `path`.
+// Writes traces so that SIGKILL or a full disk never loses finished work. Each prompt and run is written to its own
+// file in `<path>.part/` and renamed into place. finish() joins the files into `path`.
 #pragma once
 
 #include <ctime>
@@ -17,88 +16,86 @@
 
 namespace kvscope::trace {
 
-/// What stands at an output path, as seen by a writer with a given recipe.
+/// State of an output path for a writer with a given recipe.
 enum class OutputState {
-    absent,     // nothing: a new trace is begun
-    resumable,  // an incomplete trace of the same recipe: it is continued
-    complete,   // a complete trace of the same recipe: nothing to do
-    other,      // anything else: refused without force
+    absent,     ///< nothing exists: the writer starts a new trace
+    resumable,  ///< an incomplete trace of the same recipe: the writer continues it
+    complete,   ///< a complete trace of the same recipe: nothing to do
+    other,      ///< anything else: the writer refuses without force
 };
 
-/// Recipes are compared as JSON values: order of keys and white space do not matter.
+/// Compares recipes as JSON values, so key order and white space do not matter.
 /// Throws std::invalid_argument if `recipe_json` is not JSON.
 OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
 
 struct WriterOptions {
-    /// Begin anew over whatever is at the output. A trace already there stays until finish()
-    /// replaces it; an incomplete one of the same recipe is still resumed, unless it extends one.
+    /// Start anew, whatever the output path contains. An existing trace stays until finish() replaces it. An incomplete
+    /// trace of the same recipe is still resumed, unless it extends another trace.
     bool force = false;
     /// The attribute `generator`.
     std::string generator = "kvscope";
-    /// Whether a trace of this other recipe (JSON) is a part of the one that is to be written, which numbers its
-    /// prompts and runs in the same way. An unfinished one is then taken over as it is. A complete one is extended:
-    /// its model, prompts and runs count as written. Of a task to whose results something is added, all of them have to
-    /// be written again.
+    /// Returns whether a trace with the given other recipe (JSON) is a part of the new trace, with the same numbers of
+    /// prompts and runs. The writer continues an incomplete part and extends a complete one: its model, prompts and
+    /// runs count as written. If a task gets further results, all its results must be written again.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
-    /// The attribute `created_utc` of a trace that is begun; unset: now.
+    /// The attribute `created_utc` of a new trace. Default: now.
     std::optional<std::time_t> created{};
 };
 
-/// What stands in the way of a Writer with these arguments is told, and nothing is left there: before what is to be
-/// written is computed. Whether another process works there is not asked.
-/// Returns what such a writer would go on with: absent, resumable, or complete (never with force).
-/// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument for a recipe that is not JSON.
+/// Checks whether a Writer with these arguments can start, before the caller computes anything. Leaves no files and
+/// does not test whether another process writes the output.
+/// Returns the state that the writer would continue: absent, resumable, or complete (never with force).
+/// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is not JSON.
 OutputState check_output(const std::filesystem::path& path, std::string_view recipe_json,
                          const WriterOptions& options = {});
 
 class Writer {
  public:
-    /// Creates `<path>.part/` or resumes it. `recipe_json` describes all that the trace is to hold
-    /// (model fingerprint, prompts, policies, budgets, seeds …).
-    /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed where what was finished cannot be read
-    /// now (nothing of it is touched); std::invalid_argument for a recipe that is not JSON.
+    /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model fingerprint, prompts,
+    /// policies, budgets, seeds …).
+    /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed, without changes, if finished parts
+    /// cannot be read now; std::invalid_argument if the recipe is not JSON.
     Writer(std::filesystem::path path, std::string recipe_json, WriterOptions options = {});
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
-    /// Leaves the .part folder as it is, to be resumed; releases the lock.
+    /// Keeps the .part folder for a later resume and releases its lock.
     ~Writer();
 
-    /// True if something was there to resume.
+    /// Whether the writer continues an incomplete trace.
     [[nodiscard]] bool resumed() const;
-    /// True if a complete trace is extended, also where that was begun before.
+    /// Whether the trace extends a complete one, also if an earlier writer began the extension.
     [[nodiscard]] bool extends() const;
-    /// To tell: which parts of what was there to resume were damaged. Each was set aside under another name, beside the
-    /// others until finish(), and counts as not there.
+    /// Returns messages for the user about damaged parts of the resumed trace. Each part was renamed, stays until
+    /// finish(), and counts as missing.
     [[nodiscard]] const std::vector<std::string>& set_aside() const;
     [[nodiscard]] bool has_model() const;
     [[nodiscard]] bool has_prompt(int prompt) const;
-    /// `status` of a run does not matter: a failed run is finished, too.
+    /// A failed run also counts as written.
     [[nodiscard]] bool has_run(int prompt, int run) const;
     [[nodiscard]] bool has_results(std::string_view task, int batch) const;
-    /// The rows of a batch, where has_results().
+    /// Returns the rows of a batch. Requires has_results().
     [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
 
-    // Each call is written, synced and renamed when it returns; an earlier one of the same number is
-    // replaced, unless it lies in the trace that is extended (std::logic_error). A record whose vectors do not have the
-    // shapes of schema.h throws std::invalid_argument; a full or failing disk throws WriteFailed and leaves all else as
-    // it was. Text that is not valid UTF-8 is stored with U+FFFD, a NUL with U+2400.
+    // Each call returns after its part is written, synced and renamed. It replaces an earlier part of the same number,
+    // but throws std::logic_error if that is in the extended trace. Throws std::invalid_argument if a vector does not
+    // have the shape of schema.h, and WriteFailed, leaving all else unchanged, if the disk is full or fails. Invalid
+    // UTF-8 is stored as U+FFFD, NUL as U+2400.
 
-    /// Must come first: all shapes depend on it.
+    /// Must be the first call, because all shapes depend on the model.
     void write_model(const ModelRecord& record);
-    /// Needs the model; with `context_of`, that prompt, too.
+    /// Requires the model and, with `context_of`, that prompt.
     void write_prompt(int prompt, const PromptRecord& record);
-    /// Needs the prompt. Runs are numbered from 0; the policy `full` must be among them. Of a prompt
-    /// with `context_of`, the run of the same number there should be written first: kept_* and scores
-    /// are then stored once. So are scores that are those of another run of the prompt, bit by bit, whatever its
-    /// number.
+    /// Requires the prompt. Runs are numbered from 0, and one must have the policy `full`. If the prompt has
+    /// `context_of`, write that prompt's run of the same number first: kept_* and scores are then stored once. Scores
+    /// that equal those of another run of the prompt bit by bit are also stored once.
     void write_run(int prompt, int run, const RunRecord& record);
-    /// Rows of a batch, e.g. one job's samples; finish() joins a task's batches in ascending order.
+    /// Writes one batch of rows, e.g. the samples of one job. finish() joins the batches of a task in ascending order.
     void write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows);
 
-    /// Joins everything into `path` with complete = 1 and removes the .part folder. Prompts and each
-    /// prompt's runs must be numbered without gaps (std::invalid_argument). Nothing can be written
-    /// afterwards. Throws WriteFailed; ReadFailed where a part cannot be read now; DamagedTrace where one was damaged
-    /// since it was written: that was set aside, and a writer opened anew makes it again.
+    /// Joins all parts into `path` with complete = 1 and removes the .part folder. Nothing can be written afterwards.
+    /// Throws std::invalid_argument if the numbers of prompts or runs have gaps; WriteFailed; ReadFailed if a part
+    /// cannot be read now; DamagedTrace if a part was damaged after it was written. That part is set aside, and a new
+    /// writer makes it again.
     void finish();
 
  private:

@@ -22,7 +22,7 @@ class Refusals(ProgramTest):
 
     def test_force_does_not_replace_a_text(self):
         self.path("prompt.txt").write_text(TEXT)
-        self.refuses(1, ["prompt.txt", "no trace"], "run", "-m", HF_MODEL, "-f", "prompt.txt", "-n", 2, "--force", "-o",
+        self.refuses(1, ["prompt.txt", "not a trace"], "run", "-m", HF_MODEL, "-f", "prompt.txt", "-n", 2, "--force", "-o",
                      "prompt.txt")
         self.assertEqual(self.path("prompt.txt").read_text(), TEXT)
 

@@ -222,7 +222,7 @@ class MoreSamples(ProgramTest):
         self.path("whole.h5.part/trace.json").write_text(json.dumps(record))
         done = self.evaluate(1, "whole.h5", "--policy", "random", "--policy", "streaming-llm")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("whole.h5.part holds an unfinished replacement of whole.h5", done.stderr)
+        self.assertIn("whole.h5.part contains an unfinished replacement of whole.h5", done.stderr)
         self.assertNotIn("--force", done.stderr)
         self.assertEqual(self.path("whole.h5").read_bytes(), before)
 

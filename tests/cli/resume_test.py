@@ -306,7 +306,7 @@ class ExistingOutput(ProgramTest):
             self.skipTest("this processor has generic instructions alone")
         other = self.run_program(*arguments, variables={"KVSCOPE_SIMD": "avx2"})
         self.assertEqual(other.returncode, 1, other.stderr)
-        self.assertIn('instructions: "generic" there, "avx2" wanted', other.stderr)
+        self.assertIn('instructions: existing "generic", requested "avx2"', other.stderr)
 
     def test_failed_runs_are_told_each_time(self):
         arguments = self.command("--policy", "snapkv:window=8", "--policy", "streaming-llm:sinks=40", "--budget", 20, "-q",
@@ -333,9 +333,9 @@ class ExistingOutput(ProgramTest):
     def test_another_recipe_is_refused(self):
         more = ("--policy", "h2o", "--budget", "20,30")
         for named, command in {"prompts/0/text": self.command(*self.arguments, prompt=TEXT + " Or not."),
-                               'mode: "shared" there, "isolated" wanted': self.command(*self.arguments, "--isolated"),
-                               "new_tokens: 8 there, 9 wanted": self.command(*more, n=9),
-                               "seed: 0 there, 1 wanted": self.command(*more, "--seed", 1)}.items():
+                               'mode: existing "shared", requested "isolated"': self.command(*self.arguments, "--isolated"),
+                               "new_tokens: existing 8, requested 9": self.command(*more, n=9),
+                               "seed: existing 0, requested 1": self.command(*more, "--seed", 1)}.items():
             with self.subTest(named):
                 self.refuses(1, ["t.h5", "--force", named], *command)
                 self.unchanged()
@@ -619,8 +619,8 @@ class Extended(ProgramTest):
                 self.refuses(1, ["another kvscope is writing"], *wanted)
                 process.kill()
                 process.communicate()
-                said = self.refuses(1, [f"{output}.part holds an unfinished {kind} of {output}", "the command that began it",
-                                        "remove the folder", "stays as it is"], *wanted)
+                said = self.refuses(1, [f"{output}.part contains an unfinished {kind} of {output}", "repeating its command",
+                                        "remove the folder", "stays unchanged"], *wanted)
                 self.assertNotIn("--force", said)
                 self.assertEqual(self.path(output).read_bytes(), before)
                 shutil.rmtree(self.path(f"{output}.part"))

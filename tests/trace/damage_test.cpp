@@ -102,8 +102,7 @@ TEST_CASE("what is no trace at all", "[trace]") {
     SECTION("a workspace") {
         const fs::path workspace = folder / "w.kvscope";
         write_bytes(workspace, "PK\3\4 and so on");
-        CHECK(message_of([&] { Reader reader(workspace); }).find("it is a workspace, not a trace") !=
-              std::string::npos);
+        CHECK(message_of([&] { Reader reader(workspace); }).find("is a workspace, not a trace") != std::string::npos);
         write_bytes(workspace, "a text");
         CHECK(message_of([&] { Reader reader(workspace); }).find("found something else") != std::string::npos);
     }

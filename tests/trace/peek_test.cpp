@@ -84,7 +84,7 @@ TEST_CASE("a window of a data set holds what the reader reads", "[trace]") {
     CHECK_THROWS_AS(peek(path, "/prompts/0/full/window_attention", {3, 0, 0}, 5, 5), std::out_of_range);
     CHECK_THROWS_AS(peek(path, "/prompts/0/token_text", {0, 0, 0}, 5, 5), std::out_of_range);
     for (const char* name : {"/prompts/0", "/prompts/0/nothing", "/prompts/9/token_ids", "token_ids", "", "/"}) {
-        CHECK_THROWS_WITH(peek(path, name, {}, 5, 5), Contains("no data set of that name"));
+        CHECK_THROWS_WITH(peek(path, name, {}, 5, 5), Contains("no data set with this name"));
     }
     CHECK_THROWS_AS(peek(folder / "u.h5", "/model/spectrum/q", {}, 5, 5), NotATrace);
 }

@@ -94,7 +94,7 @@ TEST_CASE("scores that runs have in common are in the parts and in the file once
     writer.write_run(0, 3, runs[3]);
     RunRecord other = runs[3];
     other.scores[0] += 1;
-    CHECK_THROWS_WITH(writer.write_run(0, 3, other), Catch::Contains("takes its own from it"));
+    CHECK_THROWS_WITH(writer.write_run(0, 3, other), Catch::Contains("shares its scores"));
     writer.write_run(0, 2, runs[2]);
     for (const int run : {3, 4, 5}) writer.write_run(1, run, runs[static_cast<std::size_t>(run)]);
     writer.finish();
