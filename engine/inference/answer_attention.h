@@ -9,14 +9,15 @@
 
 namespace kvscope::engine {
 
-/// Attention of the full cache's own answer, summed over the queries of its decode steps (all its tokens but the last,
-/// which is never read back; the only one where there is one alone), at the first n_context prompt tokens: (L, H, N).
-/// The softmax runs over all keys visible to a query. DapQ's M_gold is the best B of a KV head's mean.
-/// @param full the full cache, which holds the answer's tokens, too
+/// Returns the attention that the full run's own answer pays to the first n_context prompt tokens, (L, H, N). Weights
+/// are summed over the decode steps: all answer tokens but the last, which is never read back, or the only token of an
+/// answer of one. The softmax runs over all keys that a query sees.
+/// DapQ's M_gold is the B tokens with the largest mean of a KV head.
+/// @param full the full cache, with the answer's tokens
 std::vector<float> answer_attention(const Transformer& model, const RunCache& full, const FullReference& answer,
                                     int64_t n_context);
 
-/// (L, H, N) as (L, G, N): the mean over each KV head's query heads.
+/// Returns (L, H, N) averaged over the query heads of each KV head, (L, G, N).
 std::vector<float> mean_over_groups(const std::vector<float>& attention, const policies::ModelShape& shape,
                                     int64_t n_tokens);
 

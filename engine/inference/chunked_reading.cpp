@@ -15,35 +15,35 @@
 namespace kvscope::engine {
 namespace {
 
-/// The places of a layer's first n entries.
+/// Returns the places of the layer's first n entries.
 std::vector<int64_t> places_of(const MergedLayer& layer, int64_t n) {
     std::vector<int64_t> places = layer.places();
     places.resize(static_cast<size_t>(n));
     return places;
 }
 
-/// A chunk of one run's tokens.
+/// Consecutive tokens of one run that are read together.
 struct Chunk {
     ChunkedRun* run = nullptr;
-    int64_t first = 0;     ///< token
-    int64_t n = 0;         ///< tokens
-    bool is_last = false;  ///< of the prompt
+    int64_t first = 0;     ///< the chunk's first token
+    int64_t n = 0;         ///< number of tokens
+    bool is_last = false;  ///< whether the prompt ends with this chunk
 
-    /// Its run's policy asks for the gradient of its loss.
+    /// Whether the policy needs the gradient of the chunk's loss.
     bool by_gradients = false;
-    /// That needs what it was read as: the entries behind the prompt, its own among them, will be merged.
+    /// Whether the residual streams of the second pass are kept: the merge after the prompt needs their gradients.
     bool keeps_reads = false;
-    std::vector<at::Tensor> looks{};      ///< (L + 1) its residual stream as it looked at what is there
-    std::vector<at::Tensor> reads{};      ///< (L + 1) as it was read
-    std::vector<at::Tensor> gradients{};  ///< (L) by the keys that are merged next
+    std::vector<at::Tensor> looks{};      ///< (L + 1) residual streams of the first pass
+    std::vector<at::Tensor> reads{};      ///< (L + 1) residual streams of the second pass
+    std::vector<at::Tensor> gradients{};  ///< (L) gradients with respect to the keys of the next merge
 
     MergedLayer& layer(int layer) const { return run->layers[static_cast<size_t>(layer)]; }
     bool failed() const { return !run->error.empty(); }
 
-    /// The cache holds more than the budget: what is there is merged before the chunk is read.
+    /// Whether the cache is over budget, so that it is merged before the chunk is appended.
     bool looks_first() const { return layer(0).size() > run->budget; }
 
-    /// What a layer held before the chunk: all of its entries, or those that are not the chunk's own.
+    /// Returns the entries of a layer without the last n_own.
     HeldEntries held(int index, int64_t n_own) const {
         const MergedLayer& entries = layer(index);
         const int64_t before = entries.size() - n_own;
@@ -55,8 +55,8 @@ struct Chunk {
     }
 };
 
-/// The gradient of a chunk's loss by the keys that it looked at, or by those and its own once it was read. What goes
-/// wrong is its run's error.
+/// Computes the gradient of the chunk's loss with respect to the cached keys, after the second pass also to the chunk's
+/// own. A failure becomes the run's error.
 void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk& chunk, bool was_read,
                    const Progress& progress) {
     ChunkRead read{.ids = ids.subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.n)),
@@ -69,21 +69,21 @@ void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk
     if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
 }
 
-/// What a pass of some chunks through the layers consists of. Rows are tokens of chunks.
+/// Common part of the passes through the layers. Each row is a token of a chunk.
 class ChunkReader {
  protected:
     explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}
 
-    /// Queries, rows of a chunk, and what they attend to: a layer's entries and `n_behind` of the chunk's own that lie
-    /// behind these, of which the last are the queries' own.
+    /// Queries of a chunk, and the keys and values that they attend to: the layer's entries, then `n_behind` entries of
+    /// the chunk that are not in the layer. The last of these belong to the queries' own tokens.
     struct Attended {
         const Chunk* chunk = nullptr;
         int64_t row = 0, n = 0;
         int64_t n_behind = 0;
-        at::Tensor keys = {};  ///< rotated
+        at::Tensor keys = {};  ///< after RoPE
         std::vector<float> masses = {};
         std::vector<int64_t> first_keys = {};
-        std::vector<double> sums = {};  ///< (H, entries and those behind); empty: not wanted
+        std::vector<double> sums = {};  ///< (H, number of keys) sums of attention weights; empty if not needed
     };
 
     int64_t add_row(const Chunk& chunk, std::span<const int32_t> ids) {
@@ -135,7 +135,7 @@ class ChunkReader {
         model_.operations().attend(reads);
     }
 
-    /// Puts a chunk's keys, not yet rotated, and values behind a layer's entries, and rotates the rows.
+    /// Appends the chunk's keys (before RoPE) and values to the layer, then rotates the rows.
     void take(const Chunk& chunk, int64_t row, at::Tensor& qkv, MergedLayer& layer) const {
         at::Tensor rows = qkv.narrow(0, row, chunk.n);
         layer.entries.write(shape_, rows, layer.size());
@@ -150,7 +150,7 @@ class ChunkReader {
     Transformer::Rotation rotation_;
 };
 
-/// Chunks go through all layers and change nothing there: for the loss that they have.
+/// Takes chunks through all layers without changing the caches, to compute their losses.
 class LookPass : ChunkReader {
  public:
     LookPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk*> chunks)
@@ -174,7 +174,7 @@ class LookPass : ChunkReader {
         model_.finish_layer(layer, out, residual_);
     }
 
-    /// The residual stream where the rows are now.
+    /// Stores the current residual stream of each chunk.
     void keep() {
         for (size_t i = 0; i < chunks_.size(); ++i)
             chunks_[i]->looks.push_back(residual_.narrow(0, first_rows_[i], chunks_[i]->n).clone());
@@ -185,7 +185,7 @@ class LookPass : ChunkReader {
     std::vector<int64_t> first_rows_;
 };
 
-/// One chunk of each of some runs, through all layers.
+/// Takes one chunk of each run through all layers, and merges each layer when it is over budget.
 class ChunkPass : ChunkReader {
  public:
     ChunkPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks)
@@ -235,7 +235,7 @@ class ChunkPass : ChunkReader {
         chunks_[chunk].reads.push_back(residual_.narrow(0, read_rows_[chunk], chunks_[chunk].n).clone());
     }
 
-    /// The chunks read what is there, for what they attend to; that is merged back to the budget.
+    /// First pass: the chunks attend to the cached entries, which are then merged by these weights.
     void look(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
         for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -250,7 +250,7 @@ class ChunkPass : ChunkReader {
         for (Attended& attended : all) merge_back(attended, layer, qkv, out);
     }
 
-    /// The chunks are read and appended.
+    /// Second pass: the chunks are appended to the cache and attend to it.
     void read(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
         for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -265,8 +265,9 @@ class ChunkPass : ChunkReader {
         attend(all, layer, qkv, out);
     }
 
-    /// By the attention of the last query alone, which the chunk's own output does not follow. `query`: its rotated
-    /// row.
+    /// Merges after the prompt's last chunk, by the attention of the last query. The chunk's own output stays
+    /// unchanged.
+    /// @param query the query's row after RoPE
     void merge_behind_the_prompt(size_t index, int layer, const at::Tensor& query) {
         const Chunk& chunk = chunks_[index];
         if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
@@ -279,7 +280,7 @@ class ChunkPass : ChunkReader {
         merge_back(last[0], layer, query, unused);
     }
 
-    /// The same where the loss of the chunk that was read has to be known first.
+    /// As merge_behind_the_prompt, but after the gradients of the chunk that was read.
     void merge_by_gradients(size_t index, Progress& progress) {
         Chunk& chunk = chunks_[index];
         keep_read(index);
@@ -294,7 +295,7 @@ class ChunkPass : ChunkReader {
         }
     }
 
-    /// Merges until no more entries than the budget are left. `out` is what the queries got.
+    /// Merges entries until the budget is reached. `out` holds the attention outputs of the queries.
     void merge_back(Attended& attended, int layer, const at::Tensor& qkv, const at::Tensor& out) const {
         ChunkedRun& run = *attended.chunk->run;
         MergedLayer& entries = attended.chunk->layer(layer);
@@ -357,12 +358,12 @@ class ChunkPass : ChunkReader {
 
     std::span<const int32_t> ids_;
     std::vector<Chunk>& chunks_;
-    std::vector<int64_t> look_rows_;  // -1 where nothing has to be merged
+    std::vector<int64_t> look_rows_;  // -1 if the cache is within its budget
     std::vector<int64_t> read_rows_;
-    int64_t n_carried_ = 0;  // rows that go through the layers; of those behind them the residual stream is known
+    int64_t n_carried_ = 0;  // rows that go through the layers; the residual streams of the later rows are known
 };
 
-/// Room for what is kept, a chunk behind it, and one that looks at both.
+/// Allocates space for the kept entries, the appended chunk, and the chunk of the first pass.
 void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
     const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
     for (int layer = 0; layer < model.shape().n_layers; ++layer)
@@ -374,7 +375,7 @@ void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
                       std::vector<double>(n)};
 }
 
-/// The next chunks of the runs that have not read the whole prompt; `read` is how far each has come.
+/// Returns the next chunk of each run that has not read the whole prompt. `read` holds the tokens read so far.
 std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>& read, int64_t n_tokens) {
     std::vector<Chunk> chunks;
     for (size_t i = 0; i < runs.size(); ++i) {
@@ -390,7 +391,7 @@ std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>&
     return chunks;
 }
 
-/// Of chunks whose policies weigh what is merged by gradients: those, before anything is merged.
+/// Takes the chunks whose policies merge by gradients through the first pass, before any merge.
 void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks,
                        const Progress& progress) {
     std::vector<Chunk*> looking;
@@ -412,9 +413,9 @@ void read_in_chunks(const Transformer& given, std::span<const int32_t> ids, std:
                     Progress& progress) {
     const Transformer& model = given.on_processor();
     const auto n = static_cast<int64_t>(ids.size());
-    if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
+    if (n == 0) throw UsageError("the prompt is empty: write at least one token");
     if (n > model.config().context_length)
-        throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
+        throw UsageError("the prompt has " + std::to_string(n) + " tokens, but the model's context is only " +
                          std::to_string(model.config().context_length) + ": shorten the prompt");
     int64_t n_passes = 0;
     for (ChunkedRun& run : runs) {

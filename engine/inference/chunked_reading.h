@@ -12,26 +12,26 @@
 
 namespace kvscope::engine {
 
-/// A run whose policy merges while the prompt is read (PassPlan::chunk).
+/// A run whose policy merges entries while the prompt is read (PassPlan::chunk), and the results of the reading.
 struct ChunkedRun {
     policies::Policy* policy = nullptr;
-    std::string label{};  ///< for messages
-    int64_t budget = 0;   ///< entries to which the cache is merged back
+    std::string label{};  ///< used in messages
+    int64_t budget = 0;   ///< entries that remain after each merge
     int64_t chunk = 0;
     bool final_merge = true;
-    bool measure_error = false;  ///< of what it merges; takes the memory of one more set of keys
+    bool measure_error = false;  ///< record the error of merging; needs memory for one more copy of the keys
 
-    // What comes of it.
+    // Results
     std::vector<MergedLayer> layers{};
-    std::vector<float> last_logits{};  ///< of the prompt's last token
-    double merge_seconds = 0;          ///< of the policy's decisions
-    std::string error{};               ///< why it goes no further; the others go on as without it
+    std::vector<float> last_logits{};  ///< for the prompt's last token
+    double merge_seconds = 0;          ///< time of the policy's decisions
+    std::string error{};               ///< why reading stopped for this run; the other runs continue
 };
 
-/// Reads the prompt into each run's own cache, on the processor wherever the model is. All advance together: every
-/// weight is read once for a chunk of each run. What a run gets depends neither on the others nor on the number of
-/// threads; where nothing is merged it is what a prefill gives.
-/// @throws UsageError for an empty prompt or one beyond the model's context, Cancelled
+/// Reads the prompt into the cache of each run, in chunks, always on the processor. The runs advance together: a pass
+/// reads every weight once for one chunk of each run. A run's result depends neither on the other runs nor on the
+/// number of threads. Without merges it equals the result of a prefill.
+/// @throws UsageError if the prompt is empty or longer than the model's context; Cancelled
 void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
                     Progress& progress);
 

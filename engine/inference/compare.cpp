@@ -16,10 +16,10 @@
 namespace kvscope::engine {
 namespace {
 
-// Rows of one pass: large enough to be bound by arithmetic and not by reading the weights.
+// Rows of one pass: enough that arithmetic, not reading the weights, limits the speed.
 constexpr int64_t rows_together = 768;
 
-/// Of logits (rows, vocabulary), which nobody reads afterwards, in their place.
+/// Replaces logits (rows, vocabulary) by their log probabilities.
 void turn_to_log_probabilities(at::Tensor& logits) {
     kernels::log_softmax({.n_rows = logits.size(0),
                           .n = logits.size(1),
@@ -27,7 +27,7 @@ void turn_to_log_probabilities(at::Tensor& logits) {
                           .out = logits.data_ptr<float>()});
 }
 
-/// One row of logits.
+/// Returns the log probabilities of one row of logits.
 at::Tensor log_probabilities(std::span<const float> logits) {
     const auto n = static_cast<int64_t>(logits.size());
     at::Tensor logs = at::empty({1, n}, at::kFloat);
@@ -35,7 +35,7 @@ at::Tensor log_probabilities(std::span<const float> logits) {
     return logs;
 }
 
-/// The likeliest token of each row; -1 for a row that holds NaN.
+/// Returns the most likely token of each row, or -1 for a row that contains NaN.
 std::vector<int32_t> greedy_of(const at::Tensor& rows) {
     std::vector<int32_t> tokens(static_cast<size_t>(rows.size(0)));
     const int64_t n = rows.size(1);
@@ -71,14 +71,14 @@ void compare_rows(const FullReference& reference, int64_t first, const at::Tenso
     }
 }
 
-/// A sequence on its way through the reference's tokens.
+/// A sequence that reads the reference's tokens.
 struct Compared {
     Sequence sequence;
     OutputErrors errors;
     Comparison* comparison = nullptr;
 };
 
-/// Feeds the same number of tokens to all sequences at a time. One that fails takes no further part.
+/// Feeds the same number of tokens to all sequences of the group. Sequences that fail are skipped from then on.
 void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
                    int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());
@@ -98,7 +98,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
         const at::Tensor residual =
             feed(model, sequences, tokens,
                  {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
-        // The last token of the answer is read for the attention's sake; no token is drawn after it.
+        // The answer's last token is read only for its attention: no token follows it.
         const int64_t n_logits = std::min(n, total - 1 - first);
         for (size_t s = 0; s < group.size(); ++s) {
             group[s].sequence = sequences[s];
@@ -117,7 +117,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
     }
     for (const auto& one : group) {
         for (const double error : one.errors) {
-            if (std::isnan(error)) one.comparison->error = "its attention's output holds NaN";
+            if (std::isnan(error)) one.comparison->error = "its attention output contains NaN";
             one.comparison->output_error.push_back(static_cast<float>(error / static_cast<double>(total)));
         }
     }
@@ -139,7 +139,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     FullReference reference;
     reference.tokens.assign(tokens.begin(), tokens.end());
     reference.log_probabilities = at::empty({n, vocabulary}, at::kFloat);
-    greedy_token(first_logits);  // refuses NaN
+    greedy_token(first_logits);  // throws if there is NaN
     reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits));
     reference.attention.first_position = full.position;
     std::vector<AttentionReference> blocks;
@@ -162,7 +162,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         }
         progress.advance(first + rows);
     }
-    // Of the logarithms, as those of the caches that are compared with it: two logits can have the same one.
+    // Uses the log probabilities, as for the compared caches: two different logits can have equal logarithms.
     reference.greedy = greedy_of(reference.log_probabilities);
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
         std::vector<at::Tensor> queries, outputs;

@@ -28,8 +28,8 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
     const bool templated = !prompt_->chat_template.empty();
     if (templated && prompt_->context.empty())
         throw UsageError(
-            "the trace has the prompt's whole text alone, and the model's chat template does not make that text again, "
-            "so that it is not known how it would write another question: run the prompt anew");
+            "the trace holds only the prompt's whole text, and the model's chat template no longer produces that text, "
+            "so that another question cannot be inserted: run the prompt again");
     const auto now = prompt_->rendered_at;
     if (!prompt_->query_aware) {
         auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, prompt_->context,
@@ -42,8 +42,8 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
     std::string text = model.chat_template()->render(turns, true, now);
     if (!text.starts_with(prompt_->text))
         throw UsageError(
-            "the model's chat template writes an earlier turn otherwise than the last one, so that the cache of the "
-            "prompt is none of the longer conversation: run the prompt so that policies do not see the question, or "
+            "the model's chat template writes an earlier turn differently from the last one, so that the cache of the "
+            "prompt does not fit a longer conversation: run the prompt so that policies do not see the question, or "
             "without the chat template");
     return {std::move(text), prompt_->text.size()};
 }
@@ -73,13 +73,15 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
         reply.read = text.whole.substr(end_of_cached(encoding));
         reply.read_ids.assign(encoding.ids.begin() + static_cast<std::ptrdiff_t>(cached.size()), encoding.ids.end());
     } else {
-        // The cache ends before a token that reaches into the prompt's own question; earlier traces have no such token.
+        // The cache ends before a token that also contains characters of the prompt's question. Earlier traces have no
+        // such token.
         const auto own = encode_as(model, *prompt_, prompt_->text);
         const size_t begin = begins_with_cached(own) ? std::min(end_of_cached(own), text.begin) : text.begin;
         reply.read = text.whole.substr(begin);
         reply.read_ids = model.tokenizer().encode(reply.read, false, prompt_->parses_special);
         reply.remark =
-            "The whole text's tokens do not begin with those of the cache: the question was tokenized apart from the "
+            "The tokens of the whole text do not begin with the cached ones. The question was tokenized separately "
+            "from the "
             "context.";
     }
     if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
@@ -87,10 +89,10 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
     const int64_t limit = model.config().context_length;
     const auto n = static_cast<int64_t>(reply.read_ids.size());
     if (n_new > limit - position_ - n)
-        throw UsageError(fmt::format(
-            "the prompt's {} tokens, {} of the question and {} to generate are more than the model's context of "
-            "{}: shorten the question or ask for fewer new tokens",
-            position_, n, n_new, limit));
+        throw UsageError(
+            fmt::format("the prompt's {} tokens, the question's {} and {} new tokens exceed the model's context of "
+                        "{}: shorten the question or ask for fewer new tokens",
+                        position_, n, n_new, limit));
     return n;
 }
 
@@ -131,7 +133,7 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
         first.emplace_back(row, row + logits.size(1));
     }
 
-    // As in a run, a policy that acts while decoding acts on the answer alone.
+    // As in a run, a policy that acts while decoding acts only on the answer.
     std::vector<Sequence> answering;
     for (size_t k = 0; k < asked.size(); ++k) {
         policies::Policy& policy = *conversations[asked[k]]->policy_;

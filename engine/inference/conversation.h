@@ -17,41 +17,44 @@
 
 namespace kvscope::engine {
 
+/// How to answer a further question.
 struct QuestionOptions {
-    int64_t n_new = 64;  ///< tokens to generate at most
+    int64_t n_new = 64;  ///< greatest number of tokens to generate
     SamplingOptions sampling;
-    bool ignore_eos = false;  ///< go on after an end-of-text token
+    bool ignore_eos = false;  ///< continue after an end-of-text token
 };
 
+/// Answer of a run to a further question.
 struct Reply {
-    std::string read;               ///< the text that was read after the cache's, template applied
-    std::vector<int32_t> read_ids;  ///< its tokens
-    std::vector<int32_t> ids;       ///< the answer, its end-of-text token included
+    std::string read;               ///< text that was read after the cached text, with the chat template applied
+    std::vector<int32_t> read_ids;  ///< tokens of `read`
+    std::vector<int32_t> ids;       ///< answer with its end-of-text token
     std::string text;
-    std::string remark;    ///< how its tokens differ from those of the whole text; empty where they do not
-    std::string error;     ///< why there is no whole answer; empty where there is
-    bool refused = false;  ///< it could not be asked at all
+    std::string remark;    ///< how the tokens differ from those of the whole text; empty if they agree
+    std::string error;     ///< why the answer is missing or incomplete; empty if it is complete
+    bool refused = false;  ///< whether the question could not be asked at all
 };
 
-/// A finished run that can be asked more: its compressed cache as it stood at the end of what the policy saw. Every
-/// question is read into a copy of that cache, uncompressed, so that no answer changes the next one. One question at a
-/// time. The full run's cache shares the keys and values of the live prefill, where that was kept, too.
+/// A finished run that can answer further questions. Holds the compressed cache up to the last token that the policy
+/// saw. Each question is read uncompressed into a copy of that cache, so answers do not affect one another. Use from
+/// one thread at a time. The full run's cache shares its keys and values with the live prefill, if that is kept.
 class Conversation {
  public:
-    /// @param policy   the run's, at the end of the prompt
-    /// @param position of the next token
-    /// @param answer   the run's own, as text
+    /// @param policy the run's policy, in its state after the prompt
+    /// @param position position of the next token
+    /// @param answer text of the run's own answer
     Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
     const std::string& label() const { return label_; }
-    /// Whether the cache is this model's, which it reads: another of the same weights does not do.
+    /// Whether the cache belongs to this very model. Another copy of the same weights does not match.
     bool is_of(const Model& model) const { return &cache_.model() == &model.transformer(); }
-    /// What stands as the run's own answer in the turns before a further question.
+    /// Sets the text that stands for the run's own answer in the turns before a further question.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 
-    /// As `ask_all` of this one alone.
-    /// @throws UsageError, where it failed RunError, with what would be its `Reply::error`; Cancelled.
+    /// Asks this run alone, as `ask_all`.
+    /// @throws UsageError if the question cannot be asked, RunError if answering failed, both with `Reply::error` as
+    /// the message; Cancelled
     Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
               const std::function<void(int32_t)>& on_token = nullptr);
 
@@ -60,20 +63,22 @@ class Conversation {
                                       const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
 
     struct Text {
-        std::string whole;  ///< what a model without this cache would read
-        size_t begin = 0;   ///< where the part begins that the cache does not hold, if context and question are apart
+        std::string whole;  ///< text that a model without this cache would read
+        size_t begin = 0;   ///< where the text after the cache begins, if context and question are tokenized separately
     };
 
-    /// Where policies did not see the prompt's question: the prompt with the new one in its place. Where they saw all
-    /// of the prompt: the prompt, the run's own answer and a further user turn, as the chat template writes them;
-    /// without a template the prompt, an empty line and the question.
-    /// @throws UsageError for an empty question, a template that writes earlier turns otherwise, and a trace's prompt
-    /// of which the context is not known.
+    /// Returns the text of a conversation with the new question.
+    /// If policies did not see the prompt's question, the new question replaces it. If they saw the whole prompt, the
+    /// text is the prompt, the run's own answer and a further user turn, as the chat template writes them. Without a
+    /// template it is the prompt, an empty line and the question.
+    /// @throws UsageError if the question is empty, if the template writes earlier turns differently, or if the context
+    /// of a trace's prompt is not known
     Text text_of(const Model& model, std::string_view question) const;
 
-    /// Renders and encodes a question into `reply`: the tokens of the whole text that follow the cache's, where it
-    /// begins with these; else those of the rest of the text alone, with a remark. @returns their number
-    /// @throws UsageError where it cannot be asked: as text_of(), or question and answer do not fit in the context
+    /// Renders and encodes a question into `reply` and returns the number of its tokens. These are the tokens of the
+    /// whole text after the cached ones. If the whole text does not begin with the cached tokens, the rest of the text
+    /// is encoded separately, and `reply` gets a remark.
+    /// @throws UsageError as text_of(), or if question and answer exceed the model's context
     int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
 
     std::string label_;
@@ -84,12 +89,11 @@ class Conversation {
     std::string answer_;
 };
 
-/// The same question to many runs of one model, read and answered as one batch. A run whose `text_of` throws, or whose
-/// question and answer do not fit in the model's context, has its error in its reply, and the others are asked. So has
-/// one that fails on the way, beside what it answered until then.
-/// @param conversations each once, but for the full cache's: their policies act while they answer
-/// @param on_token called with each token of an answer and the number of its conversation
-/// @throws Cancelled; UsageError where `n_new` is below 1
+/// Asks many runs of one model the same question, as one batch. If a run cannot be asked or fails, its reply holds the
+/// error and the tokens generated until then; the other runs continue.
+/// @param conversations no run twice, except full: policies change while they answer
+/// @param on_token called with the index of the conversation and each token of its answer
+/// @throws UsageError if `n_new` is below 1; Cancelled
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
                            const QuestionOptions& options, Progress& progress,
                            const std::function<void(size_t, int32_t)>& on_token = nullptr);

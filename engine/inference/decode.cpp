@@ -16,9 +16,9 @@
 namespace kvscope::engine {
 namespace {
 
-// Tokens that are given at a time, of all sequences: enough to fill the cores, few enough that activations stay small.
+// Known tokens of all sequences that one pass reads: enough to fill the cores, few enough to keep activations small.
 constexpr size_t rows_given = 1024;
-// The same where entries are stored in parts, which are read again for every token: a stop waits for these at most.
+// The same for entries stored in parts. These are read again for every token, and a cancellation waits for the pass.
 constexpr size_t rows_given_behind_parts = 16;
 
 bool stores_parts(const RunCache& cache) {
@@ -27,7 +27,7 @@ bool stores_parts(const RunCache& cache) {
     return false;
 }
 
-/// One feed: the rows of all sequences' tokens, in order.
+/// One call of feed. Rows are the tokens of all sequences, in order.
 class Feed {
  public:
     Feed(const Transformer& model, std::span<Sequence> sequences, std::span<const std::span<const int32_t>> tokens,
@@ -75,13 +75,13 @@ class Feed {
     }
     int64_t n_tokens(size_t s) const { return first_row_[s + 1] - first_row_[s]; }
 
-    /// What a policy will look at of a row.
+    /// Attention weights of a row that its policy will look at.
     struct Observed {
         std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
-        at::Tensor there;              // the former, of a row on another device than the processor
+        at::Tensor there;              // the weights on the device, for a row that is not in the processor's memory
         int64_t first = 0, n_visible = 0;
 
-        /// Brings them to the processor; entries behind a sliding window get the weight 0.
+        /// Copies the weights to the processor. Entries outside a sliding window get the weight 0.
         void show(int queries) {
             if (there.defined()) {
                 const at::Tensor here = there.cpu();
@@ -130,7 +130,7 @@ class Feed {
         model_.finish_layer(layer, out, residual_);
     }
 
-    /// What a sequence does in a layer. Its failure is its own.
+    /// Runs the action of one sequence in a layer. A failure becomes the error of this sequence only.
     template <class Action>
     void attempt(int layer, size_t s, Action action) {
         if (sequences_[s].failed()) return;
@@ -152,7 +152,7 @@ class Feed {
                 step(layer, s, 0, side, work);
         });
         if (!sequences_[s].failed()) return;
-        // Nothing of it is attended to; zeros go through the rest of the model in place of what it would have found.
+        // The failed sequence attends to nothing: zeros replace its attention output in the remaining layers.
         work.appended.resize(n_appended);
         work.rows.resize(n_rows);
         work.blocks.resize(n_blocks);
@@ -167,9 +167,9 @@ class Feed {
         return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
     }
 
-    /// Appends n tokens of a sequence to a row of its cache, where the cache renumbers rotated to the row's places,
-    /// and the queries with them.
-    /// @returns the position of the first token, or its place
+    /// Appends n tokens of a sequence to a row of its cache. If the cache renumbers, keys and queries are rotated to
+    /// the row's places.
+    /// @returns the position of the first token, or its place if the cache renumbers
     int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const RowColumns columns = columns_of(cache, r);
@@ -210,7 +210,7 @@ class Feed {
         return place;
     }
 
-    /// One token of a sequence, as a decode step attends: token t of those it is fed.
+    /// Attends with token t of a sequence, as a decode step does.
     void step(int layer, size_t s, int64_t t, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
@@ -233,7 +233,7 @@ class Feed {
         }
     }
 
-    /// Tokens of a sequence with entries that are stored in parts, one after the other.
+    /// Reads a sequence's tokens one after the other, because its entries are stored in parts.
     void read_behind_parts(int layer, size_t s, FeedOnDevice& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
             FeedOnDevice::Work work;
@@ -242,8 +242,8 @@ class Feed {
         }
     }
 
-    /// Tokens that are given to plain rows, all at once: each row is a prompt of its own, which goes on where the row
-    /// ends.
+    /// Reads known tokens into plain rows in one call. Each row is treated as a prompt that continues after its last
+    /// entry.
     void read_block(int layer, size_t s, FeedOnDevice& side) {
         auto& cache = *sequences_[s].cache;
         FeedOnDevice::Work& work = side.work;
@@ -294,8 +294,9 @@ class Feed {
         }
     }
 
-    /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.
-    /// @param hidden entries that the token does not see
+    /// Computes the attention weights of the one token of a sequence whose policy acts. The block's attention does not
+    /// return them.
+    /// @param hidden number of entries that the token does not see
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
                        const RowColumns& columns, FeedOnDevice& side) {
         RunCache::RowView view = whole;
@@ -308,7 +309,7 @@ class Feed {
         side.queue(view, block.q, columns.queries, unused.data_ptr(), observe(side, view, columns.queries), side.work);
     }
 
-    /// Where the weights of a row's queries go that its policy will look at.
+    /// Returns where to write the weights of a row's queries for its policy.
     float* observe(const FeedOnDevice& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
@@ -321,7 +322,7 @@ class Feed {
         return observed.attention.data();
     }
 
-    /// Whether its policy looks at what each step attends to.
+    /// Whether the policy looks at the attention weights of each step.
     bool is_observed(size_t s) const {
         return sequences_[s].acting != nullptr && sequences_[s].acting->acts_while_decoding();
     }
@@ -380,8 +381,8 @@ class Feed {
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
-    FeedOnDevice side_;   // the model's own device
-    FeedOnDevice apart_;  // the processor, for caches that are there while the model is elsewhere
+    FeedOnDevice side_;   // caches on the model's own device
+    FeedOnDevice apart_;  // caches on the processor while the model is on another device
     bool any_apart_ = false;
     std::deque<Observed> observed_;
 };

@@ -14,14 +14,14 @@
 namespace kvscope::engine {
 namespace {
 
-/// What the last tokens' queries attend to in a layer.
+/// Attention of the last tokens in a layer, averaged over these tokens.
 struct Attended {
-    std::vector<float> attention;  ///< (H, n) of the entries before those tokens, their mean
-    std::vector<float> outputs;    ///< (H, d) their mean
+    std::vector<float> attention;  ///< (H, n) weights of the entries before these tokens
+    std::vector<float> outputs;    ///< (H, d)
 };
 
 /// @param queries (m, H d)
-/// @param n entries before the queries' own
+/// @param n number of entries before the queries' own
 Attended attended(const Transformer& model, int layer, const at::Tensor& queries, const HeldLayer& held, int64_t n) {
     const auto shape = model.shape();
     const auto heads = static_cast<size_t>(shape.n_heads), all = held.positions.size();
@@ -49,8 +49,8 @@ Attended attended(const Transformer& model, int layer, const at::Tensor& queries
     return found;
 }
 
-/// Vectors (G, n, d) in f32, turned by differences of positions; divided by the attention factor where they are to be
-/// as they were before RoPE.
+/// Rotates vectors (G, n, d) in f32 by differences of positions. Divides them by the attention factor if they shall
+/// become vectors before RoPE.
 void turn(const Transformer& model, std::vector<float>& vectors, std::span<const int64_t> by) {
     const auto shape = model.shape();
     const auto rotation = model.turn(by);
@@ -71,8 +71,8 @@ std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
     return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
 }
 
-/// The layer with each pair one entry: the given key, before RoPE, turned to where the second one stands, the sum of
-/// the values and of the masses.
+/// Returns the layer with each pair merged into one entry. Its key is the given one (before RoPE), rotated to the place
+/// of the second entry; its value and mass are the sums of both.
 HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),
@@ -115,13 +115,13 @@ HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies
     return result;
 }
 
-/// Entries of a layer that stay as they are, [begin, end).
+/// Range [begin, end) of entries that are not merged.
 struct EntryRange {
     int64_t begin = 0, end = 0;
     int64_t size() const { return end - begin; }
 };
 
-/// Those at the positions [from, to).
+/// Returns the entries whose positions are in [from, to).
 EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
     const auto place_of = [&](int64_t position) {
         return std::partition_point(held.positions.begin(), held.positions.end(),
@@ -132,7 +132,7 @@ EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
     return {place_of(from), place_of(to)};
 }
 
-/// One round. @param n entries before the last tokens' own, of which `n_merges` are too many
+/// Merges `n_merges` pairs among the n entries before the last tokens' own.
 HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
                      std::string_view label, const HeldLayer& held, EntryRange whole, int64_t n, int64_t n_merges) {
     const auto shape = model.shape();

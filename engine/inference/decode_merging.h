@@ -8,13 +8,14 @@
 
 namespace kvscope::engine {
 
-/// A layer of a cache in which neighbours are merged while it decodes (Policy::decode_merging). Takes a token's queries
-/// (H d), of the model's type and rotated, whose key and value the cache has already; behind every `every` of them what
-/// lies before these tokens is merged back to the budget by what they attend to, in as many rounds as it takes.
-/// @param label of the run, for messages
-/// @param first_decoded position of the first decoded token: what lies between the run's N tokens and it is a question
-///                      that was read after the compression, and stays whole
-/// @throws what the policy and its checks throw; RunError for rows that hold different entries
+/// Handles one decoded token in a layer whose neighbors are merged while decoding (Policy::decode_merging). The cache
+/// must already hold the token's key and value. After every `every` tokens, merges the older entries back to the
+/// budget, in as many rounds as needed. The last tokens' attention decides what is merged.
+/// @param queries (H d) of the token, in the model's type, after RoPE
+/// @param label the run's label, for messages
+/// @param first_decoded position of the first decoded token. Entries from N up to this position belong to a question
+/// that was read after compression; they are not merged.
+/// @throws RunError if the layer's rows hold different entries; exceptions of the policy and of its checks
 void merge_decoded(const Transformer& model, int layer, const char* queries, policies::Policy& policy,
                    std::string_view label, int64_t first_decoded, RunCache& cache);
 

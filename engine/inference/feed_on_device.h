@@ -17,18 +17,18 @@
 
 namespace kvscope::engine {
 
-/// A row of a sequence's cache: the columns of its head's queries, key and value.
+/// Column offsets, in a token's projections, that belong to one row of a cache.
 struct RowColumns {
-    int queries;  ///< query heads
+    int queries;  ///< number of query heads
     int64_t query, key, value;
 };
 
-/// A device that caches lie on, and a layer of a feed as the sequences see it that have theirs there: what is attended
-/// to there, and compared.
+/// One layer of a feed on one device: the attention of all sequences whose caches are there, and the comparisons of its
+/// outputs.
 struct FeedOnDevice {
-    /// What is attended to together, and what it is read from.
+    /// Attention problems that are computed together, with the memory that they refer to.
     struct Work {
-        std::vector<kernels::RowCopy> appended;  ///< first of all
+        std::vector<kernels::RowCopy> appended;  ///< copied before the attention
         std::vector<kernels::DecodeRow> rows;
         std::vector<kernels::PrefillAttention> blocks;
         std::deque<std::vector<int64_t>> first_keys;
@@ -38,7 +38,8 @@ struct FeedOnDevice {
         RunCache::Scratch scratch;
     };
 
-    /// Of a row of a sequence's cache: what the reference's queries (n, heads d) find there.
+    /// Compares the attention outputs of one cache row with those of the full run, for the full run's queries (n, heads
+    /// d).
     struct Comparison {
         size_t sequence = 0;
         int first_head = 0;
@@ -50,31 +51,32 @@ struct FeedOnDevice {
     const Transformer* model;
     policies::ModelShape shape;
     at::Tensor qkv, out;
-    at::Tensor plain;  ///< before rotation, for caches that renumber and for records
-    Work work;         ///< of the layer
+    at::Tensor plain;  ///< before RoPE, for caches that renumber and for records
+    Work work;         ///< of the current layer
     std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations, turns;
     std::vector<Comparison> comparisons;
 
-    /// The next layer.
+    /// Starts the next layer.
     void begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out);
 
-    /// The rotation of n tokens to `first` and the positions behind it.
+    /// Returns the rotation of n tokens to positions first, first + 1, ….
     const Transformer::Rotation& rotation_to(int64_t first, int64_t n);
-    /// What turns n rotated vectors on by as many positions.
+    /// Returns the rotation that moves n rotated vectors by `by` positions.
     const Transformer::Rotation& turn_by(int64_t by, int64_t n);
     void rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const;
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;
-    /// Entries that are stored in parts, ahead of the plain ones.
-    /// @returns whether there are any, which the plain ones then continue
+    /// Queues the entries that are stored in parts. They come before the plain entries.
+    /// @returns whether there are any; the plain entries must then continue their sums
     bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
     void attend(Work& all) const;
 
-    /// The reference's queries for n tokens from its `token` on, turned to `position`, where the sequence has them.
+    /// Starts comparing with the reference's queries of tokens [token, token + n), rotated to the sequence's
+    /// `position`.
     Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence, int64_t token,
                                  int64_t n, const RowColumns& columns, int64_t position);
-    /// Adds what the comparisons come to. @param errors of each sequence
+    /// Adds the output errors of all comparisons to `errors`, one element for each sequence.
     void add_errors(int layer, std::span<OutputErrors> errors) const;
 
  private:

@@ -13,7 +13,7 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Changes the form of a sequence's cache before its next step, where it can and is asked to.
+/// Changes the form of a sequence's cache before its next step, if it can change and the caller asks for it.
 void change_form_where_asked(size_t s, Sequence& sequence, const AskSwitch& ask_switch) {
     const bool can_change = ask_switch && sequence.acting && sequence.acting->stores_while_decoding();
     if (can_change && ask_switch(s, sequence.switching.is_full_at(sequence.step - 1)))
@@ -39,7 +39,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
     const auto fails = [&](size_t s, const std::string& error) {
         if (!error.empty())
             generations[s].error = generations[s].ids.empty() ? error
-                                                              : fmt::format("behind token {} of the answer: {}",
+                                                              : fmt::format("after token {} of the answer: {}",
                                                                             generations[s].ids.size(), error);
         return !error.empty();
     };

@@ -12,29 +12,31 @@
 
 namespace kvscope::engine {
 
-/// One run's answer.
+/// The answer of one run.
 struct Generation {
-    std::vector<int32_t> ids;         ///< the end-of-text token included, where it came
-    double seconds = 0;               ///< of the steps after the first token, while this run was decoding
-    std::string error;                ///< why it ends before its time; empty where it does not
-    policies::Switching switching{};  ///< as far as it came
+    std::vector<int32_t> ids;         ///< tokens, including the end-of-text token if it was generated
+    double seconds = 0;               ///< time of the steps after the first token, while this run was decoding
+    std::string error;                ///< why decoding failed; empty if it did not
+    policies::Switching switching{};  ///< changes of the cache's form until the end
 };
 
-/// Called with each token as soon as it is drawn.
+/// Called with each new token.
 using OnToken = std::function<void(size_t sequence, int32_t id)>;
 
-/// Asked before each step of a sequence whose policy stores tokens while it decodes: whether its cache, which is whole
-/// now or not, is to change between the two behind that step.
+/// Called before each step of a sequence whose policy stores tokens while decoding. Returns true to switch its cache
+/// between the whole and the stored form before that step.
+/// @param is_full whether the cache is whole now
 using AskSwitch = std::function<bool(size_t sequence, bool is_full)>;
 
-/// Called with the sequences that have ended, as soon as they have; their caches are the caller's again. `all` are the
-/// answers so far; `goes_on`: others are still decoded.
+/// Called with the sequences that have just ended. Their caches belong to the caller again.
+/// @param all the answers so far
+/// @param goes_on whether other sequences continue
 using OnEnd = std::function<void(std::span<const size_t> ended, std::span<const Generation> all, bool goes_on)>;
 
-/// Decodes all sequences as one batch, each until an end token or `n_new` tokens; a finished one leaves the batch. So
-/// does one that fails (its policy or its cache throws, its logits hold NaN), with what it has decoded; one that has
-/// failed before is handed over at once.
-/// @param first_logits for each sequence the (vocabulary) logits that its first token is drawn from
+/// Decodes all sequences as one batch, each up to an end token or `n_new` tokens. Finished sequences leave the batch. A
+/// sequence fails if its policy or cache throws or its logits contain NaN; it then leaves the batch with the tokens it
+/// has. Sequences that failed before are reported first.
+/// @param first_logits for each sequence, the (vocabulary) logits of its first token
 /// @throws Cancelled
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,

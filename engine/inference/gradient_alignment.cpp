@@ -15,12 +15,12 @@
 namespace kvscope::engine {
 namespace {
 
-/// Sums of cosines with c11, c12 and c22.
+/// Sums and counts of the cosines with c11, c12 and c22.
 struct CosineSums {
     std::array<double, 3> sums{};
     std::array<int64_t, 3> counts{};
 
-    /// The cosine of E and a vector by their product and their lengths.
+    /// Adds the cosine of E and a vector, from their dot product and the product of their lengths.
     void add(size_t which, double product, double lengths) {
         if (!(lengths > 0)) return;
         sums[which] += std::clamp(product / lengths, -1.0, 1.0);
@@ -28,16 +28,16 @@ struct CosineSums {
     }
 };
 
-/// What one query of a head sees, and what came of it; vectors of d numbers.
+/// One query of a head with its output, its gradient (d numbers each), and the entries that it sees.
 struct HeadQuery {
     const float *query, *output, *gradient;
-    const float *keys, *values;  ///< (n, d) of the entries that it sees
+    const float *keys, *values;  ///< (n, d) of the visible entries
     int64_t n = 0;
     double scale = 0;  ///< logits are scale * (q . k)
 };
 
-/// Of each entry that a query sees: its logit, and with r = v - o the products E . r, r . r, and r . r of the entry
-/// before.
+/// For each entry that a query sees: its logit, and for r = v - o the products E . r, r . r, and r . r_previous, where
+/// r_previous belongs to the preceding entry.
 struct EntryProducts {
     std::vector<double> logits, along, squares, with_previous;
 };
@@ -65,8 +65,8 @@ void multiply(const HeadQuery& head, int64_t d, EntryProducts& products) {
     }
 }
 
-/// Of all pairs of neighbours that a query sees. alpha > 0 scales c11, c12 and c22, only 1 - 2 alpha can turn them
-/// round.
+/// Returns the sums over all pairs of neighbors that a query sees. The positive factor alpha does not change the
+/// cosines; only the factor 1 - 2 alpha can change their sign.
 CosineSums sums_of_query(const HeadQuery& head, int64_t d, EntryProducts& products) {
     CosineSums sums;
     double length = 0;
@@ -91,7 +91,7 @@ CosineSums sums_of_query(const HeadQuery& head, int64_t d, EntryProducts& produc
     return sums;
 }
 
-/// The layer's means (H) behind those of `means`, which were found before.
+/// Appends the layer's means (H) to `means`.
 void add_means(const Transformer& model, const LayerRead& read, const at::Tensor& gradient, GradientAlignment& means) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, h = shape.n_heads, n = read.queries.size(0);
@@ -128,13 +128,13 @@ void add_means(const Transformer& model, const LayerRead& read, const at::Tensor
     }
 }
 
-/// No entries.
+/// Returns a layer's entries of an empty cache.
 HeldEntries nothing_held(const policies::ModelShape& shape, at::ScalarType type) {
     const at::Tensor none = at::empty({shape.n_kv_heads, 0, shape.head_dim}, type);
     return {none, none, {}, {}};
 }
 
-/// The residual stream before each layer and behind the last: (L + 1) of (n, hidden).
+/// Returns the residual stream before each layer and after the last one, (L + 1) of (n, hidden).
 std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const int32_t> ids, Progress& progress) {
     const HeldEntries nothing = nothing_held(model.shape(), model.scalar_type());
     at::Tensor residual = model.embed(ids);
@@ -149,7 +149,7 @@ std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const i
     return residuals;
 }
 
-/// Without the graph that it is part of.
+/// Returns a copy that is detached from the graph.
 LayerRead detached(const LayerRead& read) {
     return {{},
             read.queries.detach().contiguous(),
@@ -159,7 +159,7 @@ LayerRead detached(const LayerRead& read) {
             read.outputs.detach().contiguous()};
 }
 
-/// (L, H) of as many layers' means, the last layer's first.
+/// Returns `means` of n_layers layers in reverse order of layers.
 std::vector<float> turned_round(const std::vector<float>& means, int64_t n_layers) {
     const auto each = static_cast<int64_t>(means.size()) / n_layers;
     std::vector<float> turned;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t queries_at_once = 64;
 
-/// The full cache's attention while it reads its own answer, of one KV head and some queries after another.
+/// Attention weights of the full run while it reads its own answer, for one KV head and a block of queries.
 class AnswerWeights {
  public:
     AnswerWeights(const Transformer& model, const RunCache& full, const FullReference& answer, int64_t n_context)
@@ -29,8 +29,8 @@ class AnswerWeights {
           logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
-    /// (H / G, n_keys, n) of queries [first, first + n), n at most queries_at_once: column t is of the query behind
-    /// which token first + t + 1 is drawn. Valid until the next call.
+    /// Returns (H / G, n_keys, n) for queries [first, first + n) with n at most queries_at_once. Token first + t + 1 is
+    /// drawn from the query of column t. The result is valid until the next call.
     at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
@@ -70,7 +70,7 @@ class AnswerWeights {
                          .y = logits});
     }
 
-    /// What a query does not see: later tokens, and those that the layer's sliding window has left behind.
+    /// Hides from each query the later tokens and those outside the layer's sliding window.
     void hide(int layer, int64_t first, at::Tensor& logits) const {
         constexpr float unseen = -std::numeric_limits<float>::infinity();
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)], n = logits.size(2);
@@ -96,7 +96,7 @@ bool is_finite(std::span<const float> values) {
     return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// (runs, n) of the steps whose tokens are drawn behind the queries from `first` on.
+/// Returns (runs, n) KL of the steps whose tokens are drawn from the queries first, first + 1, ….
 std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64_t n) {
     std::vector<float> kl;
     for (const ComparedRun& run : runs) {
@@ -106,7 +106,7 @@ std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64
     return kl;
 }
 
-/// Adds to `lost` (N) what a run lost of what a query head saw, `seen` (N): what it holds is set to 0.
+/// Adds to `lost` (N) the weights `seen` (N) of the tokens that the run dropped. Sets the other weights to 0.
 void add_lost(const ComparedRun& run, int layer, size_t query_head, size_t n_heads, std::span<float> seen,
               std::span<double> lost) {
     for (const auto held : run.kept.held(static_cast<size_t>(layer), query_head / (n_heads / run.kept.n_rows))) {
@@ -143,7 +143,7 @@ std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, cons
     const auto n = static_cast<size_t>(n_context), n_heads = static_cast<size_t>(shape.n_heads);
     const auto n_queries = static_cast<int64_t>(answer.tokens.size()) - 1;
     const auto n_runs = static_cast<int64_t>(runs.size());
-    std::vector<float> seen(static_cast<size_t>(shape.group()) * runs.size() * n);  // KL times attention
+    std::vector<float> seen(static_cast<size_t>(shape.group()) * runs.size() * n);  // KL times attention weight
     AnswerWeights weights(model, full, answer, n_context);
     std::vector<std::vector<float>> all(runs.size());
     progress.begin("attention lost", shape.n_layers, "layers");

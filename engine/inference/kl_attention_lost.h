@@ -10,28 +10,30 @@
 
 namespace kvscope::engine {
 
-/// A run beside the full one.
+/// A run that is compared with full.
 struct ComparedRun {
-    /// @param record whose kept entries are those of the prompt. @param kl has to outlive it
+    /// @param record holds the kept entries of the prompt
+    /// @param kl step_kl of the run; must outlive this object
     ComparedRun(const trace::RunRecord& record, std::span<const float> kl, int n_layers);
 
-    std::span<const float> step_kl;  ///< (T) how far it is from the full one
-    trace::Kept kept;                ///< what its cache holds of the prompt; R divides H
+    std::span<const float> step_kl;  ///< (T) divergence from full
+    trace::Kept kept;                ///< prompt entries in the run's cache; R divides H
 };
 
-/// Of each run (L, N), in nats: the KL of each decode step times the share of the full cache's attention, of the query
-/// that the step's token is drawn from, which falls on a prompt token in the heads that hold nothing of it; summed over
-/// the steps, mean over the query heads. The softmax runs over all keys visible to the query. Step 0, whose query is
-/// the prompt's own, has no part. A run's numbers depend on no other run.
+/// Returns for each run (L, N), in nats: how much of its KL falls on prompt tokens that it dropped. For each decode
+/// step, the step's KL is multiplied by the full run's attention weight at a prompt token, in the query heads whose row
+/// does not hold the token. The weight is that of the query from which the step's token is drawn, with a softmax over
+/// all keys that the query sees. The products are summed over the steps and averaged over the query heads. Step 0 is
+/// left out: its query belongs to the prompt. The numbers of a run do not depend on the other runs.
 /// @param full holds the prompt's first n_context tokens
-/// @param answer with `keys_behind`
-/// @returns for each of `runs`; an empty one where a step's KL is not finite
+/// @param answer must contain `keys_behind`
+/// @returns one vector for each run; empty if a step's KL is not finite
 /// @throws Cancelled
 std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
                                                   const FullReference& answer, int64_t n_context,
                                                   std::span<const ComparedRun> runs, Progress& progress);
 
-/// Of a layer of a cache, (G, n - first, d): the keys of its entries from `first` on.
+/// Returns the keys of a layer's entries from `first` on, (G, n - first, d).
 at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer, int64_t first);
 
 }  // namespace kvscope::engine

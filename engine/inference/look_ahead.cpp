@@ -12,7 +12,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// (H, n, d) f32 from n steps' (1, H d).
+/// Returns (H, n, d) f32 from the queries of n steps, (1, H d) each.
 std::vector<float> by_head(const std::vector<at::Tensor>& steps, const policies::ModelShape& shape) {
     const auto n = static_cast<int64_t>(steps.size());
     const at::Tensor all =
@@ -20,7 +20,7 @@ std::vector<float> by_head(const std::vector<at::Tensor>& steps, const policies:
     return {all.const_data_ptr<float>(), all.const_data_ptr<float>() + all.numel()};
 }
 
-/// (G, n, d): the last n keys of each KV head's first row.
+/// Returns (G, n, d), the last n keys of each KV head's first row.
 at::Tensor last_keys(const Transformer& model, const RunCache& cache, int layer, int64_t n) {
     const auto shape = model.shape();
     at::Tensor keys = at::empty({shape.n_kv_heads, n, shape.head_dim}, model.options());

@@ -13,18 +13,18 @@
 
 namespace kvscope::engine {
 
-/// Tokens generated greedily behind a draft cache, and what their attention was computed from.
+/// Tokens generated greedily after a draft cache, with their queries and keys.
 struct LookAhead {
-    std::vector<int32_t> ids;                 ///< (n) each of them read back
-    std::vector<std::vector<float>> queries;  ///< per layer (H, n, d) f32, post-RoPE
-    std::vector<at::Tensor> keys;             ///< per layer (G, n, d) of the model's type, post-RoPE
-    std::string error;                        ///< why there are none of these; empty where they are there
+    std::vector<int32_t> ids;                 ///< (n) tokens, each of which was also read
+    std::vector<std::vector<float>> queries;  ///< per layer (H, n, d) f32, after RoPE
+    std::vector<at::Tensor> keys;             ///< per layer (G, n, d) in the model's type, after RoPE
+    std::string error;                        ///< why the lookahead failed; empty if it succeeded
 };
 
-/// Decodes all drafts as one batch, each for its own number of tokens (at least one), whatever they are: an end-of-text
-/// token does not end the lookahead. The drafts grow by the tokens. One whose logits hold NaN has an error, the others
-/// go on.
-/// @param position of the first token, the drafts keep the prompt's positions
+/// Decodes all drafts as one batch and appends the tokens to them. Each draft generates its own number of tokens, at
+/// least one, and continues after an end-of-text token. If a draft's logits contain NaN, its result holds an error and
+/// the others continue.
+/// @param position position of the first token; the drafts keep the prompt's positions
 /// @throws Cancelled
 std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* const> drafts,
                                   std::span<const int64_t> n_tokens, int64_t position,

@@ -7,8 +7,8 @@
 
 namespace kvscope::engine {
 
-/// What one layer's prefill left behind, with all that it refers to, for decisions after the prefill. The dense cache
-/// is shared, not copied.
+/// Observations of one layer's prefill, with the memory that they refer to, for decisions after the prefill. Shares the
+/// dense cache without copying it.
 struct ObservedLayer {
     ObservedLayer(const policies::LayerObservations& observed, const DenseLayer& shared);
     ObservedLayer(const ObservedLayer&) = delete;
