@@ -15,7 +15,7 @@
 namespace kvscope::engine {
 namespace {
 
-// Window attentions kept for each layer: those of the policies that a window shows beside one another.
+// Window attentions kept per layer: enough for the policies that the app shows side by side.
 constexpr size_t n_latest = 4;
 
 }  // namespace
@@ -55,15 +55,15 @@ policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int6
 
 std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budget) const {
     const auto policy = spec.create();
-    if (policy->needs().keys_before_rope) return spec.label() + " works on keys before RoPE, which are not kept";
+    if (policy->needs().keys_before_rope) return spec.label() + " needs keys before RoPE, which are not kept";
     const auto run = context(spec, budget, 0, std::nullopt);
     try {
         policy->begin(run);
         const auto pass = policy->plan(run);
-        if (!pass.appended_ids.empty()) return spec.label() + " reads tokens of its own behind the prompt";
+        if (!pass.appended_ids.empty()) return spec.label() + " reads its own tokens after the prompt";
         if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
         if (pass.classification) return spec.label() + " compresses the text before the model reads it";
-        if (pass.chunk > 0) return spec.label() + " reads the prompt through a cache of its own";
+        if (pass.chunk > 0) return spec.label() + " reads the prompt through its own cache";
         if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
     } catch (const policies::BudgetError&) {
         // Reported by `select`.
@@ -71,14 +71,14 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
         return error.what();
     }
     const auto needs = policy->needs();
-    if (needs.answer_attention) return spec.label() + " looks at what the full cache's answer attends to";
+    if (needs.answer_attention) return spec.label() + " needs the attention of the full run's answer";
     if (needs.hidden_states || needs.projection_inputs)
-        return spec.label() + " looks at hidden states, which are not kept";
+        return spec.label() + " needs hidden states, which are not kept";
     if (std::min<int64_t>(needs.window_queries, n_tokens()) > n_window())
-        return fmt::format("{} looks at the queries of the last {} tokens; {} were kept", spec.label(),
+        return fmt::format("{} needs the queries of the last {} tokens, but {} were kept", spec.label(),
                            needs.window_queries, n_window());
     if (needs.attention_sums && layers_.front()->attention_sums.empty())
-        return spec.label() + " looks at attention sums, which were not collected";
+        return spec.label() + " needs attention sums, which were not collected";
     return {};
 }
 
@@ -107,7 +107,7 @@ std::vector<policies::Selection> LivePrefill::select_in_order(const policies::Po
 std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
                                                      std::optional<double> share) const {
     if (layers_.size() != static_cast<size_t>(shape_.n_layers))
-        throw std::logic_error("a live prefill selects once it has all layers");
+        throw std::logic_error("a live prefill can select only after all layers were added");
     if (const auto reason = obstacle(spec, budget); !reason.empty())
         throw UsageError(reason + ": repeat the prefill with this policy");
     const std::lock_guard lock(mutex_);
@@ -117,7 +117,7 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     if (first->decides_in_order()) return select_in_order(spec, *first);
     std::vector<policies::Selection> selections(layers_.size());
     kernels::LowestFailure failure;
-    // One parallel loop over layers, not one within each: the other threads are woken once.
+    // One parallel loop over all layers wakes the other threads only once.
     std::atomic<size_t> unclaimed{0};
     kernels::in_team(kernels::threads(), [&](int) {
         std::unique_ptr<policies::Policy> policy;

@@ -15,49 +15,49 @@
 
 namespace kvscope::engine {
 
-/// What one prefill left behind for the policies, all layers, kept in memory, so that a selecting policy can decide
-/// again with any parameters. It holds the dense keys and values, 2 L G N d of the model's type (shared with the full
-/// run's cache), attention sums and window attention, 2 L H N f32, and the window's queries,
-/// L H w d f32: 94, 9 and 2 MB for SmolLM2-135M in bf16 at 4,096 tokens. Each window attention that a selection asks
-/// for (window, lambda, softmax range) adds L H N f32; the latest few are kept.
+/// The observations of one prefill, all layers, kept in memory so that a selecting policy can decide again with any
+/// parameters. Holds the dense keys and values (2 L G N d of the model's type, shared with the full run's cache),
+/// attention sums and window attention (2 L H N f32), and the window's queries (L H w d f32). For SmolLM2-135M in bf16
+/// at 4,096 tokens these are 94, 9 and 2 MB. Each window attention that a selection asks for (window, lambda, softmax
+/// range) adds L H N f32; only the most recent ones are kept.
 class LivePrefill {
  public:
-    /// Sums and this many window queries are observed for every live prefill, so that the defaults of all selecting
-    /// policies are served.
+    /// Every live prefill observes attention sums and at least this many window queries, enough for the default
+    /// parameters of all selecting policies.
     static constexpr int least_window = 32;
 
-    /// @param model_fingerprint what maps that were trained for the model are tied to
-    /// @param token_ids         (N) what the policies see
-    /// @param window            of `window_attention`; cut to N
+    /// @param model_fingerprint identifies the model for maps that were trained for it
+    /// @param token_ids (N) tokens that the policies see
+    /// @param window number of queries for `window_attention`, at most N
     LivePrefill(policies::ModelShape shape, std::string model_fingerprint, std::vector<int32_t> token_ids, int window);
     ~LivePrefill();
 
-    /// Copies what was observed of the next layer, in ascending order, and shares its cache.
+    /// Adds the next layer, in ascending order: copies its observations and shares its cache.
     void add_layer(policies::LayerObservations& observed, const DenseLayer& dense);
 
     const policies::ModelShape& shape() const { return shape_; }
     int64_t n_tokens() const { return static_cast<int64_t>(token_ids_.size()); }
     std::span<const int32_t> token_ids() const { return token_ids_; }
-    /// Queries that were observed: the widest window a policy can have.
+    /// Number of observed queries: the widest window that a policy can use.
     int n_window() const;
-    /// Queries that `window_attention` is the mean of: the attribute `window` of `full`.
+    /// Number of queries that `window_attention` averages over: the attribute `window` of `full`.
     int window() const { return window_; }
-    /// (L, H, N) as `full/window_attention`.
+    /// Returns the window attention, (L, H, N), as in `full/window_attention`.
     std::span<const float> window_attention() const { return window_attention_; }
 
-    /// Why a policy cannot decide from what was observed, as a sentence; empty where it can. Policies that change the
-    /// pass need one of their own, and others a wider window or hidden states. A budget that the policy cannot take is
-    /// no reason: `select` throws for it.
+    /// Returns, as a sentence, why a policy cannot decide from these observations; empty if it can. Policies that
+    /// change the pass need their own prefill; others may need a wider window or hidden states. A budget that the
+    /// policy cannot use is not reported here; `select` throws for it.
     std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const;
     bool serves(const policies::PolicySpec& spec, int64_t budget) const { return obstacle(spec, budget).empty(); }
 
-    /// Selections of all layers, as a run of this policy at this budget (entries per KV head and layer; ignored by
-    /// `full`) makes them, layers in parallel where the policy allows it. One after the other where several threads
-    /// ask.
-    /// @param share of the full cache, where that is what was asked for: policies of bytes go by it, not by the entries
-    ///              it was rounded to
-    /// @throws UsageError where `serves` is false; BudgetError, ScoreError as the policy does; SelectionError for what
-    ///         no cache can hold.
+    /// Returns the selections of all layers that a run of this policy would make. Layers are decided in parallel if the
+    /// policy allows it. May be called from several threads; the calls then run one after the other.
+    /// @param budget entries per KV head and layer; ignored by `full`
+    /// @param share budget as a fraction of the full cache, if it was given so; policies that count bytes use it
+    /// instead of the rounded `budget`
+    /// @throws UsageError if `serves` is false; BudgetError, ScoreError from the policy; SelectionError for selections
+    /// that no cache can hold
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
                                             std::optional<double> share = std::nullopt) const;
 

@@ -20,11 +20,11 @@
 namespace kvscope::engine {
 namespace {
 
-/// Rows of one product: on the processor enough to fill the cores, few enough that a chunk's activations stay in the
-/// caches; elsewhere enough that the weights are seldom written out.
+/// Rows of one product. On the processor: enough to fill the cores, few enough that a chunk's activations fit in the
+/// caches. On a device: enough that weights are seldom expanded.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
-/// Copies the query columns of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
+/// Copies the query columns of `qkv` to (H, n_total, d) f32, from token `first` on.
 void copy_queries(const Transformer& model, const at::Tensor& qkv, std::vector<float>& target, int64_t n_total,
                   int64_t first) {
     const at::Tensor rows = qkv.cpu();
@@ -71,17 +71,17 @@ class Pass {
     int n_layers() const { return n_layers_; }
     int64_t n_chunks() const { return (n_tokens_ + chunk_tokens_ - 1) / chunk_tokens_; }
     double recording_seconds() const { return recording_seconds_; }
-    /// Of the device's work on layers, what passed between `begin_layer` and `end_layer`.
+    /// Time of the device's work on layers, from `begin_layer` to `end_layer`.
     double unseen_seconds() const { return unseen_seconds_; }
 
-    /// Whether a device may be at a layer while the one before it is looked at: the processor sees nothing of it before
-    /// `end_layer`.
+    /// Whether the device may compute a layer while the processor looks at the preceding one. Requires that the
+    /// processor needs nothing from a layer before `end_layer`.
     bool runs_ahead() const {
         const policies::Needs& needs = request_.needs;
         return !model_.device().is_processor() && !measures_ && !needs.hidden_states && !needs.projection_inputs;
     }
 
-    /// Asks the device for a layer of the prompt.
+    /// Starts a layer of the prompt on the device.
     void begin_layer(int layer, Progress& progress, int64_t& steps) {
         const WorkClock::time_point start = WorkClock::now();
         auto& under_way = under_way_.emplace(model_.device());
@@ -105,7 +105,7 @@ class Pass {
 
     bool has_begun() const { return under_way_.has_value(); }
 
-    /// Waits for it, and brings what is looked at to the processor's memory.
+    /// Waits for the layer, and copies its observations to the processor's memory.
     DenseLayer end_layer(int layer) {
         UnderWay& under_way = *under_way_;
         const WorkClock::time_point start = WorkClock::now();
@@ -143,8 +143,8 @@ class Pass {
         return observations;
     }
 
-    /// The tails' passes through the layer, behind a copy of the prompt's entries, so that the layer's own cache is no
-    /// larger for them; what is theirs stays in the returned observations' arrays.
+    /// Passes the tails through the layer, after a copy of the prompt's entries, so that the layer's own cache needs no
+    /// space for them. The returned observations refer to members.
     std::vector<std::unique_ptr<policies::LayerObservations>> run_tails(int layer, const DenseLayer& dense) {
         std::vector<std::unique_ptr<policies::LayerObservations>> tails;
         if (request_.tails.empty()) return tails;
@@ -172,7 +172,8 @@ class Pass {
         return observations;
     }
 
-    /// The prompt's keys and a tail's behind them: there is one place for the latter, that of several tails' last.
+    /// Returns the prompt's keys followed by the tail's. Empty for several tails, since only the last one's keys are
+    /// still there.
     policies::EntriesView all_keys_of_tail() const {
         if (request_.tails.size() > 1) return {};
         return DenseLayer::entries_view(tail_dense_.keys, tail_dense_.device);
@@ -186,10 +187,10 @@ class Pass {
     at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
 
  private:
-    /// Does what is no part of the prefill itself.
+    /// Runs work that is measured separately from the prefill.
     template <class Work>
     void recorded(Work work) {
-        model_.backend().wait();  // for what is the prefill's
+        model_.backend().wait();  // finish the prefill's own work first
         const auto start = WorkClock::now();
         work();
         recording_seconds_ += WorkClock::seconds_since(start);
@@ -230,16 +231,16 @@ class Pass {
         model_.finish_layer(layer, out, residual);
     }
 
-    /// What policies read of the layer besides its cache, in the processor's memory.
+    /// Copies to the processor's memory what policies read of the layer besides its cache.
     void bring_observations() {
-        plain_keys_.reset();  // the room is free again
+        plain_keys_.reset();  // releases the memory for reuse
         if (plain_.keys.defined()) plain_keys_ = plain_room_.copy(plain_.keys);
         if (!sums_.defined()) return;
         const at::Tensor here = sums_room_.copy(sums_);
         sums_f32_.assign(here.const_data_ptr<double>(), here.const_data_ptr<double>() + here.numel());
     }
 
-    /// Of the last layer only the last token's output is used, and all tokens' sums where these are wanted.
+    /// In the last layer, computes the output of the last token only, and attention sums of all tokens if requested.
     void finish_last_layer(const at::Tensor& qkv, int64_t begin, const DenseLayer& dense) {
         const int layer = shape_.n_layers - 1;
         const int64_t n = qkv.size(0);
@@ -258,7 +259,7 @@ class Pass {
         model_.finish_layer(layer, out.narrow(0, n - 1 - row, 1), last);
     }
 
-    /// What `Transformer::project` multiplies by the weights, not rounded to the model's type.
+    /// Computes the inputs of `Transformer::project`'s product, without rounding to the model's type.
     void normalise_inputs(int layer) {
         const auto start = WorkClock::now();
         inputs_.resize(static_cast<size_t>(residual_.numel()));
@@ -274,13 +275,14 @@ class Pass {
         recording_seconds_ += WorkClock::seconds_since(start);
     }
 
-    /// A layer that the device was asked for.
+    /// A layer that the device computes.
     struct UnderWay {
         DeviceTimestamp begin;
         std::optional<DeviceTimestamp> end{};
         DenseLayer dense{};
-        std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< queries, and which of the window's they begin at
-        double seconds_seen = 0;                               ///< in begin_layer, and in waiting for the layer
+        std::vector<std::pair<int64_t, at::Tensor>>
+            window{};             ///< queries, with the index in the window where they begin
+        double seconds_seen = 0;  ///< time in begin_layer and of waiting for the layer
 
         explicit UnderWay(const ComputeDevice& device) : begin(device) {}
     };
@@ -297,19 +299,19 @@ class Pass {
     DenseLayer::Room entries_room_;
     HostRoom residual_room_, qkv_room_, plain_room_, sums_room_;
     at::Tensor residual_;
-    DenseLayer plain_;       ///< of a layer the keys (G, N, d) before RoPE; undefined where nobody needs them
+    DenseLayer plain_;       ///< keys (G, N, d) of a layer before RoPE; undefined if not needed
     at::Tensor plain_keys_;  ///< the same in the processor's memory
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
     at::Tensor sums_;  ///< (H, N) f64
     std::vector<float> sums_f32_;
     std::vector<float> hidden_;
-    std::vector<float> inputs_;  ///< of the layer's projections
+    std::vector<float> inputs_;  ///< inputs of the layer's projections
     std::optional<ProjectionMeasures> measures_;
     double recording_seconds_ = 0, unseen_seconds_ = 0;
     std::optional<UnderWay> under_way_;
     std::vector<std::vector<float>> tail_queries_;
-    std::vector<DenseLayer> tail_entries_;  // keys alone
+    std::vector<DenseLayer> tail_entries_;  // keys only
 };
 
 }  // namespace
@@ -317,9 +319,9 @@ class Pass {
 PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
                       Progress& progress, const OnLayer& meanwhile) {
     const auto n = static_cast<int64_t>(request.ids.size());
-    if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
+    if (n == 0) throw UsageError("the prompt is empty: write at least one token");
     if (n > model.config().context_length)
-        throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
+        throw UsageError("the prompt has " + std::to_string(n) + " tokens, but the model's context is only " +
                          std::to_string(model.config().context_length) + ": shorten the prompt");
     const auto start = WorkClock::now();
     double outside = 0;
@@ -340,7 +342,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
             call(view);
             outside += WorkClock::seconds_since(called);
         };
-        if (on_layer) model.backend().wait();  // for what is the prefill's
+        if (on_layer) model.backend().wait();  // finish the prefill's own work first
         show(on_layer);
         if (meanwhile && pass.runs_ahead() && layer + 1 < pass.n_layers()) pass.begin_layer(layer + 1, progress, steps);
         show(meanwhile);

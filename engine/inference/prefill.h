@@ -15,20 +15,21 @@
 
 namespace kvscope::engine {
 
+/// What a prefill reads and observes.
 struct PrefillRequest {
-    std::span<const int32_t> ids;                ///< (N), at least one
-    policies::Needs needs;                       ///< the union over all runs
-    std::vector<int> entry_layers{};             ///< whose entries policies read, where `needs` does not say all
-    trace::PromptRecord* projections = nullptr;  ///< receives what `ProjectionMeasures` measures; nullptr: nothing does
-    std::span<const float> modes;                ///< of the model's projections, as `ProjectionMeasures` takes them
+    std::span<const int32_t> ids;     ///< (N), at least one
+    policies::Needs needs;            ///< union of the needs of all runs
+    std::vector<int> entry_layers{};  ///< layers whose entries policies read, unless `needs` asks for all layers
+    trace::PromptRecord* projections = nullptr;  ///< receives the projection measures; nullptr if not requested
+    std::span<const float> modes;  ///< modes of the model's projections, as `ProjectionMeasures` takes them
     std::span<const Tail> tails;
-    int n_layers = -1;       ///< stop after this many layers; -1: all
-    int64_t room = 0;        ///< entries left free behind the prompt's in each layer's cache
-    bool keep_cache = true;  ///< false: each layer's cache is freed after `on_layer`
+    int n_layers = -1;       ///< number of layers to compute; -1 for all
+    int64_t room = 0;        ///< free entries after the prompt in each layer's cache
+    bool keep_cache = true;  ///< if false, each layer's cache is freed after the callbacks
 };
 
-/// What one layer of the prefill hands over: the prompt's observations, one more for each tail, and the layer's cache.
-/// All of it is valid during the calls only, but `dense`, which may be shared or moved away.
+/// Results of one layer: observations of the prompt and of each tail, and the layer's cache. They are valid only during
+/// the callback, except `dense`, which may be shared or moved from.
 struct PrefillLayer {
     int layer = 0;
     policies::LayerObservations& prompt;
@@ -40,19 +41,19 @@ using OnLayer = std::function<void(PrefillLayer&)>;
 
 struct PrefillResult {
     DenseCache cache;                ///< empty unless kept
-    std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty where layers were left out
-    /// Without the time spent in `on_layer`, in `meanwhile`, and on recording; with what a device did meanwhile.
+    std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty if not all layers were computed
+    /// Seconds without the time in `on_layer`, in `meanwhile` and for recording. A device may compute during these.
     double seconds = 0;
-    double recording_seconds = 0;  ///< measures of the projections and copies for observations
+    double recording_seconds = 0;  ///< time for projection measures and for copying observations
 };
 
-/// Reads the prompt layer by layer, in chunks of tokens within a layer, holding one layer's hidden states. Nothing of
-/// size N x N is ever stored.
-/// @param on_layer  called after each layer; may be empty
-/// @param meanwhile called behind it; may be empty. Where there is one, a device is at the next layer by then, unless
-///                  something is measured that the processor has to see before: what the device is asked for here
-///                  takes its turn behind that layer.
-/// @throws UsageError for an empty prompt or one longer than the model's context; Cancelled.
+/// Reads the prompt layer by layer, in chunks of tokens within a layer. Holds the hidden states of one layer only, and
+/// never stores anything of size N x N.
+/// @param on_layer called after each layer; may be empty
+/// @param meanwhile called after `on_layer`; may be empty. A device normally computes the next layer during this call,
+/// and further work for the device waits until that layer is done. The next layer starts later if the processor must
+/// first read measures of the current one.
+/// @throws UsageError if the prompt is empty or longer than the model's context; Cancelled
 PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
                       Progress& progress, const OnLayer& meanwhile = {});
 

@@ -15,7 +15,7 @@ namespace {
 
 struct NoScratch {};
 
-/// d numbers of a contiguous (n, width) of bf16 or f32, from the one at `first` on, as f32.
+/// Copies d numbers of a contiguous (n, width) array of bf16 or f32 to f32, from number `first` on.
 void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
     if (rows.scalar_type() == at::kBFloat16) {
         const auto* from = static_cast<const kernels::bf16*>(rows.const_data_ptr()) + first;
@@ -25,7 +25,7 @@ void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
     }
 }
 
-/// Into [-1, 1], out of which rounding leads.
+/// Limits a mean to [-1, 1], which rounding may exceed.
 float as_cosine(double mean) { return static_cast<float>(std::isnan(mean) ? mean : std::clamp(mean, -1.0, 1.0)); }
 
 }  // namespace
@@ -84,7 +84,7 @@ void ProjectionMeasures::add(const at::Tensor& residual, const at::Tensor& qkv) 
     n_seen_ += qkv.size(0);
 }
 
-/// Unit vectors of the chosen tokens' keys and values among these rows.
+/// Stores the unit vectors of the sampled tokens' keys and values among these rows.
 void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
     const int64_t d = model_.shape().head_dim, g = model_.shape().n_kv_heads, h = model_.shape().n_heads;
     const auto m = static_cast<int64_t>(sampled_.size());
@@ -114,7 +114,7 @@ void ProjectionMeasures::finish_layer() {
         all_modes_.empty() ? std::span(solved) : all_modes_.subspan(static_cast<size_t>(layer_) * each, each);
     std::vector<double> contributions(static_cast<size_t>(n_heads_ * d));
     kernels::parallel_with<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
-        // A head's modes are an orthogonal change of coordinates, which leaves cosines as they are.
+        // A head's modes are an orthogonal basis, so cosines are the same in their coordinates.
         kernels::quadratic_forms(neighbours_.data() + head * d * d, modes.data() + head * d * d, d, d,
                                  contributions.data() + head * d);
     });
@@ -135,7 +135,7 @@ void ProjectionMeasures::finish_layer() {
     compare_layers(samples_[1], record_.layer_similarity_v);
 }
 
-/// Appends (G, G) of the newest layer.
+/// Appends the similarities (G, G) of the newest layer.
 void ProjectionMeasures::compare_heads(const std::vector<float>& sample, std::vector<float>& similarities) const {
     const int64_t g = model_.shape().n_kv_heads, each = static_cast<int64_t>(sample.size()) / g;
     const size_t begin = similarities.size();
@@ -149,7 +149,7 @@ void ProjectionMeasures::compare_heads(const std::vector<float>& sample, std::ve
         }
 }
 
-/// The newest layer's row and column of (L, L).
+/// Fills the newest layer's row and column of (L, L).
 void ProjectionMeasures::compare_layers(const std::vector<std::vector<float>>& samples,
                                         std::vector<float>& similarities) const {
     const int64_t n_layers = model_.shape().n_layers, newest = static_cast<int64_t>(samples.size()) - 1;

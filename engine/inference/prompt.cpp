@@ -21,7 +21,7 @@ std::string origin_of(const PromptOptions& options) {
     return options.origin.empty() ? fmt::format("the prompt '{}'", options.name) : options.origin;
 }
 
-/// @param origin what messages call the text
+/// @param origin source of the text in messages
 void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
     const auto n = static_cast<int64_t>(prompt.ids.size());
     const int64_t limit = model.config().context_length;
@@ -29,18 +29,18 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
     if (n_new <= room) return;
     if (n_new >= limit)
         throw UsageError(
-            fmt::format("{}: {} tokens are to be generated, but the model's context is {}, prompt and answer together: "
+            fmt::format("{}: {} new tokens were requested, but the model's context for prompt and answer is {}: "
                         "ask for fewer "
                         "with -n",
                         origin, n_new, limit));
     throw UsageError(
-        fmt::format("{}: the prompt has {} tokens and {} more are to be generated, but the model's context is {}: "
+        fmt::format("{}: the prompt has {} tokens and {} new ones were requested, but the model's context is {}: "
                     "shorten the prompt "
                     "by {} tokens or ask for fewer new ones with -n",
                     origin, n, n_new, limit, n_new - room));
 }
 
-/// What the model's template makes the prompt's text of; empty where it does not come out exactly.
+/// Returns the context from which the model's template produces the prompt's text; empty if the result differs.
 std::string context_of(const Model& model, const Prompt& prompt) {
     const bool templated = !prompt.chat_template.empty();
     if (templated && !model.chat_template()) return {};
@@ -63,7 +63,7 @@ std::string context_of(const Model& model, const Prompt& prompt) {
     }
 }
 
-/// What a recipe says of a stored prompt; an empty object where it says nothing.
+/// Returns the recipe's entry for a stored prompt; an empty object if there is none.
 nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto number = static_cast<size_t>(reader.prompt_number(prompt));
@@ -73,24 +73,26 @@ nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
     return number < prompts.size() && prompts[number].is_object() ? prompts[number] : nlohmann::json::object();
 }
 
-/// Whether control tokens of a stored bare text were parsed; earlier versions did not, and their recipes do not say.
+/// Returns whether control tokens of a stored text without template were parsed. Traces of earlier versions do not say
+/// so, because these versions did not parse them.
 bool parsed_special(const nlohmann::json& entry) {
     const auto found = entry.find("special");
     return found != entry.end() && found->is_boolean() && found->get<bool>();
 }
 
-/// When a stored prompt was rendered: where it is that of another trace, before its own trace was begun.
+/// Returns when a stored prompt was rendered. A prompt that was copied from another trace has its own time; the others
+/// have the time of their trace.
 std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
     const auto found = entry.find("rendered");
     const bool is_said = found != entry.end() && found->is_string();
     return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
 }
 
-/// "<|im_end|> (2), <|im_start|> (1)": the control tokens that a text spells; empty where it spells none.
+/// Returns the control tokens in a text with their counts, such as "<|im_end|> (2), <|im_start|> (1)".
 std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text) {
     const auto parsed = tokenizer.encode(text, false, true), spelt = tokenizer.encode(text, false, false);
     if (parsed == spelt) return {};
-    std::map<int32_t, int64_t> counts;  // unknown characters are a control token, too, however the text is read
+    std::map<int32_t, int64_t> counts;  // the token for unknown characters is a control token in both encodings
     for (const int32_t id : parsed) counts[id] += tokenizer.is_special(id);
     for (const int32_t id : spelt) counts[id] -= tokenizer.is_special(id);
     std::vector<std::string> names;
@@ -99,14 +101,14 @@ std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std:
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Characters of a text that no token stands for, not even tokens of their bytes.
+/// Returns the number of characters for which there are no tokens, not even tokens of their bytes.
 int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text) {
     std::map<std::string_view, bool> has_token;
     int64_t count = 0;
     for (size_t at = 0; at < text.size();) {
         const auto step = checkpoint::utf8_step(text, at);
         const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.length), true);
-        // A normaliser may strip white space from the ends of a text.
+        // A normalizer may strip white space at the ends of a text.
         if (is_new && !checkpoint::is_white_space(step.code_point))
             found->second = !tokenizer.encode(found->first, false, false).empty();
         count += found->second ? 0 : 1;
@@ -139,8 +141,8 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
         const bool templated = !prompt.chat_template.empty();
         if (templated && !parse_special && remarks.empty())
             remarks.push_back(
-                "--no-special is not heeded: the control tokens of a chat template are always parsed; give "
-                "--no-template, too");
+                "--no-special has no effect on chat templates, whose control tokens are always parsed; add "
+                "--no-template");
         Found found{prompt.name, control_tokens_in(model.tokenizer(), prompt.content()), 1, templated,
                     prompt.parses_special};
         if (found.names.empty()) continue;
@@ -149,10 +151,10 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
     }
     for (const Found& found : all)
         remarks.push_back(fmt::format(
-            "{}: the text spells control tokens: {}. {}", named(found.first, found.n), found.names,
+            "{}: the text contains control tokens: {}. {}", named(found.first, found.n), found.names,
             found.templated ? "They are read as control tokens, as transformers and llama.cpp read them, and can end "
                               "the turn that the chat template begins"
-            : found.parsed  ? "They are read as control tokens; --no-special reads them as letters"
+            : found.parsed  ? "They are read as control tokens; with --no-special they are read as letters"
                             : "They are read as letters (--no-special)"));
 
     std::string first;
@@ -165,7 +167,7 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
     }
     if (n_prompts > 0)
         remarks.push_back(
-            fmt::format("{}: the model's vocabulary has no token for some characters, which are left out: {}",
+            fmt::format("{}: the model's vocabulary has no token for some characters, which are omitted: {}",
                         named(first, n_prompts), n_characters));
     return remarks;
 }
@@ -174,10 +176,10 @@ void require_embeddings(const Model& model, std::span<const int32_t> ids, const 
     const int64_t n_embeddings = model.config().vocab_size;
     const auto found = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= n_embeddings; });
     if (found == ids.end()) return;
-    throw UsageError(
-        fmt::format("{}: the text has the token {} ({}), but the model has embeddings for the first {} tokens of its "
-                    "tokenizer alone: leave it out, or use a tokenizer that belongs to the model",
-                    origin, *found, *found < 0 ? "none" : model.tokenizer().shown(*found), n_embeddings));
+    throw UsageError(fmt::format(
+        "{}: the text has the token {} ({}), but the model has embeddings only for the first {} tokens of its "
+        "tokenizer: remove the token, or use the tokenizer that belongs to the model",
+        origin, *found, *found < 0 ? "none" : model.tokenizer().shown(*found), n_embeddings));
 }
 
 void require_utf8(std::string_view text, const std::string& origin) {
@@ -233,11 +235,12 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
 Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
     const std::string file = reader.path().string();
     if (prompt < 0 || prompt >= reader.n_prompts())
-        throw UsageError(fmt::format("{}: there is no prompt {}; it has {}", file, prompt, reader.n_prompts()));
+        throw UsageError(
+            fmt::format("{}: there is no prompt {} in the trace, which has {}", file, prompt, reader.n_prompts()));
     if (reader.model().fingerprint != model.fingerprint())
         throw UsageError(fmt::format(
-            "{}: its prompts are token ids of the model {} with the fingerprint {}, but the model given is {} with the "
-            "fingerprint {}: give the trace's model with -m",
+            "{}: the trace was made with the model {} (fingerprint {}), but the given model is {} "
+            "(fingerprint {}): give the trace's model with -m",
             file, reader.model().name, reader.model().fingerprint, model.attributes().name, model.fingerprint()));
     const trace::PromptAttributes& attributes = reader.prompt(prompt);
     Prompt stored;

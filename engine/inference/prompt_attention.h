@@ -9,18 +9,19 @@
 
 namespace kvscope::engine {
 
-/// Causal attention of consecutive tokens of one prompt.
+/// Consecutive tokens of one prompt, for causal attention.
 struct PromptAttention {
-    int64_t row = 0;  ///< of `qkv`, the first token's
+    int64_t row = 0;  ///< row of the first token in `qkv`
     int64_t n = 0;
-    int64_t first = 0;       ///< the entry of the layer's cache that is the first token's own
-    double* sums = nullptr;  ///< (H, sums_stride) the weights are added to; nullptr: not asked for
+    int64_t first = 0;       ///< entry of the layer's cache that belongs to the first token
+    double* sums = nullptr;  ///< (H, sums_stride) the attention weights are added to; nullptr if not needed
     int64_t sums_stride = 0;
-    bool sums_alone = false;  ///< the attention's own result is not wanted
+    bool sums_alone = false;  ///< compute the sums only
 };
 
-/// @param qkv rotated queries, keys and values (…, (H + 2G) d)
-/// @returns (n, H d), before the output projection; undefined where the sums alone are wanted
+/// Computes causal attention.
+/// @param qkv queries, keys and values (…, (H + 2G) d) after RoPE
+/// @returns (n, H d), before the output projection; undefined if `sums_alone`
 at::Tensor attend(const Transformer& model, int layer, const at::Tensor& qkv, const DenseLayer& dense,
                   const PromptAttention& tokens);
 

@@ -8,19 +8,20 @@
 
 namespace kvscope::engine {
 
-/// What pseudo tokens are beside the answer that they stand for, and where they stand (DapQ, Table 1 and Figure 2).
+/// Pseudo tokens: which tokens stand for the answer, and at which positions (DapQ, Table 1 and Figure 2).
 struct PseudoTokens {
     enum class Content {
         answer,      ///< the answer's own tokens (SC)
-        phrase,      ///< a phrase over and over (DC)
-        vocabulary,  ///< drawn from the whole vocabulary (DC)
+        phrase,      ///< a repeated phrase (DC)
+        vocabulary,  ///< random tokens of the vocabulary (DC)
     };
     Content content = Content::answer;
-    int64_t start = 0;  ///< position of the first of them; the number of prompt tokens is where the answer is (SP)
-    int64_t drawn_below = 0;  ///< above 0: `start` is drawn, so that all positions are below this
+    int64_t start =
+        0;  ///< position of the first one; equal to the number of prompt tokens for the answer's own positions (SP)
+    int64_t drawn_below = 0;  ///< if above 0, `start` is random so that all positions are below this number
 };
 
-/// What tails are made from.
+/// Sources of the pseudo tokens.
 struct PseudoSource {
     std::span<const int32_t> answer;
     std::span<const int32_t> phrase;
@@ -28,9 +29,9 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// n tails of as many tokens as the answer has, at consecutive positions; each with draws of its own, the same ones for
-/// a seed.
-/// @throws UsageError for an empty phrase where it is used
+/// Returns n tails at consecutive positions, each as long as the answer. Each tail has its own random draws, which are
+/// the same for equal seeds.
+/// @throws UsageError if the phrase is used and empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

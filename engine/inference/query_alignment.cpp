@@ -16,14 +16,14 @@
 namespace kvscope::engine {
 namespace {
 
-/// Tails whose residual streams are held at a time.
+/// Number of tails whose residual streams are in memory at a time.
 constexpr size_t tails_together = 64;
 
 at::Tensor by_head(const at::Tensor& queries, const policies::ModelShape& shape) {
     return queries.cpu().to(at::kFloat).reshape({queries.size(0), shape.n_heads, shape.head_dim}).contiguous();
 }
 
-/// Sum over all vectors of the cosine with the vector at the same place of (n, H, d).
+/// Returns the sum of the cosines of corresponding vectors of two arrays (n, H, d).
 double sum_of_cosines(const at::Tensor& a, const at::Tensor& b) {
     const int64_t d = a.size(2);
     double sum = 0;
@@ -50,8 +50,8 @@ QueryAlignment::QueryAlignment(const Transformer& model, std::span<const int32_t
     if (n_answer < 1) throw UsageError("the answer must have at least 1 token");
     if (n_answer > limit - n_prompt_)
         throw UsageError(
-            fmt::format("the prompt has {} tokens and {} more are to be read, but the model's context is "
-                        "{}: shorten the prompt or ask for fewer",
+            fmt::format("the prompt has {} tokens and up to {} more are needed, but the model's context is "
+                        "{}: shorten the prompt or ask for fewer tokens",
                         n_prompt_, n_answer, limit));
     PrefillRequest request;
     request.ids = prompt;
@@ -79,7 +79,8 @@ QueryAlignment::QueryAlignment(const Transformer& model, std::span<const int32_t
         progress.advance(static_cast<int64_t>(answer_.size()));
     }
     if (answer_.empty())
-        throw RunError("the model answers nothing to this prompt: there are no queries to compare with");
+        throw RunError(
+            "the model's answer to this prompt is empty, so there are no queries to compare with: use another prompt");
     for (size_t layer = 0; layer < cache_.size(); ++layer) {
         std::vector<at::Tensor> plain, rotated;
         for (const AttentionReference& step : steps) {
@@ -93,10 +94,11 @@ QueryAlignment::QueryAlignment(const Transformer& model, std::span<const int32_t
 std::vector<QuerySimilarity> QueryAlignment::similarity(std::span<const Tail> tails, Progress& progress) {
     for (const Tail& tail : tails) {
         if (tail.ids.size() != answer_.size() || tail.positions.size() != answer_.size())
-            throw UsageError(fmt::format("{} pseudo tokens at {} positions are held against an answer of {} tokens",
-                                         tail.ids.size(), tail.positions.size(), answer_.size()));
+            throw UsageError(
+                fmt::format("{} pseudo tokens at {} positions cannot be compared with an answer of {} tokens",
+                            tail.ids.size(), tail.positions.size(), answer_.size()));
         if (*std::min_element(tail.positions.begin(), tail.positions.end()) < 0)
-            throw UsageError("a pseudo token cannot stand before the prompt's first position");
+            throw UsageError("a pseudo token cannot have a negative position");
     }
     const auto shape = model_.shape();
     std::vector<QuerySimilarity> similarities(tails.size());

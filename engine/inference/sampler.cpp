@@ -10,9 +10,9 @@ namespace kvscope::engine {
 
 void refuse_nan() {
     throw RunError(
-        "the model's logits hold NaN, expected numbers: its weights are damaged, or so large that sums of them "
+        "the model's logits contain NaN: its weights are damaged, or so large that sums of them "
         "overflow; "
-        "fetch the model's files again, or give another conversion of it");
+        "download the model's files again, or use another conversion of it");
 }
 
 int32_t greedy_token(std::span<const float> logits) {

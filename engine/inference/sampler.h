@@ -9,21 +9,24 @@
 
 namespace kvscope::engine {
 
+/// How tokens are drawn from logits.
 struct SamplingOptions {
-    double temperature = 0;  ///< 0: greedy
-    double top_p = 1;        ///< nucleus: the fewest best tokens whose probabilities reach it; 1: all
+    double temperature = 0;  ///< 0 for greedy decoding
+    double top_p = 1;  ///< nucleus sampling: draws from the fewest most likely tokens whose probabilities reach this
+                       ///< sum; 1 for all
     uint64_t seed = 0;
 };
 
 SamplingOptions sampling_of(const RunOptions& options);
 
-/// Draws tokens from logits; one for each run, all with the same seed.
+/// Draws tokens from logits. Each run has its own sampler; all have the same seed.
 class Sampler {
  public:
     /// @throws UsageError for a negative temperature or a top_p outside (0, 1].
     explicit Sampler(const SamplingOptions& options);
 
-    /// Of equal logits the lowest id. @throws RunError where the logits hold NaN.
+    /// Draws a token; when greedy, the lowest id among equal logits.
+    /// @throws RunError if the logits contain NaN
     int32_t next(std::span<const float> logits);
 
  private:
@@ -32,10 +35,11 @@ class Sampler {
     std::vector<std::pair<float, int32_t>> candidates_;
 };
 
-/// @throws RunError always: logits hold NaN
+/// @throws RunError always: the logits contain NaN
 [[noreturn]] void refuse_nan();
 
-/// The lowest id of the largest logit. @throws RunError for a NaN
+/// Returns the lowest id among the largest logits.
+/// @throws RunError for NaN
 int32_t greedy_token(std::span<const float> logits);
 
 }  // namespace kvscope::engine

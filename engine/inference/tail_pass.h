@@ -11,29 +11,29 @@
 
 namespace kvscope::engine {
 
-/// Pseudo tokens put behind the prompt for some runs only.
+/// Pseudo tokens that are appended to the prompt for some runs only.
 struct Tail {
     std::vector<int32_t> ids;
     std::vector<int64_t> positions;
 };
 
-/// The way of tails through a model, layer by layer, each of them as if it alone stood behind the prompt. Holds their
-/// residual streams.
+/// Takes tails through a model, layer by layer. Each tail is read as if it were the only one after the prompt. Holds
+/// the residual streams of the tails.
 class TailPass {
  public:
     TailPass(const Transformer& model, std::span<const Tail> tails);
 
-    /// Entries that the longest tail needs behind the prompt's.
+    /// Number of entries that the longest tail needs after the prompt.
     int64_t capacity() const { return capacity_; }
 
     struct Projections {
-        at::Tensor plain;  ///< (n, H d) queries before the rotation
-        at::Tensor qkv;    ///< (n, (H + 2G) d) rotated
+        at::Tensor plain;  ///< (n, H d) queries before RoPE
+        at::Tensor qkv;    ///< (n, (H + 2G) d) after RoPE
     };
 
-    /// Takes a tail through a layer; a tail's layers come in their order. Its tokens attend to the prompt's n_tokens
-    /// entries and, causally, to one another, wherever their positions lie. Their own entries are written behind the
-    /// prompt's, where the next tail overwrites them.
+    /// Takes one tail through a layer. Must be called for the layers in order. The tail's tokens attend to the prompt's
+    /// n_tokens entries and causally to one another, whatever their positions. Their entries are written after the
+    /// prompt's and overwritten by the next tail.
     Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
 
  private:

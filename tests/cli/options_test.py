@@ -152,7 +152,7 @@ class OptionsOfModels(ProgramTest):
                 self.assertEqual(json.loads(trace.attrs["recipe_json"])["prompts"][0]["special"], not switch)
         self.assertGreater(len(ids[True]), len(ids[False]))
         under = self.made("run", "-m", HF_MODEL, "-p", text, "--no-special", "-n", 2, "-t", 1, "-o", "under.h5")
-        for said in ("--no-special is not heeded", "<|im_end|> (1)", "can end the turn"):
+        for said in ("--no-special has no effect", "<|im_end|> (1)", "can end the turn"):
             self.assertIn(said, under.stderr)
 
     def test_names_are_suggested(self):

@@ -152,7 +152,7 @@ TEST_CASE("a cache of an earlier version, tokenized in parts, is asked further")
     prompt.parses_special = false;
     auto finished = run(folder, "t.h5", {prompt});
     const auto reply = ask(*finished.caches[1], second_question);
-    CHECK_THAT(reply.remark, Catch::Contains("the question was tokenized apart from the context"));
+    CHECK_THAT(reply.remark, Catch::Contains("The question was tokenized separately from the context"));
     CHECK(reply.read == second_question);
     CHECK(reply.read_ids == tokenizer.encode(second_question, false, false));
 }

@@ -98,7 +98,7 @@ TEST_CASE("a question that joins the context's last token is read apart from the
     CHECK(second.read == "Which code?");
     const std::string joins = "\n" + asked;
     const auto apart = reply_to(joins);
-    CHECK_THAT(apart.remark, Contains("the question was tokenized apart from the context"));
+    CHECK_THAT(apart.remark, Contains("The question was tokenized separately from the context"));
     CHECK(apart.read == joins);
     CHECK(apart.read_ids == model.tokenizer().encode(joins, false, true));
 }
@@ -127,10 +127,10 @@ TEST_CASE("control tokens of a bare text are parsed unless they are not to be", 
         return all;
     };
     CHECK_THAT(said(bare, true), Contains("<|im_end|> (1)") && Contains("<|im_start|> (2)") &&
-                                     Contains("read as control tokens; --no-special reads them as letters"));
+                                     Contains("read as control tokens; with --no-special they are read as letters"));
     CHECK_THAT(said(letters, false), Contains("<|im_start|> (2)") && Contains("read as letters (--no-special)"));
     CHECK_THAT(said(in_template, false),
-               Contains("--no-special is not heeded") && Contains("as transformers and llama.cpp read them"));
+               Contains("--no-special has no effect") && Contains("as transformers and llama.cpp read them"));
     CHECK(said(prepared("Hello", asked), true).empty());
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a byte without a token moves neither the question nor what is left of
         CHECK(with.n_context == without.n_context);
         const auto remarks = engine::remarks_on_tokens(model, std::array{without, with, with}, true);
         REQUIRE(remarks.size() == 1);
-        CHECK_THAT(remarks[0], Contains("prompt and 1 more: ") && Contains("which are left out: 4"));
+        CHECK_THAT(remarks[0], Contains("prompt and 1 more: ") && Contains("which are omitted: 4"));
     }
 
     const TemporaryFolder folder;
@@ -158,7 +158,7 @@ TEST_CASE("a byte without a token moves neither the question nor what is left of
     engine::SilentProgress progress;
     const std::string joins = "\n" + asked;
     const auto reply = caches.at(0)->ask(model, joins, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
-    CHECK_THAT(reply.remark, Contains("the question was tokenized apart from the context"));
+    CHECK_THAT(reply.remark, Contains("The question was tokenized separately from the context"));
     CHECK(reply.read == joins);
 }
 
