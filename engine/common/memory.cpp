@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a file of lines "key:  number kB".
+/// Returns the value of a line "key:  number kB" in bytes; 0 if there is none.
 uint64_t bytes_of(const fs::path& file, const std::string& key) {
     std::ifstream status(file);
     std::string line;
@@ -26,7 +26,7 @@ uint64_t bytes_of(const fs::path& file, const std::string& key) {
     return 0;
 }
 
-/// Of a file that is one number; nullopt where there is none ("max").
+/// Returns the number in a file; nullopt if the file has none (for example "max").
 std::optional<uint64_t> number_in(const fs::path& file) {
     std::ifstream in(file);
     std::string text;
@@ -37,17 +37,17 @@ std::optional<uint64_t> number_in(const fs::path& file) {
                                                                                             : std::nullopt;
 }
 
-/// How a version of control groups calls its files.
+/// Names of files in one version of control groups.
 struct GroupFiles {
     const char* folder;
     const char* limit;
     const char* used;
-    const char* of_files;  ///< what of it is kept of files alone, by two keys of memory.stat
+    const char* of_files;  ///< prefix of the keys in memory.stat that count cached pages of files
 };
 constexpr GroupFiles version_1{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"};
 constexpr GroupFiles version_2{"sys/fs/cgroup", "memory.max", "memory.current", ""};
 
-/// Pages of files, which the system lets go of where memory is short.
+/// Returns the bytes of cached file pages, which the system frees when memory is short.
 uint64_t bytes_of_files(const fs::path& stat, const std::string& prefix) {
     std::ifstream in(stat);
     uint64_t sum = 0, bytes = 0;
@@ -56,7 +56,7 @@ uint64_t bytes_of_files(const fs::path& stat, const std::string& prefix) {
     return sum;
 }
 
-/// What a group and those above it leave. A path that is not there, as in a container, is one of another's view.
+/// Returns the memory that a group and its parents leave. Skips folders that do not exist, as in containers.
 std::optional<uint64_t> left_by_groups(const fs::path& root, const GroupFiles& files, fs::path group) {
     std::optional<uint64_t> least;
     for (group = group.relative_path();; group = group.parent_path()) {
@@ -72,7 +72,7 @@ std::optional<uint64_t> left_by_groups(const fs::path& root, const GroupFiles& f
     }
 }
 
-/// Lines "0::/path" of version 2, "7:memory:/path" of version 1.
+/// Reads lines "0::/path" (version 2) and "7:memory:/path" (version 1).
 std::optional<uint64_t> left_by_groups(const fs::path& root) {
     std::ifstream in(root / "proc/self/cgroup");
     std::optional<uint64_t> least;
@@ -124,8 +124,8 @@ void require_available(uint64_t bytes, const std::string& what, const std::strin
     const char* is_ignored = std::getenv("KVSCOPE_ANY_MEMORY");
     if (!available.bytes || bytes <= *available.bytes || (is_ignored && *is_ignored)) return;
     throw RunError(fmt::format(
-        "{} {} of memory, and {} are free{}: {}, or make room; with KVSCOPE_ANY_MEMORY=1 it is tried all the same",
-        what, size_text(bytes), size_text(*available.bytes),
+        "{} {} of memory, but {} are free{}: {}, or free some memory. KVSCOPE_ANY_MEMORY=1 skips this check", what,
+        size_text(bytes), size_text(*available.bytes),
         available.limit.empty() ? "" : fmt::format(" to this process ({})", available.limit), remedy));
 }
 

@@ -7,28 +7,29 @@
 
 namespace kvscope::engine {
 
-/// Bytes of this process that lie in memory now; 0 where the system does not tell.
+/// Returns the resident memory of this process in bytes, or 0 if the system does not report it.
 uint64_t resident_bytes();
 
-/// What this process may still take.
+/// Memory that this process may still allocate.
 struct AvailableMemory {
-    std::optional<uint64_t> bytes;  ///< nullopt where the system does not tell
-    std::string limit = {};         ///< what keeps it from more; empty: the machine has no more free
+    std::optional<uint64_t> bytes;  ///< nullopt if the system does not report it
+    std::string limit = {};         ///< what limits the memory; empty if it is the machine's free memory
 };
-/// The least of what the machine has free, what its control group (of either version, with those above it) leaves it,
-/// and what `ulimit -v` and `-d` leave it. @param root where the machine's memory and the groups are looked up
+/// Returns the minimum of the machine's free memory, of what the control groups (version 1 or 2) leave, and of what
+/// `ulimit -v` and `-d` leave.
+/// @param root folder that contains proc and sys
 AvailableMemory available_memory(const std::filesystem::path& root = "/");
 
-/// Nothing where so much is available, or KVSCOPE_ANY_MEMORY is set to something.
-/// @param what "model.gguf: its weights need"
-/// @param remedy "take a file with smaller weights": what a person can do besides closing other programs
-/// @throws RunError with both numbers
+/// Checks that `bytes` are available. Does nothing if the environment variable KVSCOPE_ANY_MEMORY is set.
+/// @param what start of the message, such as "model.gguf: its weights need"
+/// @param remedy advice besides closing other programs, such as "use a file with smaller weights"
+/// @throws RunError with both numbers if they are not
 void require_available(uint64_t bytes, const std::string& what, const std::string& remedy);
 
-/// Highest resident set since `reset_peak`, or since the start where resetting is not allowed.
+/// Returns the highest resident set since `reset_peak`, or since the program's start if it cannot be reset.
 uint64_t peak_resident_bytes();
 
-/// Gives freed memory back to the system and starts the peak anew. False where the system does not allow it.
+/// Returns freed memory to the system and resets the peak. Returns false if the system does not allow it.
 bool reset_peak();
 
 }  // namespace kvscope::engine

@@ -5,24 +5,24 @@
 
 namespace kvscope::engine {
 
-/// Where long work reports to. Calls come from the engine's thread; the implementation decides how to show them.
+/// Receives the progress of long work. The engine's thread makes all calls.
 class Progress {
  public:
     virtual ~Progress() = default;
 
-    /// A phase ("prefill", "decode", …) with the number of its steps, and what they are ("layers").
+    /// Starts a phase ("prefill", "decode", …) of the given number of steps. `unit` names the steps ("layers").
     virtual void begin(std::string_view phase, int64_t steps, std::string_view unit) = 0;
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Asked often; true ends the work with `Cancelled` at the next safe place. An implementation may instead pause the
-    /// work here, and return false when it is to continue.
+    /// Called often. If it returns true, the work ends with `Cancelled` at the next safe place. To pause the work, an
+    /// implementation may block here and then return false.
     virtual bool cancelled() const = 0;
-    /// The same without a pause, for work that holds something for which other work would wait.
+    /// The same without pausing, for work that holds a resource which other work waits for.
     virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 
-/// Shows nothing, never cancels.
+/// Shows nothing and never cancels.
 class SilentProgress final : public Progress {
  public:
     void begin(std::string_view, int64_t, std::string_view) override {}
@@ -31,7 +31,7 @@ class SilentProgress final : public Progress {
     bool cancelled() const override { return false; }
 };
 
-/// Shows nothing of its own, and cancels as another does: for work that is a step of the other's.
+/// Shows nothing and cancels when `outer` does, for a part of the outer work.
 class WithoutSteps final : public Progress {
  public:
     explicit WithoutSteps(const Progress& outer) : outer_(outer) {}
@@ -45,7 +45,7 @@ class WithoutSteps final : public Progress {
     const Progress& outer_;
 };
 
-/// Shows the same, and never pauses.
+/// Passes all calls on, but never pauses.
 class WithoutPauses final : public Progress {
  public:
     explicit WithoutPauses(Progress& outer) : outer_(outer) {}

@@ -4,7 +4,7 @@
 
 namespace kvscope::engine {
 
-/// Measures work on one thread, without its pauses.
+/// Measures the time of work on one thread, without its pauses.
 class Stopwatch {
  public:
     double seconds() const { return WorkClock::seconds_since(start_); }

@@ -4,8 +4,8 @@
 
 namespace kvscope::engine {
 
-/// A steady clock that stands still for a thread while that thread's work is paused. Everything that measures work uses
-/// this clock: a pause is no part of a prefill's or a decode step's time.
+/// A steady clock for each thread that stops while the thread's work is paused. All measurements of work use it, so
+/// pauses do not count in the time of a prefill or a decode step.
 class WorkClock {
  public:
     using duration = std::chrono::steady_clock::duration;
@@ -14,14 +14,14 @@ class WorkClock {
     static time_point now() { return std::chrono::steady_clock::now() - paused(); }
     static double seconds_since(time_point start) { return std::chrono::duration<double>(now() - start).count(); }
 
-    /// The sum of this thread's pauses.
+    /// Total time of this thread's pauses.
     static duration& paused() {
         thread_local duration sum{};
         return sum;
     }
 };
 
-/// This thread's work is paused while one exists.
+/// Pauses this thread's WorkClock during its lifetime.
 class WorkPause {
  public:
     WorkPause() = default;

@@ -19,7 +19,7 @@ namespace kvscope::engine {
 namespace {
 
 constexpr double gib = 1024.0 * 1024 * 1024;
-// Activations, observations and libtorch's own, beside the weights; caches come on top.
+// Activations, observations and libtorch's own memory, in addition to the weights. Caches are not included.
 constexpr uint64_t least_room = uint64_t{1} << 30;
 
 std::string text_of(const Card& card) {
@@ -27,7 +27,7 @@ std::string text_of(const Card& card) {
                        static_cast<double>(card.total_bytes) / gib);
 }
 
-/// Why the model does not go onto the card; empty where it does.
+/// Returns why the model does not fit on the card; empty if it fits.
 std::string reason_against(const std::filesystem::path& path, kernels::DType dtype, int number) {
     give_back_unused(number);
     const Card found = card(number);
@@ -35,9 +35,9 @@ std::string reason_against(const std::filesystem::path& path, kernels::DType dty
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(*checkpoint, dtype);
     const uint64_t needed = static_cast<uint64_t>(bytes.held + bytes.largest) + least_room;
     if (needed <= found.free_bytes) return {};
-    return fmt::format("{} needs {:.1f} GiB with what is computed, and {} has {:.1f} of {:.1f} GiB free", path.string(),
-                       static_cast<double>(needed) / gib, found.name, static_cast<double>(found.free_bytes) / gib,
-                       static_cast<double>(found.total_bytes) / gib);
+    return fmt::format("{} needs {:.1f} GiB for weights and activations, but {} has {:.1f} of {:.1f} GiB free",
+                       path.string(), static_cast<double>(needed) / gib, found.name,
+                       static_cast<double>(found.free_bytes) / gib, static_cast<double>(found.total_bytes) / gib);
 }
 
 ComputeDevice open_card(int number, const std::filesystem::path& model, std::string_view dtype, Progress& progress) {
@@ -50,10 +50,10 @@ ComputeDevice open_card(int number, const std::filesystem::path& model, std::str
     return device;
 }
 
-/// @throws RunError with what stands against each where none has room
+/// @throws RunError with the reason for each card if no card can be used
 ComputeDevice open_any_card(const std::filesystem::path& model, std::string_view dtype, Progress& progress) {
     std::string reasons;
-    const int n = std::max(count_cards(), 1);  // of none the first one's absence is told
+    const int n = std::max(count_cards(), 1);  // with no card, opening the first one reports why
     for (int number = 0; number < n; ++number) {
         try {
             return open_card(number, model, dtype, progress);
@@ -81,10 +81,10 @@ std::vector<DeviceChoice> devices() {
     };
     try {
         const int n = count_cards();
-        if (n > 0) all.push_back({"auto", "a card that has room for the model, else the processor"});
+        if (n > 0) all.push_back({"auto", "a card with enough memory for the model, otherwise the processor"});
         for (int i = 0; i < n; ++i) add_card(i);
     } catch (const std::runtime_error&) {
-        // The driver gave up: the processor is left.
+        // The driver failed: only the processor is offered.
     }
     return all;
 }
@@ -92,7 +92,7 @@ std::vector<DeviceChoice> devices() {
 std::string why_no_card() {
     if (!kernels::cuda::available()) return kernels::cuda::unavailable_reason();
     try {
-        return count_cards() > 0 ? "" : "the NVIDIA driver knows of no card";
+        return count_cards() > 0 ? "" : "the NVIDIA driver finds no card";
     } catch (const std::runtime_error& error) {
         return error.what();
     }
@@ -111,7 +111,7 @@ ComputeDevice device_for(std::string_view name, const std::filesystem::path& mod
         throw UsageError("unknown device '" + std::string(name) + "': expected cpu, auto, cuda or cuda:N");
     if (name == "cpu") return {};
     if (name == "auto" && !kernels::cuda::available()) {
-        progress.message("the processor is used: " + kernels::cuda::unavailable_reason());
+        progress.message("using the processor: " + kernels::cuda::unavailable_reason());
         return {};
     }
     try {
@@ -121,8 +121,8 @@ ComputeDevice device_for(std::string_view name, const std::filesystem::path& mod
         throw;
     } catch (const std::runtime_error& error) {
         if (name != "auto")
-            throw RunError(fmt::format("--device {}: {}; --device cpu uses the processor", name, error.what()));
-        progress.message(std::string("the processor is used: ") + error.what());
+            throw RunError(fmt::format("--device {}: {}; use --device cpu for the processor", name, error.what()));
+        progress.message(std::string("using the processor: ") + error.what());
         return {};
     }
 }

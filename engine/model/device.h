@@ -12,24 +12,26 @@
 
 namespace kvscope::engine {
 
-/// The processor first; cards where they can be used. Looks for them, which takes some tenths of a second.
+/// Returns the devices of this machine, the processor first. Takes some tenths of a second.
 std::vector<DeviceChoice> devices();
 
-/// Why no card can be used at all: "no NVIDIA driver: …"; empty where one may be.
+/// Returns why no card can be used, for example "no NVIDIA driver: …"; empty if one may be usable.
 std::string why_no_card();
 
-/// "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free" as it is now; empty for the processor.
+/// Returns the current state of a card, for example "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free"; empty for the
+/// processor.
 std::string device_text(const ComputeDevice& device);
 
-/// The device of that name for a model: cpu, a card, or with "auto" the first card where there is one that works and
-/// has room for the model, else cpu, which a message says.
+/// Opens the named device for a model. "auto" selects the first usable card with enough free memory for the model; if
+/// there is none, it selects the processor and reports why in a message.
 /// @param dtype as in dtype_from_name
-/// @throws UsageError for another name; RunError for a card that is not there, that something is missing for, or whose
-///         free memory the model does not fit into, with both in numbers; CheckpointError for files that cannot be used
+/// @throws UsageError for an unknown name; RunError if the card does not exist, lacks a library, or has too little free
+/// memory for the model; CheckpointError for unusable files
 ComputeDevice device_for(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
                          Progress& progress);
 
-/// "f32", "bf16", or "auto": bf16 on a card and where the processor multiplies it, else f32.
+/// Returns the type with the given name: "f32", "bf16" or "auto". "auto" is bf16 on a card and on processors with bf16
+/// products, otherwise f32.
 /// @throws UsageError for another name
 kernels::DType dtype_from_name(std::string_view name, const ComputeDevice& device = {});
 

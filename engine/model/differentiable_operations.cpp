@@ -13,7 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 4096;  // of a weight, as f32
+constexpr int64_t kRowsAtOnce = 4096;  // rows of a weight that are converted to f32 at a time
 
 template <class Body>
 void over_rows(int64_t n_rows, const Body& body) {
@@ -23,10 +23,10 @@ void over_rows(int64_t n_rows, const Body& body) {
     });
 }
 
-/// (columns, rows) f32 of a matrix of any type.
+/// Returns a matrix of any type as (columns, rows) f32.
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
-/// y W, in parts of W's rows: the head of a large vocabulary is not held twice.
+/// Returns y W, in blocks of W's rows, so that a large vocabulary's head is not copied as a whole.
 at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     at::Tensor sum;
     for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
@@ -37,7 +37,7 @@ at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     return sum;
 }
 
-/// x W^T, in parts of W's rows as above.
+/// Returns x W^T, in the same blocks.
 at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     std::vector<at::Tensor> parts;
     for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
@@ -47,10 +47,10 @@ at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }
 
-/// x W^T, differentiated by x alone.
+/// x W^T with a gradient for x.
 class WeightProduct : public torch::autograd::Function<WeightProduct> {
  public:
-    /// @param weight outlives the graph
+    /// @param weight must outlive the graph
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const Matrix* weight) {
         context->saved_data["weight"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(weight));
         return times_transposed(x.contiguous(), *weight);
@@ -64,7 +64,7 @@ class WeightProduct : public torch::autograd::Function<WeightProduct> {
     }
 };
 
-/// x W^T of two arrays. libtorch's own product rounds otherwise with another number of threads.
+/// x W^T with gradients for both arrays. The rounding of libtorch's product depends on the number of threads.
 class Product : public torch::autograd::Function<Product> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
@@ -84,7 +84,7 @@ class Product : public torch::autograd::Function<Product> {
     }
 };
 
-/// Along the last dimension. libtorch's own derivative rounds otherwise with another number of threads.
+/// Softmax along the last dimension. The rounding of libtorch's derivative depends on the number of threads.
 class Softmax : public torch::autograd::Function<Softmax> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
@@ -110,7 +110,7 @@ class Softmax : public torch::autograd::Function<Softmax> {
     }
 };
 
-/// silu(gate) up of rows (gate, up). libtorch's silu rounds the last elements of each thread's part otherwise.
+/// silu(gate) * up for rows (gate, up). libtorch's silu rounds the last elements of each thread's block differently.
 class SwiGlu : public torch::autograd::Function<SwiGlu> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& gate_up) {
@@ -155,7 +155,7 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, float eps) {
     return x * at::rsqrt(x.square().mean(-1, true) + eps) * weight;
 }
 
-/// (n, m) 0 where a query sees an entry, minus infinity elsewhere.
+/// Returns (n, m): 0 if the query sees the entry, minus infinity otherwise.
 at::Tensor mask_of(const AttentionRead& read) {
     const int64_t n = read.queries.size(0), m = static_cast<int64_t>(read.masses.size());
     at::Tensor mask = at::full({n, m}, -std::numeric_limits<float>::infinity(), at::kFloat);
@@ -166,7 +166,7 @@ at::Tensor mask_of(const AttentionRead& read) {
     return mask;
 }
 
-/// The heads that read KV head `head`: their outputs (r, n, d), r of them.
+/// Returns the outputs (r, n, d) of the r query heads of KV head `head`.
 at::Tensor attended(const AttentionRead& read, int head, const at::Tensor& mask, const at::Tensor& masses) {
     const int64_t r = read.shape.group(), n = read.queries.size(0), m = masses.size(0), d = read.shape.head_dim;
     const at::Tensor queries = read.queries.narrow(1, head * r * d, r * d).reshape({n, r, d}).transpose(0, 1);

@@ -9,7 +9,8 @@
 namespace kvscope::engine {
 namespace {
 
-// From here on a weight's numbers are written out first: they are read once more for every 192 rows.
+// From this number of rows on, a weight is expanded to numbers first, because products read the weight again for every
+// 192 rows.
 constexpr int64_t rows_worth_numbers = 384;
 
 at::ScalarType scalar_of(kernels::DType type) { return type == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat; }
@@ -88,7 +89,7 @@ at::Tensor Matrix::pick(std::span<const int32_t> ids) const {
     auto* out = all.data_ptr<float>();
     for (size_t begin = 0, end; begin < ids.size(); begin = end) {
         const Part* part = place_of(ids[begin]).first;
-        std::vector<int32_t> rows;  // of the same part
+        std::vector<int32_t> rows;  // rows of the same part
         for (end = begin; end < ids.size() && place_of(ids[end]).first == part; ++end)
             rows.push_back(static_cast<int32_t>(place_of(ids[end]).second));
         device_.backend->embed({.format = part->format,

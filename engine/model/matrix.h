@@ -12,8 +12,8 @@
 
 namespace kvscope::engine {
 
-/// A weight (rows, columns) as it is multiplied: parts below one another, each in one format, as the model's file holds
-/// it or as numbers of the model's type. Copies share their memory, which is a device's.
+/// A weight matrix (rows, columns) in the form that products read: consecutive blocks of rows, each in the format of
+/// the model's file or as numbers of the model's type. Copies share their memory, which belongs to one device.
 class Matrix {
  public:
     struct Part {
@@ -23,16 +23,17 @@ class Matrix {
     };
 
     Matrix() = default;
-    /// @param type of the model: what its numbers are rounded to
+    /// @param type the model's type, to which numbers are rounded
     Matrix(int64_t columns, kernels::DType type) : columns_(columns), type_(type) {}
 
-    /// Of numbers that are there, (rows, columns) f32 or bf16; shares their memory.
+    /// Wraps an array (rows, columns) of f32 or bf16 without copying it.
     static Matrix of(const at::Tensor& numbers);
 
-    /// The same on another device: as numbers where that does not read a part's format. From the processor's memory.
+    /// Copies the matrix from the processor's memory to a device. Parts in a format that the device cannot read are
+    /// converted to numbers.
     Matrix on(const ComputeDevice& device) const;
 
-    /// Makes room for more rows below those that are there, in the processor's memory. @returns it
+    /// Appends uninitialized rows in the processor's memory and returns them.
     at::Tensor add_rows(kernels::WeightFormat format, int64_t rows);
 
     bool defined() const { return !parts_.empty(); }
@@ -41,19 +42,20 @@ class Matrix {
     kernels::DType type() const { return type_; }
     const ComputeDevice& device() const { return device_; }
     const std::vector<Part>& parts() const { return parts_; }
-    /// Bytes that it takes in memory.
+    /// Memory use in bytes.
     int64_t n_bytes() const;
 
-    /// Rows [first, first + n) as numbers of the model's type, (n, columns): those that `product` multiplies. Where
-    /// they lie as such, no copy is made.
+    /// Returns rows [first, first + n) as the numbers that `product` multiplies, (n, columns) of the model's type.
+    /// Copies them only if they are stored in another format.
     at::Tensor numbers(int64_t first, int64_t n) const;
     at::Tensor numbers() const { return numbers(0, rows_); }
 
-    /// Single rows, (ids, columns) f32. @param ids below rows()
+    /// Returns the given rows, (ids, columns) f32.
+    /// @param ids each below rows()
     at::Tensor pick(std::span<const int32_t> ids) const;
 
  private:
-    /// The part that has a row, and the row's number there.
+    /// Returns the part that contains a row, and the row's index in that part.
     std::pair<const Part*, int64_t> place_of(int64_t row) const;
     bool is_plain(const Part& part) const { return part.format == kernels::format_of(type_); }
 
@@ -63,10 +65,11 @@ class Matrix {
     std::vector<Part> parts_;
 };
 
-/// x W^T + bias: x (n, in) of the matrix's type, bias (out) f32, or undefined; all on the matrix's device. A row's
-/// result depends neither on other rows nor on threads, nor on the formats, but for what numbers they hold.
-/// @param type of the result, f32 or that of x
-/// @returns (n, out)
+/// Returns x W^T + bias, (n, out). A row's result depends neither on other rows nor on the number of threads, and
+/// depends on the weight's format only through its numbers. All arrays must be on the matrix's device.
+/// @param x (n, in) of the matrix's type
+/// @param bias (out) f32, or undefined
+/// @param type type of the result: f32 or the type of x
 at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type);
 
 }  // namespace kvscope::engine

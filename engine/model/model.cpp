@@ -15,24 +15,25 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Before the weights are read: tells of types that have no kernel. @throws RunError for memory that is not there
+/// Checks the memory before the weights are read, and reports tensor types that no kernel reads.
+/// @throws RunError if there is too little memory
 void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())
-        progress.message(fmt::format("{}: tensors of type {} are held as {}: no kernel reads them as they are",
+        progress.message(fmt::format("{}: tensors of type {} are converted to {}, because no kernel reads that type",
                                      checkpoint.path().string(), fmt::join(bytes.written_out, ", "),
                                      kernels::name_of(dtype)));
     require_available(static_cast<uint64_t>(bytes.held + bytes.largest),
                       fmt::format("{}: its weights need", checkpoint.path().string()),
-                      "take a file with smaller weights (Q8_0, Q4_K_M)");
+                      "use a file with smaller weights (Q8_0, Q4_K_M)");
 }
 
-/// @throws RunError where there is no room
+/// @throws RunError if the device has too little memory
 void put_on(const ComputeDevice& device, const std::filesystem::path& path, Transformer& transformer) {
     try {
         transformer = transformer.on(device);
     } catch (const c10::Error& error) {
-        throw RunError(fmt::format("{} cannot be put on {}: {}", path.string(), device.backend->name(),
+        throw RunError(fmt::format("{} cannot be copied to {}: {}", path.string(), device.backend->name(),
                                    error.what_without_backtrace()));
     }
 }
@@ -55,7 +56,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     for (const int32_t id : model.tokenizer_->end_of_generation()) model.end_ids_.push_back(id);
     std::sort(model.end_ids_.begin(), model.end_ids_.end());
     model.end_ids_.erase(std::unique(model.end_ids_.begin(), model.end_ids_.end()), model.end_ids_.end());
-    progress.begin("fingerprint", 1, "models");  // for which the files are read
+    progress.begin("fingerprint", 1, "models");  // reads the files
     if (before_weights) before_weights(model);
     model.fingerprint();
     progress.advance(1);
@@ -74,7 +75,7 @@ std::string Model::answer_text(std::span<const int32_t> ids) const {
     std::vector<int32_t> shown;
     for (const int32_t id : ids) {
         const bool ends = std::binary_search(end_ids_.begin(), end_ids_.end(), id);
-        // An id beyond the tokenizer's, of a vocabulary that was padded for speed, stands for no text.
+        // Ids beyond the tokenizer's belong to a padded vocabulary and have no text.
         if (!ends && id < tokenizer_->vocab_size()) shown.push_back(id);
     }
     return tokenizer_->decode(shown);

@@ -19,17 +19,17 @@
 
 namespace kvscope::engine {
 
-/// What a trace says of a model with this configuration, without the type of its weights.
+/// Returns the attributes of a model for a trace, without the type of its weights.
 trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
 /// A model ready to run: its files, tokenizer, chat template and weights.
 class Model {
  public:
-    /// @throws checkpoint::CheckpointError for files that cannot be used; RunError where the weights do not fit into
-    /// memory; Cancelled.
-    /// @param device where the transformer is to run
-    /// @param before_weights is called with a model that has all but its transformer: what is wrong with the rest of a
-    /// job is told before the weights are read, which takes minutes. What it throws passes.
+    /// Reads a model's files.
+    /// @param device where the transformer will run
+    /// @param before_weights called with a model that has no transformer yet. Reading weights takes minutes, so this is
+    /// the place to check the rest of a job. Its exceptions are passed on.
+    /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory; Cancelled
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
                       const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
 
@@ -37,23 +37,23 @@ class Model {
     const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
     const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
     const checkpoint::ModelConfig& config() const { return checkpoint_->config(); }
-    /// False in what Model::open gives `before_weights`, which has no transformer.
+    /// False only during `before_weights` of Model::open, when there is no transformer yet.
     bool is_loaded() const { return transformer_ != nullptr; }
     const Transformer& transformer() const { return *transformer_; }
     kernels::DType dtype() const { return dtype_; }
     const ComputeDevice& device() const { return device_; }
     const std::string& fingerprint() const;
-    /// What policies found out of the weights.
+    /// Results that policies computed from the weights and share.
     const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
 
-    /// Ids at which generation ends: the configuration's and the tokenizer's, ascending.
+    /// Ids at which generation ends: those of the configuration and of the tokenizer, ascending.
     const std::vector<int32_t>& end_ids() const { return end_ids_; }
-    /// The same, or none where generation is to go on whatever comes.
+    /// Returns `end_ids`, or nothing if generation is to continue after them.
     std::span<const int32_t> stop_ids(bool ignore_eos) const {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
     }
 
-    /// An answer as text, without its end-of-text tokens.
+    /// Returns an answer as text, without its end-of-text tokens.
     std::string answer_text(std::span<const int32_t> ids) const;
 
     trace::ModelAttributes attributes() const;
@@ -65,7 +65,7 @@ class Model {
     kernels::DType dtype_ = kernels::DType::f32;
     ComputeDevice device_;
     std::unique_ptr<Transformer> transformer_;
-    mutable std::string fingerprint_;  ///< empty: not asked for yet, which is so in open() alone
+    mutable std::string fingerprint_;  ///< empty until first requested, which open() does
     std::vector<int32_t> end_ids_;
     std::shared_ptr<policies::ModelMemo> memo_ = std::make_shared<policies::ModelMemo>();
 };

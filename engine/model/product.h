@@ -4,10 +4,11 @@
 
 namespace kvscope::engine {
 
-/// x W^T + bias: x (n, in), weight (out, in), both contiguous and of one type, f32 or bf16; bias (out) f32, or
-/// undefined. Never the library's product: what it makes of a row depends on how many rows and threads there are, so
-/// that a run would answer differently in other company.
-/// @returns (n, out) of the same type
+/// Returns x W^T + bias, (n, out) of the inputs' type. libtorch's product is not used: its rounding depends on the
+/// number of rows and threads, so a run's answer would depend on the other runs in its batch.
+/// @param x (n, in), f32 or bf16, contiguous
+/// @param weight (out, in) of the same type, contiguous
+/// @param bias (out) f32, or undefined
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 }  // namespace kvscope::engine

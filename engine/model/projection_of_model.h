@@ -5,8 +5,8 @@
 
 namespace kvscope::engine {
 
-/// A copy in f32 of what a layer makes keys or values with.
-/// @throws UsageError for a layer that the model does not have
+/// Returns an f32 copy of the projection that makes a layer's keys or values.
+/// @throws UsageError if the model has no such layer
 policies::Projection projection_of(const Transformer& model, int layer, policies::Projected which);
 
 }  // namespace kvscope::engine

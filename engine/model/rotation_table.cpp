@@ -27,7 +27,7 @@ Rotation RotationTable::computed(std::span<const int64_t> positions) const {
     return rotation;
 }
 
-/// Both tables then have positions below n. Called with the lock held.
+/// Extends both tables to at least n positions. The caller must hold the lock.
 Rotation RotationTable::grow(int64_t n) const {
     const int64_t before = known_.cosines.defined() ? known_.cosines.size(0) : 0;
     if (n > before) {
@@ -59,7 +59,7 @@ Rotation RotationTable::rotation(std::span<const int64_t> positions) const {
     const int64_t half = table.cosines.size(1);
     Rotation rotation{at::empty({n, half}, at::kFloat), at::empty({n, half}, at::kFloat)};
     for (int64_t i = 0; i < n; ++i) {
-        // cos(-x) = cos(x) and sin(-x) = -sin(x), also of what the functions compute.
+        // Uses cos(-x) = cos(x) and sin(-x) = -sin(x), which also hold for the computed values.
         const int64_t position = positions[static_cast<size_t>(i)];
         const float* cosines = table.cosines.const_data_ptr<float>() + std::abs(position) * half;
         const float* sines = table.sines.const_data_ptr<float>() + std::abs(position) * half;

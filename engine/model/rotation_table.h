@@ -10,28 +10,28 @@
 
 namespace kvscope::engine {
 
-/// Cosines and sines, each (n, d / 2) f32, that turn n tokens.
+/// Cosines and sines, (n, d / 2) f32 each, that rotate n tokens (RoPE).
 struct Rotation {
     at::Tensor cosines, sines;
 };
 
-/// A model's rotations by position. They are computed in double once, when first asked for; caches that renumber their
-/// entries ask for them at every layer and token. Usable from several threads.
+/// Table of a model's rotations by position. Each is computed once, in double precision, because caches that renumber
+/// their entries need them for every layer and token. Thread-safe.
 class RotationTable {
  public:
     /// @param inverse_frequencies (d / 2) radians per position
     /// @param factor multiplies cosines and sines
-    /// @param limit positions from here on are computed each time: nothing asks for them often
-    /// @param place the device on which rotations are wanted
+    /// @param limit positions from this one on are rare, and are computed each time
+    /// @param place device of the returned tensors
     RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place = at::kCPU);
 
-    /// The same for another device.
+    /// Returns the same table for another device.
     std::shared_ptr<const RotationTable> on(at::Device place) const {
         return std::make_shared<const RotationTable>(inverse_frequencies_, factor_, limit_, place);
     }
 
-    /// To positions, or by differences of positions, which may be negative. The tensors may be parts of the table: they
-    /// are not written to.
+    /// Returns rotations to positions, or by differences of positions, which may be negative. The tensors may be parts
+    /// of the table and must not be written to.
     Rotation rotation(std::span<const int64_t> positions) const;
 
  private:
@@ -44,7 +44,8 @@ class RotationTable {
     int64_t limit_;
     at::Device place_;
     mutable std::mutex mutex_;
-    // Of positions 0, 1, …, here and on the device; replaced when they grow, so that parts handed out stay.
+    // Rotations of positions 0, 1, …, in the processor's memory and on the device. A longer table replaces them, so
+    // parts that were returned stay valid.
     mutable Rotation known_, known_there_;
 };
 

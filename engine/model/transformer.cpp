@@ -14,7 +14,7 @@ namespace kvscope::engine {
 
 Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype)
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
-    // Kernels' teams need the cores: libtorch's threads would look out for work there between its small operations.
+    // The threads of the kernels need the cores, but libtorch's threads would wait actively between small operations.
     at::set_num_threads(1);
     std::vector<double> frequencies;
     for (const float frequency : config_.inverse_frequencies()) frequencies.push_back(double{frequency});
@@ -38,7 +38,7 @@ float Transformer::attention_scale() const { return static_cast<float>(1.0 / std
 at::Tensor Transformer::embed(std::span<const int32_t> ids) const {
     for (const int32_t id : ids) {
         if (id < 0 || id >= config_.vocab_size)
-            throw UsageError("token id " + std::to_string(id) + " is outside the model's vocabulary of " +
+            throw UsageError("token id " + std::to_string(id) + " is outside the model's vocabulary of size " +
                              std::to_string(config_.vocab_size));
     }
     return weights_.embedding.pick(ids);
@@ -97,7 +97,7 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
 }
 
 at::Tensor Transformer::logits_there(const at::Tensor& residual) const {
-    // In f32 whatever the model's type: bf16 is coarser than most gaps between the best tokens and would drown small
+    // In f32 for every type: steps of bf16 are larger than most gaps between the best tokens, and would hide small
     // divergences.
     return operations_->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_),
                                weights_.head);

@@ -19,23 +19,24 @@ namespace kvscope::engine {
 
 policies::ModelShape shape_of(const checkpoint::ModelConfig& config);
 
-/// A decoder-only transformer of the Llama kind without its attention: what happens before it (norm, projections,
-/// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in
-/// the model's type, the residual stream in f32, all arrays on its device. n rows are n tokens, of one prompt or of
-/// many runs. Const after construction, usable from several threads.
+/// A decoder-only transformer of the Llama kind without its attention: the operations before it (norm, projections,
+/// RoPE) and after it (output projection, MLP). Prefill and decoding add the attention. Activations have the model's
+/// type, the residual stream is f32, and all arrays are on the model's device. A row is a token, of one prompt or of
+/// many runs. Constant after construction and thread-safe.
 class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
 
-    /// The same model on another device, with a copy of its weights there.
-    /// @throws what libtorch throws where there is no room
+    /// Returns the model on another device, with a copy of its weights.
+    /// @throws exceptions of libtorch if the device has too little memory
     Transformer on(const ComputeDevice& device) const;
     const ComputeDevice& device() const { return device_; }
     const kernels::Backend& backend() const { return *device_.backend; }
-    /// The same model on the processor; itself where it is there. Lives as long as this and its copies.
+    /// Returns the model on the processor, or this model if it is already there. Valid as long as this model or a copy
+    /// exists.
     const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
-    /// The same model on the processor, its weights shared, computed with other operations; this one uses the kernels.
+    /// Returns the model on the processor with other operations and shared weights. This model uses the kernels.
     Transformer computed_with(const Operations& operations) const;
     const Operations& operations() const { return *operations_; }
 
@@ -43,42 +44,42 @@ class Transformer {
     const Weights& weights() const { return weights_; }
     kernels::DType dtype() const { return dtype_; }
     at::ScalarType scalar_type() const;
-    /// Of arrays of the model's type on its device.
+    /// Options of tensors with the model's type and device.
     at::TensorOptions options() const { return at::TensorOptions().dtype(scalar_type()).device(device_.place); }
     policies::ModelShape shape() const;
     float attention_scale() const;
 
-    /// Residual stream (n, hidden) f32 of token ids.
-    /// @throws UsageError for an id outside the vocabulary.
+    /// Returns the residual stream (n, hidden) f32 of token ids.
+    /// @throws UsageError for an id outside the vocabulary
     at::Tensor embed(std::span<const int32_t> ids) const;
 
-    /// Queries, keys and values before rotation, q and k norms applied: (n, (H + 2G) d).
+    /// Returns queries, keys and values before RoPE, after the norms of queries and keys: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
-    /// x W of the normalised residual alone, without biases and norms of queries and keys: (n, (H + 2G) d).
+    /// Returns x W of the normalized residual, without biases and without norms of queries and keys: (n, (H + 2G) d).
     at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
-    /// Whether `project` makes the same.
+    /// Whether `project` returns the same, because the layer has no biases and norms.
     bool is_projected_plainly(int layer) const;
 
-    /// Cosines and sines for `rotate`; not to be written to.
+    /// Returns cosines and sines for `rotate`, which must not be written to.
     using Rotation = engine::Rotation;
     Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
 
-    /// The same by which vectors that are rotated already are turned on, without the attention factor that they have;
-    /// differences may be negative.
+    /// Returns rotations by differences of positions, which may be negative, for vectors that are already rotated. Does
+    /// not apply the attention factor again.
     Rotation turn(std::span<const int64_t> differences) const { return turns_->rotation(differences); }
-    /// What a rotation multiplies vectors by besides turning them (YaRN).
+    /// Factor by which a rotation scales vectors (YaRN).
     float attention_factor() const { return config_.rope_attention_factor(); }
 
-    /// The queries and keys of `qkv` (n, (H + 2G) d) become rotated.
+    /// Rotates the queries and keys of `qkv` (n, (H + 2G) d) in place.
     void rotate(at::Tensor& qkv, const Rotation& rotation) const;
 
-    /// `residual` (n, hidden) f32 becomes the sum of it with output projection and MLP of `attention` (n, H d).
+    /// Adds output projection and MLP of `attention` (n, H d) to `residual` (n, hidden) f32.
     void finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const;
 
-    /// Logits (n, vocabulary) f32 of residual rows, in the processor's memory.
+    /// Returns logits (n, vocabulary) f32 of rows of the residual stream, in the processor's memory.
     at::Tensor logits(const at::Tensor& residual) const;
-    /// The same in a room, for those who ask again and again.
+    /// Returns the logits in memory that is reused by further calls.
     at::Tensor logits(const at::Tensor& residual, HostRoom& room) const;
 
  private:
@@ -88,7 +89,7 @@ class Transformer {
     Weights weights_;
     kernels::DType dtype_;
     ComputeDevice device_;
-    std::shared_ptr<const Transformer> host_;  ///< of a model on another device
+    std::shared_ptr<const Transformer> host_;  ///< the model on the processor, if this one is on another device
     std::shared_ptr<const RotationTable> rotations_, turns_;
     std::shared_ptr<const Operations> own_operations_;
     const Operations* operations_ = &kernel_operations();

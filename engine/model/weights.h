@@ -12,10 +12,10 @@
 
 namespace kvscope::engine {
 
-/// One layer's weights; norms and biases in f32. Undefined where the family has none.
+/// Weights of one layer, with norms and biases in f32. Members that the model family lacks are undefined.
 struct LayerWeights {
     at::Tensor input_norm;      ///< (hidden) f32
-    Matrix qkv;                 ///< ((H + 2G) d, hidden): queries, keys, values stacked, so that one product makes all
+    Matrix qkv;                 ///< ((H + 2G) d, hidden) queries, keys and values stacked for one product
     at::Tensor qkv_bias;        ///< ((H + 2G) d) f32
     at::Tensor q_norm, k_norm;  ///< (d) f32
     Matrix output;              ///< (hidden, H d)
@@ -27,18 +27,20 @@ struct LayerWeights {
     at::Tensor down_bias;       ///< (hidden) f32
 };
 
+/// All weights of a model.
 struct Weights {
     Matrix embedding;       ///< (vocabulary, hidden)
     at::Tensor final_norm;  ///< (hidden) f32
-    Matrix head;            ///< (vocabulary, hidden); the embedding itself where they are tied
+    Matrix head;            ///< (vocabulary, hidden); the embedding itself if they are tied
     std::vector<LayerWeights> layers;
 
-    /// The same on another device. @throws what libtorch throws where there is no room
+    /// Returns a copy on another device.
+    /// @throws exceptions of libtorch if the device has too little memory
     Weights on(const ComputeDevice& device) const;
 };
 
 /// Reads all weights.
-/// @throws what `checkpoint` throws for damaged files; Cancelled.
+/// @throws exceptions of `checkpoint` for damaged files; Cancelled
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -131,7 +131,7 @@ class BadModels(ProgramTest):
         except OSError as error:
             self.skipTest(f"no file of that size can be made here: {error}")
         arguments = ["run", "-m", folder, "-p", "Hello.", "-n", 2, "-t", 1, "-o", "t.h5"]
-        said = self.refuses(1, ["huge: its weights need ", "GiB of memory, and ", "smaller weights"], *arguments)
+        said = self.refuses(1, ["huge: its weights need ", "GiB of memory, but ", "smaller weights"], *arguments)
         self.assertNotIn("weights:", said)  # the step
         file.unlink()
 
