@@ -11,12 +11,12 @@
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
-// What a run's cache holds in another way than as whole keys and values: how it comes there, and back.
+// Entries of a run's cache that are not whole keys and values: how they are stored and made whole again.
 
 namespace kvscope::engine {
 namespace {
 
-/// Positions from 0 on to which keys that are stored before RoPE are turned.
+/// Returns the number of positions, from 0 on, to which keys stored before RoPE are rotated.
 int64_t n_turned(const policies::StoredLayer& described) {
     int64_t n = 0;
     for (const auto& row : described.rows)
@@ -25,7 +25,7 @@ int64_t n_turned(const policies::StoredLayer& described) {
     return n;
 }
 
-/// Whether everything is described by numbers of its own, and nothing taken from a prompt's cache.
+/// Whether the description contains all numbers and takes nothing from a prompt's cache.
 bool is_given(const policies::StoredLayer& described) {
     const auto given = [](const policies::StoredVectors& vectors) {
         return std::all_of(vectors.parts.begin(), vectors.parts.end(),
@@ -38,7 +38,7 @@ bool is_given(const policies::StoredLayer& described) {
     });
 }
 
-/// Numbers of the model's type as f32, and back.
+/// Convert between numbers of the model's type and f32.
 void to_floats(const char* from, kernels::DType dtype, int64_t n, float* to) {
     if (dtype == kernels::DType::f32) {
         std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
@@ -56,7 +56,7 @@ void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to) {
     for (int64_t i = 0; i < n; ++i) numbers[i] = kernels::bf16_from_float(from[i]);
 }
 
-/// Keys and values of the tokens that leave, (G, n, d) each.
+/// Keys and values, (G, n, d) each, of the tokens that will no longer be whole.
 struct LeavingVectors {
     std::vector<float> keys, keys_before_rope, values;
 
@@ -76,7 +76,7 @@ StoredSource RunCache::source_of(int layer, const policies::StoredLayer& describ
     source.block = [this, layer](const std::shared_ptr<const policies::StoredBlock>& block) {
         const auto found = blocks_.find(block);
         if (found == blocks_.end())
-            throw RunError("layer " + std::to_string(layer) + ": a part shares numbers that no layer stores");
+            throw RunError("layer " + std::to_string(layer) + ": a part shares numbers that no layer has stored");
         return found->second;
     };
     if (const int64_t n = n_turned(described); n > 0) {
@@ -89,7 +89,7 @@ StoredSource RunCache::source_of(int layer, const policies::StoredLayer& describ
 
 void RunCache::require_processor() const {
     if (!model_->device().is_processor())
-        throw std::logic_error("entries that are stored in parts or merged are the processor's alone");
+        throw std::logic_error("entries that are merged or stored in parts require the processor");
 }
 
 void RunCache::store(int layer, const policies::StoredLayer& described, const DenseLayer* dense) {
@@ -129,7 +129,7 @@ void RunCache::store_others(int layer, const policies::WholeTokens& whole, int64
     for (const auto& row : target.positions)
         if (static_cast<int64_t>(row.size()) < end ||
             !std::equal(positions.begin(), positions.end(), row.begin() + begin))
-            throw RunError(at + "a policy that stores tokens while it decodes has to keep the same ones in every row");
+            throw RunError(at + "a policy that stores tokens while decoding must keep the same tokens in every row");
     LeavingVectors leaving;
     const auto n = static_cast<int64_t>(positions.size()) * model_->config().head_dim;
     const auto add_row = [&](const at::Tensor& from, size_t row, std::vector<float>& to) {
@@ -164,12 +164,12 @@ void RunCache::shrink(int layer) {
     if (left > held) target = packed(target, target.room);
 }
 
-/// Parts hold what they need of them.
+/// Stored entries keep the blocks that they need.
 void RunCache::drop_unused_blocks() {
     std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
 }
 
-/// Keys (rows, n, d) of tokens at these positions as they were before RoPE.
+/// Returns keys (rows, n, d) of tokens at these positions as they were before RoPE.
 std::vector<float> RunCache::turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const {
     const int64_t d = model_->config().head_dim;
     std::vector<int64_t> by(positions.begin(), positions.end());
@@ -200,8 +200,8 @@ void RunCache::require_growable(int layer, const policies::StoredLayer& describe
                                       [](const auto& row) { return row.stored.size() == 1; });
     if (!one_kind || !is_given(described))
         throw RunError("layer " + std::to_string(layer) +
-                       ": tokens that were whole have to be stored as entries of one kind a row, with numbers of "
-                       "their own");
+                       ": whole tokens must be stored as entries of a single kind in each row, with their "
+                       "own numbers");
 }
 
 void RunCache::grow(int layer, const policies::StoredLayer& described) {
@@ -209,7 +209,7 @@ void RunCache::grow(int layer, const policies::StoredLayer& described) {
     const auto require_alike = [&](bool alike) {
         if (!alike)
             throw RunError("layer " + std::to_string(layer) +
-                           ": tokens that were decoded are described otherwise than those before them");
+                           ": decoded tokens are described differently from earlier ones");
     };
     const bool is_first = grown.rows.empty();
     require_alike(is_first || grown.blocks.size() == described.blocks.size());
@@ -236,7 +236,8 @@ void RunCache::grow(int layer, const policies::StoredLayer& described) {
 void RunCache::hold(int layer, const policies::Selection& selection, int64_t n_tokens) {
     require_holdable(layer, selection, n_tokens);
     if (!selection.stored || !is_given(*selection.stored))
-        throw RunError("layer " + std::to_string(layer) + ": entries are held that are not given whole");
+        throw RunError("layer " + std::to_string(layer) +
+                       ": the description does not contain all numbers of the entries");
     allocate(layer, std::vector<std::vector<uint32_t>>(static_cast<size_t>(n_rows_)));
     store(layer, *selection.stored, nullptr);
 }
@@ -303,7 +304,7 @@ HeldLayer RunCache::held(int layer) const {
         std::vector<uint32_t> positions;
         for (const auto& entries : stored(layer, row)) {
             const auto done = static_cast<int64_t>(positions.size());
-            if (done + entries->size() > n) refuse("its rows hold different entries, and cannot be merged together");
+            if (done + entries->size() > n) refuse("its rows hold different entries, which cannot be merged together");
             entries->read(0, entries->size(), keys.data() + done * d, values.data() + done * d);
             for (int64_t i = 0; i < entries->size(); ++i) masses.push_back(entries->mass(i));
             positions.insert(positions.end(), entries->positions().begin(), entries->positions().end());
@@ -318,7 +319,7 @@ HeldLayer RunCache::held(int layer) const {
             held.positions = positions;
         }
         if (held.masses != masses || held.positions != positions)
-            refuse("its rows hold different entries, and cannot be merged together");
+            refuse("its rows hold different entries, which cannot be merged together");
         const size_t to = static_cast<size_t>(row * n) * entry_bytes();
         from_floats(keys.data(), model_->dtype(), n_stored * d, bytes_of(held.keys) + to);
         from_floats(values.data(), model_->dtype(), n_stored * d, bytes_of(held.values) + to);

@@ -6,8 +6,8 @@
 
 namespace kvscope::engine {
 
-/// Of `qkv` (n, heads d), the heads from `head` on, to entries first … first + n - 1 of `target` (n_heads, capacity,
-/// d).
+/// Copies heads of `qkv` (n, heads d), starting with `head`, to entries first, …, first + n - 1 of `target` (n_heads,
+/// capacity, d).
 void DenseLayer::copy_heads(const at::Tensor& qkv, int head, int64_t first, at::Tensor& target) const {
     const size_t entry = static_cast<size_t>(target.size(2)) * qkv.element_size();
     const size_t row = static_cast<size_t>(qkv.size(1)) * qkv.element_size();
@@ -56,7 +56,7 @@ void DenseLayer::bring_to_processor() {
 DenseLayer DenseLayer::on_processor() const {
     if (device.is_processor()) return *this;
     if (!host_keys.defined())
-        throw std::logic_error("entries are read that were not brought to the processor: does Needs::entries ask?");
+        throw std::logic_error("entries were read that are not in the processor's memory: set Needs::entries");
     return {.keys = host_keys, .values = host_values};
 }
 

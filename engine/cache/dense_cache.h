@@ -12,38 +12,39 @@
 
 namespace kvscope::engine {
 
-/// One layer's full cache: keys (post-RoPE) and values, each (G, capacity, d), of which a prefix is filled.
+/// Full cache of one layer: keys (after RoPE) and values, (G, capacity, d) each. The first entries are in use.
 struct DenseLayer {
     at::Tensor keys = {}, values = {};
     ComputeDevice device = {};
-    at::Tensor host_keys = {}, host_values = {};  ///< in the processor's memory, once they were brought there
+    at::Tensor host_keys = {}, host_values = {};  ///< copies in the processor's memory, if they were made
 
     static DenseLayer allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type,
                                const ComputeDevice& device = {});
 
     int64_t capacity() const { return keys.size(1); }
 
-    /// Copies the key and value columns of `qkv` (n, (H + 2G) d) to entries first … first + n - 1.
+    /// Copies the key and value columns of `qkv` (n, (H + 2G) d) to entries first, …, first + n - 1.
     void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// The keys alone.
+    /// Copies the key columns only.
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// Room for a layer's entries in the processor's memory.
+    /// Memory of the processor that is reused for the entries of different layers.
     struct Room {
         HostRoom keys, values;
     };
 
-    /// Copies what is there to the processor's memory, where it is not in that.
+    /// Copies the entries to the processor's memory, unless they are already there.
     void bring_to_processor(Room& room);
     void bring_to_processor();
-    /// What was brought there. @throws std::logic_error where nothing was
+    /// Returns the entries that were copied to the processor's memory.
+    /// @throws std::logic_error if they were not copied
     DenseLayer on_processor() const;
 
     policies::EntriesView keys_view() const { return view(keys, host_keys); }
     policies::EntriesView values_view() const { return view(values, host_values); }
 
-    /// Entries (G, n, d) of a device.
+    /// Returns a view of entries (G, n, d) on a device.
     static policies::EntriesView entries_view(const at::Tensor& entries, const ComputeDevice& device);
 
  private:
@@ -51,6 +52,6 @@ struct DenseLayer {
     policies::EntriesView view(const at::Tensor& entries, const at::Tensor& host) const;
 };
 
-using DenseCache = std::vector<DenseLayer>;  ///< one for each layer
+using DenseCache = std::vector<DenseLayer>;  ///< one element for each layer
 
 }  // namespace kvscope::engine

@@ -11,7 +11,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// The first entry whose position is above `last_hidden`.
+/// Returns the first entry whose position is above `last_hidden`.
 int64_t first_behind(std::span<const uint32_t> positions, int64_t last_hidden) {
     return std::partition_point(positions.begin(), positions.end(),
                                 [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
@@ -38,7 +38,7 @@ void RunCache::require_holdable(int layer, const policies::Selection& selection,
     policies::require_stored("the policy", layer, model_->shape(), selection);
     if (selection.granularity != granularity_)
         throw RunError("layer " + std::to_string(layer) + ": the policy kept " + std::to_string(selection.rows.size()) +
-                       " rows where those before have " + std::to_string(n_rows_));
+                       " rows, but earlier layers have " + std::to_string(n_rows_));
     if (selection.stored && renumbers())
         throw RunError("layer " + std::to_string(layer) +
                        ": entries that are stored in parts cannot be renumbered in the cache");
@@ -76,7 +76,7 @@ void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>
     const int group = n_rows_ / model_->config().n_kv_heads;
     std::vector<kernels::RowCopy> copies;
     for (int row = 0; row < n_rows_; ++row) {
-        const auto& kept = target.positions[static_cast<size_t>(row)];  // which stay until the copies are made
+        const auto& kept = target.positions[static_cast<size_t>(row)];  // must stay until the copies are made
         const int64_t first = (row / group) * dense.capacity(), to = target.begin[static_cast<size_t>(row)];
         const auto n = static_cast<int64_t>(kept.size());
         copies.push_back(copy_of(dense.keys, first, target.keys, to, n, kept.data()));
@@ -143,7 +143,7 @@ void RunCache::reserve(int64_t extra) {
     }
 }
 
-/// A copy of a layer whose plain entries are in buffers of their own.
+/// Returns a copy of a layer with its plain entries in new buffers.
 RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     const int64_t d = model_->config().head_dim;
     Layer copy;
@@ -307,7 +307,7 @@ void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
     if (next != entries.size())
         throw RunError("layer " + std::to_string(layer) + ", row " + std::to_string(row) +
                        ": a policy evicted entries that do not exist or are not in ascending order");
-    // Those before the first one stay where they are.
+    // Entries before the first removed one stay in place.
     const size_t first = entries[0];
     const auto n = static_cast<int64_t>(stay.size() - first);
     const int64_t to = target.begin[r] + static_cast<int64_t>(first);

@@ -19,20 +19,20 @@ namespace kvscope::engine {
 
 inline char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
-/// All entries of a layer, the same in every row, one after the other.
+/// All entries of a layer, which must be the same in every row, in order.
 struct HeldLayer {
-    at::Tensor keys, values;  ///< (G, n, d) of the model's type, keys after RoPE, values summed over an entry's tokens
+    at::Tensor keys, values;  ///< (G, n, d) in the model's type: keys after RoPE, values summed over an entry's tokens
     std::vector<float> masses;        ///< (n)
     std::vector<uint32_t> positions;  ///< (n)
 };
 
-/// What one run keeps of the prompt, and what it decoded since: per layer R ragged rows (a KV head each, or a query
-/// head each where the run's granularity is that), every row packed and of its own length. Compressing gathers once;
-/// the buffers hold the kept entries and nothing else until room for decoding is reserved.
+/// Compressed cache of one run: the kept prompt entries and the decoded tokens. Each layer has R ragged rows, one for
+/// each KV head, or for each query head if the granularity says so. Rows are packed and have their own lengths. The
+/// buffers contain only the kept entries until space for decoding is reserved.
 class RunCache {
  public:
-    /// @param model on the device where entries are to lie. Entries that are stored in parts or merged are the
-    ///              processor's alone (Transformer::on_processor).
+    /// @param model the model on the device for the entries. Merged entries and entries stored in parts require the
+    /// processor (Transformer::on_processor).
     RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
              bool evicts_while_decoding);
 
@@ -41,185 +41,191 @@ class RunCache {
     int n_rows() const { return n_rows_; }
     int n_layers() const { return static_cast<int>(layers_.size()); }
 
-    /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards: whole, or stored as the
+    /// Copies a layer's kept entries from its dense cache, which may be freed afterwards. Stores them whole or as the
     /// selection describes.
-    /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold, for a
-    ///         description that does not hold together, and for one in a cache that renumbers its entries; RunError,
-    ///         which leaves the layer of no use, for one that shares what no layer stores
-    /// @param later receives copies that are left to the caller, who has those of several caches made in one call,
-    ///              before anything reads or changes the layer; what cannot be left is copied here
+    /// @param later receives copies for the caller to run before the layer is read or changed, so that copies of
+    /// several caches can share one call. Copies that cannot wait are made here.
+    /// @throws policies::SelectionError, RunError, before anything is read, if the selection or its description is
+    /// invalid, or if the cache renumbers entries that are stored in parts; RunError, which leaves the layer unusable,
+    /// if a part shares numbers that no layer stores
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
                   std::vector<kernels::RowCopy>* later = nullptr);
 
-    /// Holds entries that the selection gives whole, numbers and all: nothing is taken from a prompt's cache.
-    /// @throws as above, and RunError for a part without numbers or an entry that is not given
+    /// Stores entries whose numbers are all given by the selection, without a prompt's cache.
+    /// @throws as `compress`, and RunError for entries or parts without numbers
     void hold(int layer, const policies::Selection& selection, int64_t n_tokens);
 
-    /// Hands the values of a row's entries (n_entries, d) over as f32 and takes back what became of them. Plain rows
-    /// only.
+    /// Calls `edit` with the values of a row's entries as f32, (n_entries, d), and stores the edited values. The row
+    /// must have only plain entries.
     void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
 
-    /// Shares a dense layer whole (the full run): nothing is copied, decoded entries go behind the prompt's, as far as
-    /// the layer has room.
+    /// Shares a dense layer without copying (for the full run). Decoded entries are added to the same memory while it
+    /// has space.
     void adopt(int layer, const DenseLayer& dense, int64_t n_entries);
 
-    /// Makes room for `extra` more entries in every row of every layer; nothing is copied where there is that much.
+    /// Reserves space for `extra` more entries in every row of every layer. Does not copy if there is enough.
     void reserve(int64_t extra);
 
-    /// Entries of a row, and those of them that are whole keys and values, the last ones.
+    /// Number of a row's entries, and how many of them are plain (whole keys and values). Plain entries come last.
     int64_t n_entries(int layer, int row) const;
     int64_t n_plain(int layer, int row) const { return static_cast<int64_t>(positions(layer, row).size()); }
 
-    /// The position a row's next entry gets, where that is the cache's own business (`Positions::cache`).
+    /// Whether the cache itself assigns positions to entries (`Positions::cache`).
     bool renumbers() const { return positions_ == policies::Positions::cache; }
 
-    /// Keys and values of successive tokens in memory of the cache's device.
+    /// Keys and values of consecutive tokens in the memory of the cache's device.
     struct Tokens {
         int64_t n = 0;
-        const void* keys = nullptr;  ///< d numbers each, post-RoPE of their positions (of the row's places, renumbered)
-        size_t key_stride = 0;       ///< bytes
+        const void* keys = nullptr;  ///< d numbers each, rotated to the tokens' positions, or to the row's places if
+                                     ///< the cache renumbers
+        size_t key_stride = 0;       ///< in bytes
         const void* values = nullptr;
         size_t value_stride = 0;
-        int64_t position = 0;  ///< of the first one
+        int64_t position = 0;  ///< position of the first token
     };
-    /// Appends them to a row. What is still to be copied before the row is read is added to `copies`.
+    /// Appends tokens to a row. Adds to `copies` the copies that must be made before the row is read.
     void append(int layer, int row, const Tokens& tokens, std::vector<kernels::RowCopy>& copies);
 
-    /// What a row's first `n_visible` plain entries are read from (all those before the tokens that a causal block
-    /// still hides); `sliding_window` drops the entries too far behind `position`. Scratch of rotated rows lives in
-    /// `scratch` until the call is over.
+    /// Returns the memory from which attention reads the first `n_visible` plain entries of a row; a causal block hides
+    /// the later ones. Entries outside the sliding window of a query at `position` are skipped.
+    /// @param scratch holds rotated keys; must live as long as the view is used
     using Scratch = std::vector<at::Tensor>;
     struct RowView {
         const void* keys = nullptr;
         const void* values = nullptr;
-        int64_t first = 0;      ///< entries skipped because of the sliding window
-        int64_t n_entries = 0;  ///< visible ones
+        int64_t first = 0;      ///< number of entries that the sliding window skips
+        int64_t n_entries = 0;  ///< number of visible entries
     };
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
 
-    /// Keys (n, d) of a plain row's first n entries in the processor's memory: those that are there, or copies.
+    /// Returns the keys (n, d) of a plain row's first n entries in the processor's memory, copied only if necessary.
     at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
 
-    /// The first of a plain row's first `n_visible` entries that a query at `position` (at the row's place, where the
-    /// cache renumbers) sees through a sliding window; 0 where that is 0.
+    /// Returns the first of a plain row's `n_visible` entries that a query sees through a sliding window; 0 without a
+    /// window.
+    /// @param position the query's position, or its place if the cache renumbers
     int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
 
-    /// Whether some of a layer's entries are stored in another way than as whole keys and values.
+    /// Whether a layer stores some entries in parts instead of as whole keys and values.
     bool stores_parts(int layer) const {
         const auto& source = layers_[static_cast<size_t>(layer)];
         return !source.stored.empty() || !source.grown.rows.empty();
     }
 
-    /// Those entries, ahead of the plain ones; none where there are none.
+    /// Returns a row's entries that are stored in parts. They precede the plain entries.
     std::vector<std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
 
-    /// The same as far as a query at `position` sees them.
+    /// Returns these entries as far as a query at `position` sees them.
     std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
                                                      int64_t sliding_window) const;
 
-    /// Of the plain entries.
+    /// Returns the positions of a row's plain entries.
     std::span<const uint32_t> positions(int layer, int row) const;
 
-    /// What a policy says of tokens that are whole no longer.
+    /// Describes how the given whole tokens shall be stored.
     using Describe = std::function<policies::StoredLayer(const policies::LeavingTokens&)>;
 
-    /// Stores the layer's whole tokens but for the first and the last ones as they are described, behind what was
-    /// stored of such tokens before.
-    /// @param n_tokens of the prompt and decoded ones
-    /// @throws policies::SelectionError for a description that does not hold together; RunError for one of another kind
-    ///         than those before it, for rows that hold different tokens, and in a cache that renumbers its entries.
-    ///         The layer is of no use then.
+    /// Stores the layer's whole tokens as `describe` says, except the first and last ones named by `whole`. They follow
+    /// the tokens that were stored in this way before.
+    /// @param n_tokens number of prompt tokens and decoded tokens
+    /// @throws policies::SelectionError if the description is invalid; RunError if its kind differs from earlier ones,
+    /// if rows hold different tokens, or if the cache renumbers entries. The layer is then unusable.
     void store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe);
 
-    /// Turns what the layer stores in parts into whole keys and values, as the parts give them.
+    /// Replaces a layer's entries that are stored in parts by the whole keys and values that they represent.
     /// @throws RunError for merged entries
     void make_whole(int layer);
 
-    /// @throws RunError where rows hold different entries, and in a cache that renumbers them
+    /// Returns all entries of a layer.
+    /// @throws RunError if rows hold different entries or the cache renumbers them
     HeldLayer held(int layer) const;
 
-    /// Holds these in place of what there is, the last n_plain of them as the whole entries that they are already.
+    /// Replaces a layer's entries. The last n_plain entries of `held` are the layer's present plain entries and stay
+    /// whole.
     void hold_merged(int layer, const HeldLayer& held, int64_t n_plain);
 
-    /// Queries that are kept with a layer for its policy, of the model's type.
+    /// Queries that are stored with a layer for its policy, in the model's type.
     std::vector<char>& queries(int layer) { return layers_[static_cast<size_t>(layer)].queries; }
 
-    /// Drops plain entries (ascending storage indices) of a row.
+    /// Removes plain entries from a row.
+    /// @param entries ascending indices
     void erase(int layer, int row, std::span<const uint32_t> entries);
 
-    /// Bytes of K and V really held by a row or a layer, padding included, without the room for entries to come.
+    /// Returns the bytes of keys and values in a row or a layer, including padding, without reserved space.
     size_t row_bytes(int layer, int row) const;
     size_t layer_bytes(int layer) const;
 
-    /// The lengths of all rows, to come back to after decoding something. Rows that lose entries meanwhile are cloned
-    /// first instead.
+    /// The lengths of all rows, for returning to them after decoding. Rows that lose entries while decoding must be
+    /// cloned instead.
     using Mark = std::vector<std::vector<int64_t>>;
     Mark mark() const;
     void rewind(const Mark& mark);
 
-    /// A copy with buffers of its own and with room for `extra` more entries in every row.
+    /// Returns a copy with its own buffers and space for `extra` more entries in every row.
     RunCache clone(int64_t extra) const;
 
  private:
-    /// What is stored in parts of tokens that were whole at first: no other cache shares it.
+    /// Tokens that were whole at first and are now stored in parts. No other cache shares them.
     struct Grown {
-        std::vector<std::shared_ptr<StoredEntries>> rows;  // (R); empty where there are none
+        std::vector<std::shared_ptr<StoredEntries>> rows;  // (R); empty if there are none
         std::vector<std::shared_ptr<StoredBlock>> blocks;
     };
     struct Layer {
-        // The plain entries.
-        at::Tensor keys, values;                       // flat: row r's entries start at begin[r] * d
-        std::vector<int64_t> begin;                    // (R) in entries
-        std::vector<int64_t> capacity;                 // (R)
-        int64_t room = 0;                              // entries of each row's capacity that are for those to come
-        std::vector<std::vector<uint32_t>> positions;  // (R) of each entry, its size is the row's length
-        // (R) those ahead of them; empty where there are none.
+        // Plain entries
+        at::Tensor keys, values;        // flat: entries of row r start at begin[r] * d
+        std::vector<int64_t> begin;     // (R) index of each row's first entry
+        std::vector<int64_t> capacity;  // (R) in entries
+        int64_t room = 0;               // reserved entries in each row's capacity
+        std::vector<std::vector<uint32_t>>
+            positions;  // (R) positions of each row's entries; the size is the row's length
+        // (R) entries stored in parts, before the plain ones; empty if there are none
         std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
-        std::vector<std::shared_ptr<const StoredBlock>> blocks;  // stored for several rows, or for other layers
+        std::vector<std::shared_ptr<const StoredBlock>> blocks;  // shared by several rows or with other layers
         Grown grown;
         std::vector<char> queries;
     };
-    // By identity: a description that is gone is not taken for a later one at its address.
+    // Keyed by identity, so that a new description at the address of a deleted one is not mistaken for it.
     using Blocks =
         std::map<std::weak_ptr<const policies::StoredBlock>, std::shared_ptr<const StoredBlock>, std::owner_less<>>;
 
     void require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const;
-    /// Room for whole entries at these positions, packed.
+    /// Allocates packed space for whole entries at these positions.
     Layer& allocate(int layer, const std::vector<std::vector<uint32_t>>& rows);
     void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense,
                         std::vector<kernels::RowCopy>* later = nullptr);
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
-    /// Turns vectors (by, d) of the cache's device.
+    /// Rotates vectors (by, d) on the cache's device.
     void turn(void* keys, std::span<const int64_t> by) const;
-    /// Entries of one array to another; of those from `first` on, all or the ones in `rows`.
+    /// Describes a copy of n entries between two arrays: the entries from `first` on, or those listed in `rows`.
     kernels::RowCopy copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first, int64_t n,
                              const uint32_t* rows = nullptr) const;
     size_t entry_bytes() const;
     size_t stored_bytes(int layer, int row) const;
     size_t block_bytes(int layer) const;
     void require_processor() const;
-    /// Stores what the selection describes. @param dense nullptr: every part has numbers
+    /// Stores what the selection describes.
+    /// @param dense nullptr if all parts have numbers
     void store(int layer, const policies::StoredLayer& described, const DenseLayer* dense);
     StoredSource source_of(int layer, const policies::StoredLayer& described) const;
     std::vector<float> turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const;
     void require_growable(int layer, const policies::StoredLayer& described,
                           const std::vector<uint32_t>& positions) const;
     void grow(int layer, const policies::StoredLayer& described);
-    /// Gives back what the layer's whole entries have left, where that is most of their room.
+    /// Releases memory of the layer's plain entries if most of it is unused.
     void shrink(int layer);
     void drop_unused_blocks();
-    /// What grows becomes this cache's own.
+    /// Copies the grown entries, so that no other cache shares them.
     void detach_grown();
 
     const Transformer* model_;
     policies::Granularity granularity_;
     policies::Positions positions_;
-    bool unrotated_;  // keys are stored at position 0 and rotated when read, since evictions move them again and again
+    bool unrotated_;  // keys are stored at position 0 and rotated when read, because evictions move them often
     int n_rows_;
     std::vector<Layer> layers_;
-    Blocks blocks_;  // of the layers so far
+    Blocks blocks_;  // blocks of the layers stored so far
 };
 
 }  // namespace kvscope::engine

@@ -7,9 +7,9 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kTile = 128;  // entries that are worked out at once
+constexpr int64_t kTile = 128;  // entries that are reconstructed at a time
 
-/// The tokens of each entry.
+/// Lists the tokens of each entry.
 class TokensByEntry {
  public:
     TokensByEntry(std::span<const int32_t> token_entry, size_t n_entries) : first_(n_entries + 1, 0) {
@@ -31,7 +31,7 @@ class TokensByEntry {
     std::vector<int64_t> tokens_;
 };
 
-/// Of each entry, in the order in which a row stores them: its place among them by position.
+/// Returns, for each entry in storage order, its rank by position.
 std::vector<size_t> places_of(std::span<const std::shared_ptr<const StoredEntries>> stored,
                               std::span<const uint32_t> plain) {
     std::vector<uint32_t> positions;
@@ -47,7 +47,7 @@ std::vector<size_t> places_of(std::span<const std::shared_ptr<const StoredEntrie
     return places;
 }
 
-/// Squared norms, summed.
+/// Sums of squared norms.
 struct Sums {
     double difference = 0;
     double whole = 0;

@@ -8,16 +8,16 @@
 
 namespace kvscope::engine {
 
-/// How far what a row's cache gives for tokens is from their own keys and values: the 2-norm of the difference over
-/// that of what they are, both over all tokens that have an entry. The value of an entry with mass n stands for n
-/// tokens, each of them gets the n-th part.
+/// Relative errors of a row's cache: the 2-norm of the difference between stored and original keys (or values), divided
+/// by the 2-norm of the originals, over all tokens that have an entry. The value of an entry with mass n is divided
+/// among its n tokens.
 struct StorageError {
     float keys = 0;
     float values = 0;
 };
 
-/// @param token_entry (N) the row's entry that a token went into; -1: none
-/// @param keys, values of the prompt, (G, N, d), those that the cache was compressed from
+/// @param token_entry (N) index of the entry that holds each token; -1 if dropped
+/// @param keys, values original (G, N, d) of the prompt
 StorageError storage_error(const RunCache& cache, int layer, int row, std::span<const int32_t> token_entry,
                            const policies::EntriesView& keys, const policies::EntriesView& values, int head,
                            int head_dim);

@@ -24,14 +24,14 @@ std::vector<char> stored(std::span<const float> numbers, DType dtype) {
     return bytes;
 }
 
-/// Number (entry, column), as f32.
+/// Returns number (entry, column) as f32.
 float number_of(const kernels::StoredNumbers& numbers, int64_t entry, int column) {
     const int64_t at = entry * numbers.stride + column;
     return numbers.dtype == DType::f32 ? static_cast<const float*>(numbers.data)[at]
                                        : kernels::to_float(static_cast<const bf16*>(numbers.data)[at]);
 }
 
-/// Entries of which keys or values are worked out.
+/// Entries whose keys or values must be computed when they are read.
 class WorkedOut final : public kernels::DecodeEntries {
  public:
     WorkedOut(const StoredVectors& keys, const StoredVectors& values, int64_t first)
@@ -65,7 +65,7 @@ StoredBlock::StoredBlock(int width, std::span<const float> numbers, DType dtype)
 StoredBlock::StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
                          int head_dim, DType dtype)
     : width_(channels.empty() ? head_dim : static_cast<int>(channels.size())), dtype_(dtype) {
-    if (dense == nullptr) throw RunError("a part has no numbers, and there is no prompt to take them from");
+    if (dense == nullptr) throw RunError("a part has no numbers, and there is no prompt's cache to copy them from");
     const size_t element = kernels::size_of(dtype);
     numbers_.resize(positions.size() * static_cast<size_t>(width_) * element);
     char* to = numbers_.data();
@@ -164,7 +164,7 @@ void StoredVectors::turn(int64_t begin, int64_t end, float* keys) const {
     const int64_t half = head_dim_ / 2;
     for (int64_t i = begin; i < end;) {
         const auto position = int64_t{positions_[static_cast<size_t>(i)]};
-        int64_t n = 1;  // entries at consecutive positions
+        int64_t n = 1;  // number of entries at consecutive positions
         while (i + n < end && positions_[static_cast<size_t>(i + n)] == position + n) ++n;
         kernels::rope({.dtype = DType::f32,
                        .n_tokens = n,
@@ -200,7 +200,7 @@ size_t StoredVectors::scratch_floats(int n_queries) const {
     return most;
 }
 
-/// As often as the weights of each query say.
+/// Adds the offset, multiplied by the sum of each query's weights.
 void StoredVectors::add_offset(int64_t n, const float* weights, int n_queries, float* out) const {
     for (int query = 0; query < n_queries; ++query) {
         const float* of_query = weights + query * kernels::kDecodeTile;

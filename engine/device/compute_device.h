@@ -6,10 +6,10 @@
 
 namespace kvscope::engine {
 
-/// Where a model's arrays lie, and what computes on them.
+/// A place for a model's arrays, and the backend that computes there.
 struct ComputeDevice {
     c10::Device place = c10::kCPU;
-    const kernels::Backend* backend = &kernels::cpu_backend();  ///< lives as long as the program
+    const kernels::Backend* backend = &kernels::cpu_backend();  ///< valid until the program ends
 
     bool is_processor() const { return backend->is_processor(); }
 };

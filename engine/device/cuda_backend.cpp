@@ -31,16 +31,16 @@ namespace fs = std::filesystem;
 using kernels::cuda::Failed;
 using kernels::cuda::Unavailable;
 
-// Up to so many rows a product is made by kvscope's kernel; from there on a library's is faster.
+// Products with more rows are faster with libtorch.
 constexpr int64_t rows_of_own_product = 383;
-constexpr int64_t rows_of_block = 1024;  // as many tiles of a library's kernel as a large card has processors
+constexpr int64_t rows_of_block = 1024;  // a large card has as many processors as this makes tiles in a library kernel
 constexpr int64_t most_head_dim = 256;
 
 constexpr const char* how_to_install =
     "Install PyTorch 2.11 for CUDA (python3 -m pip install torch==2.11.0) and set KVSCOPE_TORCH_CUDA_DIR to the folder "
     "torch/lib of that package";
 
-/// Which of PyPI's packages has a library that libtorch_cuda.so asks for.
+/// Returns the PyPI package that contains a library which libtorch_cuda.so could not find.
 std::string package_of(const std::string& message) {
     constexpr std::pair<const char*, const char*> packages[] = {
         {"libcublas", "nvidia-cublas"},       {"libcudnn", "nvidia-cudnn-cu13"},
@@ -54,7 +54,7 @@ std::string package_of(const std::string& message) {
     };
     for (const auto& [library, package] : packages)
         if (message.find(library) != std::string::npos)
-            return fmt::format(" The Python package {} has it (python3 -m pip install {}).", package, package);
+            return fmt::format(" The Python package {} contains it (python3 -m pip install {}).", package, package);
     return {};
 }
 
@@ -65,19 +65,20 @@ fs::path folder_of_torch() {
     return dladdr(of_torch, &info) && info.dli_fname ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
-/// That the files are of the version that the program was built with. @param folder torch/lib
+/// Checks that the files belong to the version that the program was built with.
+/// @param folder torch/lib
 void require_version(const fs::path& folder) {
     std::string found;
-    for (const char* name : {"version.py", "../build-version"}) {  // of the Python package, of the archive
+    for (const char* name : {"version.py", "../build-version"}) {  // of the Python package and of the archive
         std::ifstream file(folder / ".." / name);
         found.append(std::istreambuf_iterator<char>(file), {});
     }
     if (found.find(TORCH_VERSION) == std::string::npos)
-        throw Unavailable(fmt::format("{} is not known to be of PyTorch {}, which kvscope was built with. {}",
+        throw Unavailable(fmt::format("{} does not belong to PyTorch {}, which kvscope was built with. {}",
                                       folder.string(), TORCH_VERSION, how_to_install));
 }
 
-/// libtorch's half for cards, which makes itself known to the rest as it is loaded.
+/// Loads libtorch's CUDA libraries, which register themselves when loaded.
 void open_torch() {
     const fs::path folder = folder_of_torch();
     const std::array names{"libc10_cuda.so", "libtorch_cuda.so"};
@@ -95,7 +96,7 @@ void open_torch() {
         throw Unavailable(fmt::format("{} cannot be loaded: {}.{}", file.string(), told, package_of(told)));
     }
     try {
-        if (!at::globalContext().hasCUDA()) throw Failed("libtorch finds no card that it can use");
+        if (!at::globalContext().hasCUDA()) throw Failed("libtorch finds no usable card");
         at::globalContext().lazyInitDevice(at::kCUDA);
         at::globalContext().setAllowBF16ReductionCuBLAS(false);
     } catch (const c10::Error& error) {
@@ -108,7 +109,7 @@ Function* function(const char* symbol) {
     return reinterpret_cast<Function*>(kernels::cuda::symbol(symbol));
 }
 
-/// Calls a function that tells its failure in a message.
+/// Calls a function that reports failures in a message.
 template <class Function, class... Arguments>
 void call(const char* symbol, Arguments... arguments) {
     std::array<char, 512> message{};
@@ -124,7 +125,7 @@ class CudaBackend final : public TorchBackend {
     std::string name() const override { return fmt::format("cuda:{}", number_); }
     void wait() const override {
         use();
-        void* stream = nullptr;  // the default one
+        void* stream = nullptr;  // the default stream
         call<abi::Synchronize>(abi::kSynchronizeSymbol, stream);
     }
     int64_t rows_alike() const override { return rows_of_own_product; }
@@ -209,7 +210,7 @@ class CudaBackend final : public TorchBackend {
         size_t n = 0;
         for (const kernels::RowErrors& problem : problems) n += n_of(problem);
         if (n == 0) return;
-        // Brought to the processor at once: each time waits for the device.
+        // One copy for all errors, because each copy waits for the device.
         const kernels::DeviceArray errors(*this, n * sizeof(double));
         auto* next = static_cast<double*>(errors.data());
         for (const kernels::RowErrors& problem : problems) {
@@ -238,7 +239,7 @@ class CudaBackend final : public TorchBackend {
         if (workspace_bytes > workspace_.nbytes())
             workspace_ = at::empty({static_cast<int64_t>(workspace_bytes + workspace_bytes / 2)},
                                    at::TensorOptions().dtype(at::kByte).device(at::kCUDA, number_));
-        void* stream = nullptr;  // the default one
+        void* stream = nullptr;  // the default stream
         call<Function>(symbol, arguments..., workspace_bytes == 0 ? nullptr : workspace_.data_ptr(), workspace_bytes,
                        stream);
     }
@@ -254,7 +255,8 @@ class CudaBackend final : public TorchBackend {
         run<abi::RunWindowAttention>(symbol, bytes, &whole);
     }
 
-    /// Blocks of one size, the last one filled up, so that what a row becomes does not depend on how many there are.
+    /// Multiplies in blocks of equal size, the last one padded, so that a row's result does not depend on the number of
+    /// rows.
     void multiply_blocks(const kernels::Linear& problem) const {
         const int64_t in = problem.in, out = problem.out;
         const auto type = problem.dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
@@ -277,7 +279,7 @@ class CudaBackend final : public TorchBackend {
         const auto y_type = problem.y_dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
         const at::Tensor x = array(problem.x, {problem.n_rows, in}, {stride, 1}, type);
         const at::Tensor y = array(problem.y, {problem.n_rows, out}, {y_stride, 1}, y_type);
-        // With a bias sums are rounded behind it.
+        // With a bias, sums are rounded after it is added.
         const bool in_place = y_type == type && !problem.bias;
         for (int64_t first = 0; first < problem.n_rows; first += rows_of_block) {
             const int64_t n = std::min(rows_of_block, problem.n_rows - first);
@@ -323,11 +325,11 @@ Card card(int number) {
 }
 
 void give_back_unused(int number) {
-    cuda_device(number);  // libtorch's half is there
+    cuda_device(number);  // loads libtorch's CUDA libraries
     try {
         c10::getDeviceAllocator(at::kCUDA)->emptyCache();
     } catch (const c10::Error&) {
-        // Then less counts as free than could be.
+        // Ignored: less memory counts as free.
     }
 }
 
@@ -336,9 +338,9 @@ const ComputeDevice& cuda_device(int number) {
     static std::map<int, ComputeDevice>& opened = *new std::map<int, ComputeDevice>;
     const std::lock_guard lock(mutex);
     if (const auto known = opened.find(number); known != opened.end()) return known->second;
-    kernels::cuda::symbol(abi::kSetDeviceSymbol);  // says what is missing of kvscope's own part
+    kernels::cuda::symbol(abi::kSetDeviceSymbol);  // throws if kvscope's own library is missing
     open_torch();
-    const auto* backend = new CudaBackend(number);  // as long as the program
+    const auto* backend = new CudaBackend(number);  // never destroyed
     return opened[number] = {at::Device(at::kCUDA, static_cast<int8_t>(number)), backend};
 }
 

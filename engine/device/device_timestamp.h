@@ -9,18 +9,19 @@
 
 namespace kvscope::engine {
 
-/// A place in the order of what a device was asked for: on a card when all of it until then is done, elsewhere now.
+/// A point in time of a device's work. On a card, the time when all work requested so far is done; otherwise, the time
+/// of construction.
 class DeviceTimestamp {
  public:
     explicit DeviceTimestamp(const ComputeDevice& device);
-    /// Seconds from here to a later one of the same device, which has to be past (kernels::Backend::wait). Pauses of
-    /// this thread's work in between do not count.
+    /// Returns the seconds until a later timestamp of the same device, without pauses of this thread's work. The device
+    /// must have passed both (kernels::Backend::wait).
     double until(const DeviceTimestamp& later) const;
 
  private:
     WorkClock::time_point time_ = WorkClock::now();
     WorkClock::duration paused_ = WorkClock::paused();
-    std::optional<c10::Event> event_;  ///< of a card
+    std::optional<c10::Event> event_;  ///< for a card
 };
 
 }  // namespace kvscope::engine

@@ -11,9 +11,9 @@
 
 namespace kvscope::engine {
 
-/// Does what concerns one run alone. What it throws is that run's failure; memory that has run out, a device that fails
-/// and the person's wish to stop concern all of them and pass.
-/// @returns why it failed, never an empty text; empty where it did not
+/// Runs work that concerns only one run. Its exceptions become that run's failure. Exceptions that concern all runs are
+/// passed on: lack of memory, a failed device, cancellation.
+/// @returns why the work failed, never empty; empty if it succeeded
 template <class Action>
 std::string failure_of(Action action) {
     try {

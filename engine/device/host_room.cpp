@@ -10,15 +10,15 @@ at::Tensor HostRoom::copy(const at::Tensor& there) {
     const auto n = static_cast<int64_t>(there.nbytes());
     const bool is_held = bytes_.defined() && bytes_.storage().use_count() > 1;
     if (!bytes_.defined() || is_held || bytes_.numel() < n) {
-        // A card writes into pinned memory several times as fast. Where one copy is held on to, so will the others be,
-        // and those are not pinned, nor is much memory at once.
+        // A card copies to pinned memory several times as fast. Memory is not pinned if the last copy is still in use,
+        // because then later copies will be kept, too, nor if it is large.
         constexpr int64_t most_pinned = int64_t{64} << 20;
         const auto options = at::TensorOptions().dtype(at::kByte);
         bytes_.reset();
         if (there.is_cuda() && !is_held && n <= most_pinned) {
             try {
                 bytes_ = at::empty({n}, options.pinned_memory(true));
-            } catch (const c10::Error&) {  // a system may leave a process little of it
+            } catch (const c10::Error&) {  // the system may limit pinned memory
             }
         }
         if (!bytes_.defined()) bytes_ = at::empty({n}, options);

@@ -4,12 +4,12 @@
 
 namespace kvscope::engine {
 
-/// Room in the processor's memory for what is brought there from a device time and again. Memory that is new each time
-/// is slower than the copies themselves.
+/// Memory of the processor that is reused for copies from a device. Allocating new memory is slower than the copies
+/// themselves.
 class HostRoom {
  public:
-    /// A device's numbers in the processor's memory, in their order; themselves where they lie there. The room is used
-    /// again once nobody holds the tensor any more.
+    /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is already there. The memory is
+    /// reused after the returned tensor is released.
     at::Tensor copy(const at::Tensor& there);
 
  private:

@@ -2,9 +2,9 @@
 
 namespace kvscope::engine {
 
-/// While there is one, on any thread, the processor's memory of a large tensor that goes is kept for the next tensor of
-/// that size, up to 256 MiB; with the last one all of it is given back. Pages that are new for each of a layer's
-/// activations take a prefill some 15 % longer.
+/// While an object exists on any thread, memory of deleted large CPU tensors is kept for new tensors of the same size,
+/// up to 256 MiB. The last object to be destroyed releases this memory. New pages for each layer's activations would
+/// make a prefill about 15 % slower.
 class KeptTensorMemory {
  public:
     KeptTensorMemory();

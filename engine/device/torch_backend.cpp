@@ -26,24 +26,26 @@ at::ScalarType scalar_of(DType type) {
 at::ScalarType scalar_of(kernels::WeightFormat format) {
     for (const DType type : {DType::f32, DType::bf16, DType::f16})
         if (kernels::format_of(type) == format) return scalar_of(type);
-    throw std::logic_error("libtorch has no type for a weight's format");
+    throw std::logic_error("libtorch has no type for this weight format");
 }
 
-/// Memory of the processor.
+/// Returns a tensor on memory of the processor.
 at::Tensor host(const void* data, int64_t n, at::ScalarType type) {
     return at::from_blob(const_cast<void*>(data), {n}, at::TensorOptions().dtype(type));
 }
 
-/// x W^T of one row x (in) and W (out, in), f32.
+/// Returns x W^T for one row x (in) and W (out, in), f32.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) { return (weight * x).sum(-1); }
 
-/// What one query of each head finds.
+/// Attention of one query of each head.
 struct Found {
     at::Tensor out;      ///< (R, d)
     at::Tensor weights;  ///< (R, m)
 };
 
-/// @param logits (R, m) @param values (G, m, d), R a multiple of G @param masses (m) or undefined
+/// @param logits (R, m), where R is a multiple of G
+/// @param values (G, m, d)
+/// @param masses (m) or undefined
 Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::Tensor& masses) {
     const at::Tensor terms = (logits - logits.amax(-1, true)).exp();
     const at::Tensor total = (masses.defined() ? terms * masses : terms).sum(-1, true);
@@ -54,7 +56,7 @@ Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::
             masses.defined() ? shares * masses : shares};
 }
 
-/// scale (q . k): queries (R, d), keys (G, m, d), R a multiple of G. @returns (R, m)
+/// Returns scale (q . k), (R, m), for queries (R, d) and keys (G, m, d), where R is a multiple of G.
 at::Tensor logits_of(const at::Tensor& queries, const at::Tensor& keys, float scale) {
     const int64_t g = keys.size(0), m = keys.size(1), d = keys.size(2), r = queries.size(0);
     return (keys.view({g, 1, m, d}) * queries.view({g, r / g, 1, d})).sum(-1).view({r, m}) * scale;
@@ -93,7 +95,7 @@ at::Tensor TorchBackend::rows(const void* data, int64_t n, int64_t width, int64_
     return array(data, {n, width}, {stride, 1}, scalar_of(type));
 }
 
-/// Where `array` puts them.
+/// Copies values to the device of `array`.
 at::Tensor TorchBackend::on_device(at::Tensor values) const {
     return values.to(array(nullptr, {0}, {1}, at::kByte).device());
 }
@@ -176,7 +178,8 @@ void TorchBackend::rope(const kernels::Rope& problem) const {
     x.copy_(at::cat({a * cosines - b * sines, b * cosines + a * sines}, 2));
 }
 
-/// Query by query, over the keys that it sees and no others: the same however queries are cut into calls.
+/// Computes each query separately, over the keys that it sees. The result does not depend on how queries are divided
+/// into calls.
 void TorchBackend::attend(const kernels::PrefillAttention& problem) const {
     const int64_t d = problem.head_dim, h = problem.n_heads, n_keys = problem.q_begin + problem.n_queries;
     const at::ScalarType type = scalar_of(problem.dtype);
@@ -208,12 +211,12 @@ void TorchBackend::attention_prefill(std::span<const kernels::PrefillAttention> 
     for (const auto& problem : problems) attend(problem);
 }
 
-/// A row and those that continue it: one softmax over the entries of all.
+/// Attends to a row and the rows that continue it, with one softmax over all their entries.
 void TorchBackend::attend(std::span<const kernels::DecodeRow> chain, int head_dim, DType dtype, float scale) const {
     const at::ScalarType type = scalar_of(dtype);
     std::vector<at::Tensor> logits, values, masses;
     for (const kernels::DecodeRow& row : chain) {
-        if (row.entries) throw std::logic_error("entries that are worked out are the processor's alone");
+        if (row.entries) throw std::logic_error("entries that must be computed when read require the processor");
         const int64_t key_dim = row.key_dim ? row.key_dim : head_dim, n = row.n_entries;
         const at::Tensor queries = array(row.q, {row.n_queries, key_dim}, {row.q_stride, 1}, type).to(at::kFloat);
         const at::Tensor keys = array(row.k, {1, n, key_dim}, {0, row.k_stride, 1}, type).to(at::kFloat).contiguous();
@@ -248,7 +251,7 @@ void TorchBackend::attention_decode(std::span<const kernels::DecodeRow> rows, in
     }
 }
 
-/// (H, w, n) softmax weights, 0 where a query does not see a key.
+/// Returns (H, w, n) softmax weights, 0 for keys that a query does not see.
 at::Tensor TorchBackend::window_weights(const kernels::WindowAttention& problem) const {
     const int64_t d = problem.head_dim, w = problem.window, group = problem.n_heads / problem.n_kv_heads;
     const int64_t n = problem.prefix_only ? problem.n_tokens - w : problem.n_tokens;
@@ -312,7 +315,7 @@ void TorchBackend::row_errors(std::span<const kernels::RowErrors> problems) cons
         found_there.push_back(errors.flatten());
     }
     if (found_there.empty()) return;
-    // Brought to the processor at once: each time waits for the device.
+    // One copy for all errors, because each copy waits for the device.
     const at::Tensor here = at::cat(found_there).cpu();
     const double* next = here.const_data_ptr<double>();
     for (const kernels::RowErrors& problem : problems) {

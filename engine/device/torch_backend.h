@@ -9,12 +9,12 @@
 
 namespace kvscope::engine {
 
-/// A device as libtorch's functions compute on it: the reference for hand-written kernels, and what stands in for those
-/// that a device lacks. It makes what kernels/ make, in f32 where those do, up to the order of sums. A product goes row
-/// by row, so that no row's result depends on the others: for reference, not for speed.
+/// A device on which libtorch's functions compute: the reference for hand-written kernels, and the substitute for
+/// kernels that a device lacks. Results equal those of kernels/ up to the order of sums, in f32 where these use f32.
+/// Products are computed row by row, so that no row depends on the others; they are slow.
 class TorchBackend : public kernels::Backend {
  public:
-    /// @param place a device that libtorch has, "cpu" for one
+    /// @param place a device of libtorch, for example "cpu"
     explicit TorchBackend(at::Device place) : place_(place) {}
 
     std::string name() const override { return "torch:" + place_.str(); }
@@ -24,7 +24,7 @@ class TorchBackend : public kernels::Backend {
     void upload(void* to, const void* from, size_t bytes) const override;
     void download(void* to, const void* from, size_t bytes) const override;
 
-    /// Numbers that libtorch has a type for.
+    /// Returns whether libtorch has a type for the format.
     bool reads(kernels::WeightFormat format) const override;
 
     void embed(const kernels::Embed& problem) const override;
@@ -43,7 +43,7 @@ class TorchBackend : public kernels::Backend {
     void row_errors(std::span<const kernels::RowErrors> problems) const override;
 
  protected:
-    /// Memory at `data` as libtorch computes on it.
+    /// Returns a tensor on the memory at `data`.
     virtual at::Tensor array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
                              at::ScalarType type) const;
 

@@ -293,7 +293,7 @@ TEST_CASE("what leaves the whole entries is given back, and what it was stored i
 TEST_CASE("what a policy stores wrongly while it decodes fails its run alone", "[decoding]") {
     const auto& model = tiny_model();
     const std::vector<std::pair<std::string, std::string>> faults{{"throws", "nothing is stored here"},
-                                                                  {"other", "described otherwise"},
+                                                                  {"other", "described differently"},
                                                                   {"plain", "position"},
                                                                   {"moved", "position"},
                                                                   {"short", "numbers"},
