@@ -6,13 +6,13 @@
 
 namespace kvscope::engine {
 
-/// N of "cuda:N", 0 of "cuda"; nothing for what is no card's name.
+/// Returns N for "cuda:N" and 0 for "cuda"; nullopt for other names.
 std::optional<int> card_number(std::string_view name);
 
-/// Whether a device may be called that: "cpu", "auto", "cuda", "cuda:0", "cuda:1", …
+/// Whether the name has the form of a device: "cpu", "auto", "cuda", "cuda:0", "cuda:1", …
 bool is_device_name(std::string_view name);
 
-/// A device of this machine that a model can be run on.
+/// A device of this machine that can run a model.
 struct DeviceChoice {
     std::string name;  ///< "cpu", "auto", "cuda:0"
     std::string text;  ///< "NVIDIA H100, 61.2 of 79.2 GiB free"

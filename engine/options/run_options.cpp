@@ -15,7 +15,7 @@ namespace {
 using InForm = RunOption::InForm;
 using InRecipe = RunOption::InRecipe;
 
-/// An option whose declaration reads as a sentence.
+/// Builds a RunOption by chained calls.
 struct Option : RunOption {
     Option(Member of, const char* its_key, const char* its_flags, const char* its_help) {
         member = of;
@@ -44,80 +44,85 @@ struct Option : RunOption {
 std::vector<RunOption> declared() {
     return {
         Option(&RunOptions::query_aware, "query_aware", "--query-aware",
-               "off: compress the context before the question is read; several questions then share one cache")
+               "Whether policies see the question; if off, the context is compressed first and its questions share one "
+               "cache")
             .word({"on", "off"})
             .elsewhere_in_form(),
         Option(&RunOptions::use_template, "template", "!--no-template",
-               "The text as it stands, without the model's own chat template")
+               "Read the prompt as given, without the model's chat template")
             .elsewhere_in_form()
             .with_any_model(),
         Option(&RunOptions::parse_special, "special", "!--no-special",
-               "Without the chat template: control tokens that the text spells (<|im_end|>) are letters")
+               "Read control tokens in the text (such as <|im_end|>) as letters; only without the chat template")
             .elsewhere_in_form()
             .with_any_model(),
         Option(&RunOptions::temperature, "temperature", "--temp",
-               "Temperature; 0 is greedy: always the likeliest token")
+               "Sampling temperature; 0 always takes the most likely token (greedy)")
             .number({.low = 0}, "the temperature must be 0 (greedy) or more")
             .recorded()
             .row("temperature"),
         Option(&RunOptions::top_p, "top_p", "--top-p",
-               "Share of the probability that is drawn from: the fewest likeliest tokens that reach it")
+               "Nucleus sampling: draw from the fewest most likely tokens whose probabilities reach this sum")
             .number({.low = 0, .high = 1, .low_open = true}, "top-p must be above 0 and at most 1")
             .recorded()
             .row("top-p"),
         Option(&RunOptions::sampling_seed, "sampling_seed", "--sampling-seed",
-               "Seed of the answers alone; without effect while they are greedy")
+               "Seed for sampling answers; has no effect if the temperature is 0")
             .following(&RunOptions::seed)
             .recorded()
             .row("sampling seed"),
-        Option(&RunOptions::seed, "seed", "-s,--seed", "Seed of policies that draw: random")
+        Option(&RunOptions::seed, "seed", "-s,--seed", "Seed of policies with random choices, such as random")
             .recorded()
             .row("policies' seed"),
         Option(&RunOptions::dtype, "dtype", "--dtype",
-               "Type of weights and cache: f32, bf16, or auto: bf16 where the processor multiplies it natively")
+               "Number type of weights and cache: f32, bf16, or auto (bf16 if the device multiplies it natively)")
             .word({"f32", "bf16", "auto"}, "unknown type '{}': expected bf16, f32 or auto")
-            .row("dtype", "Another type than before loads the model again.")
+            .row("dtype", "A change loads the model again.")
             .with_any_model(),
         Option(&RunOptions::device, "device", "--device",
-               "cpu, cuda, cuda:N, or auto: a card that has room for the model, else cpu")
+               "Device: cpu, cuda, cuda:N, or auto (a card with enough memory for the model, otherwise cpu)")
             .word_of_machine(is_device_name, "unknown device '{}': expected cpu, auto, cuda or cuda:N")
-            .row("device", "Another device than before loads the model again.")
+            .row("device", "A change loads the model again.")
             .not_of_run()
             .with_any_model(),
         Option(&RunOptions::isolated, "isolated", "--isolated",
-               "One run at a time, as a server would: honest memory and speed")
+               "One run at a time, so that memory and time are those of a server with this policy")
             .row("isolated",
-                 "The prompt is read anew for each; else all runs share one prefill. What-if needs a prefill in "
-                 "memory, and further questions need caches: only runs made together leave them. After isolated runs "
-                 "both are made again when they are asked for.",
-                 "nothing stays in memory for what-ifs"),
+                 "Each run reads the prompt itself; otherwise all runs share one prefill. Isolated runs leave no "
+                 "prefill for "
+                 "what-ifs and no caches for further questions in memory; both are made again when they are "
+                 "needed.",
+                 "no prefill stays in memory for what-ifs"),
         Option(&RunOptions::ignore_eos, "ignore_eos", "--ignore-eos",
-               "Generate all of the tokens, also behind an end-of-text token")
+               "Continue after an end-of-text token until all new tokens are generated")
             .recorded(InRecipe::where_changed)
             .row("ignore end of text"),
-        Option(&RunOptions::n_new, "new_tokens", "-n,--n-predict,--predict", "Tokens to generate")
+        Option(&RunOptions::n_new, "new_tokens", "-n,--n-predict,--predict", "Number of tokens to generate")
             .number({.low = 1}, "the number of tokens to generate must be at least 1")
             .recorded()
             .elsewhere_in_form()
             .named_always(),
         Option(&RunOptions::window, "window", "--window",
-               "Last queries whose attention is recorded of the full cache (full/*)")
-            .number({.low = 1}, "the window that is recorded must be at least 1")
+               "Number of last queries whose full attention is recorded (full/*)")
+            .number({.low = 1}, "the recorded window must be at least 1")
             .recorded()
             .row("window",
-                 "Divergence, similarity and the attention that runs keep are measured on them. Larger where a policy "
-                 "needs more."),
-        Option(&RunOptions::compare, "compare", "!--no-compare", "Leave out step_kl, step_agreement and output_error")
+                 "Divergence, similarity and kept attention are measured on these queries. The window is larger if a "
+                 "policy "
+                 "needs it."),
+        Option(&RunOptions::compare, "compare", "!--no-compare",
+               "Do not compute step_kl, step_agreement and output_error")
             .recorded(),
-        Option(&RunOptions::record, "record", "!--no-record", "Leave out the measures of the full cache (full/*)")
+        Option(&RunOptions::record, "record", "!--no-record", "Do not record the measures of the full cache (full/*)")
             .recorded(),
-        Option(&RunOptions::alignment, "alignment", "--alignment",
-               "Also how each head's c11, c12 and c22 lie to the loss's gradient, of the prompt's first 2,048 tokens "
-               "(KVSlimmer, Figure 3): a second pass, with gradients")
+        Option(
+            &RunOptions::alignment, "alignment", "--alignment",
+            "Record the cosines of each head's c11, c12 and c22 with the loss's gradient over the prompt's first 2,048 "
+            "tokens (KVSlimmer, Figure 3); takes a second pass with gradients")
             .recorded(InRecipe::where_changed)
-            .row("gradient alignment", "For the view Spectrum.")
+            .row("gradient alignment", "The Spectrum view shows them.")
             .not_of_run(),
-        Option(&RunOptions::analyze, "analyze", "--analyze", "Also the spectra of the projections")
+        Option(&RunOptions::analyze, "analyze", "--analyze", "Record the spectra of the projections")
             .recorded(InRecipe::where_changed)
             .not_of_run(),
     };
@@ -125,7 +130,7 @@ std::vector<RunOption> declared() {
 
 const RunOptions defaults;
 
-/// The JSON value as a T, where it is one.
+/// Returns the JSON value as a T; nullopt if it is of another type or out of range.
 template <class T>
 std::optional<T> value_as(const nlohmann::json& value) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -142,7 +147,7 @@ std::optional<T> value_as(const nlohmann::json& value) {
     return std::nullopt;
 }
 
-/// "--temp" of "!--temp,-t"
+/// Returns the first flag, for example "--temp" for "!--temp,-t".
 std::string first_flag(const RunOption& option) {
     const size_t begin = option.flags.starts_with('!') ? 1 : 0;
     return option.flags.substr(begin, option.flags.find(',') - begin);
@@ -210,7 +215,7 @@ const std::vector<RunOption>& run_options() {
 const RunOption& run_option(RunOption::Member member) {
     for (const RunOption& option : run_options())
         if (option.member == member) return option;
-    throw std::logic_error("an option of a run that is not declared");
+    throw std::logic_error("this option of a run is not declared");
 }
 
 std::string problem_of(const RunOptions& options) {
@@ -240,7 +245,8 @@ std::string recorded_device(const nlohmann::json& recipe) {
     RunOptions options;
     const RunOption& option = run_option(&RunOptions::device);
     option.read(recipe, options);
-    const bool is_known = option.problem(options).empty() && options.device != "auto";  // a recipe names what it became
+    const bool is_known =
+        option.problem(options).empty() && options.device != "auto";  // recipes contain the device that "auto" selected
     return is_known ? options.device : RunOptions().device;
 }
 

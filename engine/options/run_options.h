@@ -13,8 +13,8 @@
 
 namespace kvscope::engine {
 
-/// What can be asked of a run besides its model, prompts, policies, budgets and output. What each means, and what it is
-/// called, is declared by `run_options`.
+/// Options of a run besides its model, prompts, policies, budgets and output. `run_options` declares the name and the
+/// meaning of each.
 struct RunOptions {
     double temperature = 0;
     double top_p = 1;
@@ -36,64 +36,66 @@ struct RunOptions {
     bool operator==(const RunOptions&) const = default;
 };
 
-/// One option of a run, declared once: the command line and its help, the window's form, what is saved of that, recipes
-/// and the commands that make a run again come from it.
+/// Declaration of one option. Command line, help, the app's form, saved forms, recipes and copied commands are made
+/// from it.
 struct RunOption {
     using Member = std::variant<bool RunOptions::*, int RunOptions::*, int64_t RunOptions::*, uint64_t RunOptions::*,
                                 double RunOptions::*, std::string RunOptions::*>;
-    /// Whether a recipe names it. What earlier versions did not have is named where it is not the default alone, so
-    /// that their traces are still resumed.
+    /// Whether recipes contain the option. Options that earlier versions lacked are written only if changed, so that
+    /// traces of those versions can still be resumed.
     enum class InRecipe { no, where_changed, always };
-    /// A row of its own among what is seldom changed; a widget of its own elsewhere in the form; or none, and it is
-    /// the command line's alone.
+    /// Where the app's form shows the option: as a row among seldom changed options, with its own widget elsewhere, or
+    /// not at all.
     enum class InForm { no, row, elsewhere };
 
     Member member;
-    std::string key;                     ///< in recipes and in saved forms
-    std::string flags;                   ///< of `kvscope run`: "-s,--seed"; a leading '!' turns a boolean off
-    std::string name{};                  ///< in the form
-    std::string help{};                  ///< one line
-    std::string remark{};                ///< further sentences, for the form
-    std::string while_on{};              ///< of a boolean: what the form says while it is on
-    policies::Range range{};             ///< of numbers
-    std::vector<std::string> choices{};  ///< of texts; of a boolean that takes a word, those for true and false
-    bool (*accepts)(std::string_view) = nullptr;  ///< of texts that have no list of choices
-    bool of_machine = false;  ///< of those: the choices are the machine's devices, and are found when a form is shown
-    std::string refusal{};    ///< of a value outside these, which {} stands for
-    std::optional<Member> follows{};  ///< the one whose value it has on a command line that does not give it
+    std::string key;  ///< name in recipes and in saved forms
+    std::string
+        flags;  ///< names on the command line, such as "-s,--seed"; with a leading '!' the flag turns the option off
+    std::string name{};                  ///< label in the form
+    std::string help{};                  ///< one line for help and form
+    std::string remark{};                ///< further sentences for the form
+    std::string while_on{};              ///< text that the form shows while a boolean option is on
+    policies::Range range{};             ///< allowed numbers
+    std::vector<std::string> choices{};  ///< allowed texts; for a boolean with a value, the words for true and false
+    bool (*accepts)(std::string_view) = nullptr;  ///< checks texts that have no list of choices
+    bool of_machine = false;  ///< whether the choices are this machine's devices, which are found when a form is shown
+    std::string refusal{};    ///< message for other values; {} stands for the value
+    std::optional<Member> follows{};  ///< option whose value is the default on the command line
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
-    bool of_prompt = false;     ///< of the prompts or the model: who makes a run again does not take it from the recipe
-    bool of_any_model = false;  ///< an option of commands that run a model, not of `run` alone
-    bool always_named = false;  ///< by commands, also where it is the default
+    bool of_prompt =
+        false;  ///< whether it belongs to prompts or model, so that repeating a run ignores the recipe's value
+    bool of_any_model = false;  ///< whether all commands that run a model have it, not only `run`
+    bool always_named = false;  ///< whether commands contain it even if it has its default
 
-    /// "0.7", "on", "bf16"
+    /// Returns the value as text: "0.7", "on", "bf16".
     std::string text(const RunOptions& options) const;
     bool is_default(const RunOptions& options) const;
     void reset(RunOptions& options) const;
-    /// What is wrong with its value, as a sentence; empty: nothing.
+    /// Returns, as a sentence, why the value is not allowed; empty if it is.
     std::string problem(const RunOptions& options) const;
-    /// Takes the value that a JSON object has of it. One that is not there or of another type changes nothing.
+    /// Reads the option from a JSON object. A missing value or one of another type changes nothing.
     void read(const nlohmann::json& object, RunOptions& options) const;
 };
 
-/// All options, in the order in which forms and helps show them.
+/// Returns all options, in the order of forms and help texts.
 const std::vector<RunOption>& run_options();
 const RunOption& run_option(RunOption::Member member);
 
-/// What is wrong with the first option that is wrong; empty: nothing.
+/// Returns the problem of the first option whose value is not allowed; empty if there is none.
 std::string problem_of(const RunOptions& options);
 
-/// Writes the options that a recipe names.
+/// Writes the options that belong in a recipe.
 void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
-/// The reverse, for runs that are made again: those of prompts and models excepted. What is missing, of another type or
-/// out of range changes nothing: it may be another program's recipe, or no object at all.
+/// Reads options from a recipe to repeat its runs, except options of prompts and model. Values that are missing, of
+/// another type or out of range are ignored, because the recipe may come from another program.
 void read_recipe(const nlohmann::json& recipe, RunOptions& options);
 
-/// The device that a recipe says its runs were made on; "cpu" where it names none.
+/// Returns the device on which a recipe's runs were made; "cpu" if it names none.
 std::string recorded_device(const nlohmann::json& recipe);
 
-/// How `kvscope run` is asked for them: option and value, which is empty where it takes none.
+/// Returns the options and values for a `kvscope run` command. The value of a flag is empty.
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options);
 
 }  // namespace kvscope::engine

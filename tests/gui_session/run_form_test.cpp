@@ -229,7 +229,7 @@ TEST_CASE("what is wrong with an option is said as kvscope run says it") {
         check(&RunOptions::top_p, "top-p must be above 0 and at most 1");
     }
     form.request.options.window = 0;
-    check(&RunOptions::window, "the window that is recorded must be at least 1");
+    check(&RunOptions::window, "the recorded window must be at least 1");
     form.request.options.dtype = "int4";
     check(&RunOptions::dtype, "unknown type 'int4': expected bf16, f32 or auto");
     form.request.options.n_new = 0;
