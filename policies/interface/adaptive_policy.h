@@ -7,8 +7,8 @@
 
 namespace kvscope::policies {
 
-/// Ada-KV over SnapKV's scores: a layer's slots go to the best scores of all heads jointly, with the safeguard alpha;
-/// `normalize` first weighs each head by how concentrated its scores are.
+/// Ada-KV on SnapKV's scores: the best scores over all heads get the layer's slots, with the safeguard alpha. With
+/// `normalize`, each head's scores are first weighted by their concentration.
 class AdaptivePolicy : public SnapKvFamily {
  public:
     explicit AdaptivePolicy(const ParameterValues& values)
@@ -34,7 +34,8 @@ class AdaptivePolicy : public SnapKvFamily {
 
 inline Parameter normalize_parameter() {
     Parameter parameter = boolean_parameter(
-        "normalize", false, "First multiply a head's scores by the share of their sum that its top c hold.");
+        "normalize", false,
+        "Whether a head's scores are first multiplied by the share of their sum that the head's top c scores hold.");
     parameter.binds_scores_to_budget = true;
     return parameter;
 }

@@ -7,8 +7,8 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that rank by attention summed over all prompt queries, exact, neither averaged nor pooled (H2O).
-/// It reads the parameter `reduce`, too.
+/// Base of policies that rank entries by exact attention sums over all prompt queries, without averaging or pooling
+/// (H2O). Also reads the parameter `reduce`.
 class AttentionSumPolicy : public ScoringPolicy {
  public:
     explicit AttentionSumPolicy(const ParameterValues& values);

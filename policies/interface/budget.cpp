@@ -15,13 +15,12 @@ namespace {
 
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr size_t kMaxRange = 1000;
-constexpr double kMostCounted = 64;  // from one count to the next: each is a run
+constexpr double kMostCounted = 64;  // without a step, since each count is a run
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
-    throw BudgetError(
-        "Budget '" + std::string(text) + "': " + reason +
-        " A budget is a count of kept entries (128) or the share of the prompt that is kept (0.2 or 20%), "
-        "several by commas (64,128) or ranges (64-512*2, 64-256+64).");
+    throw BudgetError("Budget '" + std::string(text) + "': " + reason +
+                      " A budget is a count of kept entries (128) or the kept share of the prompt (0.2 or 20%). "
+                      "Separate several by commas (64,128) or give ranges (64-512*2, 64-256+64).");
 }
 
 template <class Number>
@@ -32,7 +31,7 @@ std::optional<Number> whole(std::string_view text) {
     return value;
 }
 
-/// Also one that no type holds.
+/// Also true for numbers that no integer type can hold.
 bool is_whole_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -44,7 +43,7 @@ std::string shortest(double value) {
     return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-/// What repeated addition of decimal steps left behind beyond the 12th place is rounding, not meaning.
+/// Rounds to 12 decimal places, which removes the errors of repeatedly added steps.
 double without_rounding_noise(double value) { return std::round(value * 1e12) / 1e12; }
 
 Budget parse_one(std::string_view text, std::string_view shown) {
@@ -54,14 +53,14 @@ Budget parse_one(std::string_view text, std::string_view shown) {
     budget.is_share = percent || number.find_first_of(".eE") != std::string_view::npos;
     if (budget.is_share) {
         const auto value = whole<double>(number);
-        if (!value || !std::isfinite(*value)) refuse(shown, "it is no number.");
+        if (!value || !std::isfinite(*value)) refuse(shown, "it is not a number.");
         budget.share = percent ? without_rounding_noise(*value / 100.0) : *value;
-        if (budget.share <= 0.0) refuse(shown, "a share has to be above 0.");
-        if (budget.share > 1.0) refuse(shown, "a share is at most 1 (100%); a count has no point.");
+        if (budget.share <= 0.0) refuse(shown, "a share must be above 0.");
+        if (budget.share > 1.0) refuse(shown, "a share is at most 1 (100%), and a count has no decimal point.");
     } else {
         const auto value = whole<int64_t>(number);
-        if (!value) refuse(shown, is_whole_number(number) ? "no prompt is that long." : "it is no number.");
-        if (*value <= 0) refuse(shown, "a count has to be at least 1.");
+        if (!value) refuse(shown, is_whole_number(number) ? "no prompt is that long." : "it is not a number.");
+        if (*value <= 0) refuse(shown, "a count must be at least 1.");
         if (*value > kMaxCount) refuse(shown, "no prompt is that long.");
         budget.count = *value;
     }
@@ -85,7 +84,7 @@ std::vector<Budget> parse_range(std::string_view text, size_t dash) {
     const std::string_view rest = text.substr(dash + 1);
     const size_t sign = rest.find_first_of("+*");
     const Budget last = parse_one(trimmed(rest.substr(0, sign)), text);
-    if (first.is_share != last.is_share) refuse(text, "a range goes from count to count or from share to share.");
+    if (first.is_share != last.is_share) refuse(text, "both ends of a range must be counts, or both shares.");
     const double low = first.is_share ? first.share : static_cast<double>(first.count);
     const double high = last.is_share ? last.share : static_cast<double>(last.count);
     if (low > high) refuse(text, "the range runs backwards.");
@@ -93,16 +92,17 @@ std::vector<Budget> parse_range(std::string_view text, size_t dash) {
     double step = 1.0;
     if (geometric) {
         const auto factor = whole<double>(trimmed(rest.substr(sign + 1)));
-        if (!factor || !(*factor > 1.0) || !std::isfinite(*factor)) refuse(text, "the factor has to be above 1.");
+        if (!factor || !(*factor > 1.0) || !std::isfinite(*factor)) refuse(text, "the factor must be above 1.");
         step = *factor;
     } else if (sign != std::string_view::npos) {
         const Budget parsed = parse_one(trimmed(rest.substr(sign + 1)), text);
-        if (parsed.is_share != first.is_share) refuse(text, "the step has to be a count or a share as the ends are.");
+        if (parsed.is_share != first.is_share)
+            refuse(text, "the step must be a count if the ends are counts, and a share if they are shares.");
         step = parsed.is_share ? parsed.share : static_cast<double>(parsed.count);
     } else if (first.is_share) {
         refuse(text, "a range of shares needs a step (0.1-0.5+0.1).");
     } else if (high - low >= kMostCounted) {
-        refuse(text, "a range of so many counts needs a step (64-512+64) or a factor (64-512*2).");
+        refuse(text, "a range of this many counts needs a step (64-512+64) or a factor (64-512*2).");
     }
     std::vector<Budget> budgets;
     double value = low;
@@ -123,7 +123,7 @@ int64_t Budget::resolve(int64_t n_tokens, BudgetOf of) const {
     if (entries < 1) {
         if (of == BudgetOf::bytes) return 1;
         throw BudgetError("Budget " + label() + ": this share of " + std::to_string(n_tokens) +
-                          " tokens is less than one entry; give a larger share or a count.");
+                          " tokens is less than one entry. Give a larger share or a count.");
     }
     return std::min(entries, n_tokens);
 }
@@ -140,9 +140,9 @@ std::string Budget::describe(int64_t n_tokens, BudgetOf of, std::optional<double
     double share_kept = n_tokens ? 100.0 * static_cast<double>(kept) / static_cast<double>(n_tokens) : 100.0;
     if (of == BudgetOf::bytes) {
         if (is_share) share_kept = 100.0 * share;
-        std::string text = fmt::format("every token kept, {:.1f} % of the full cache's bytes asked for", share_kept);
+        std::string text = fmt::format("every token kept, {:.1f} % of the full cache's bytes requested", share_kept);
         const double comes_to = std::max(share_kept, 100.0 * needed.value_or(0));
-        if (comes_to - share_kept >= 0.05) text += fmt::format(", {:.1f} % with what is stored besides", comes_to);
+        if (comes_to - share_kept >= 0.05) text += fmt::format(", {:.1f} % including extra data", comes_to);
         return text + (comes_to > 100.0 ? fmt::format(" ({:.1f} % more than the full cache)", comes_to - 100.0)
                                         : fmt::format(" ({:.1f} % saved)", 100.0 - comes_to));
     }
@@ -163,8 +163,8 @@ std::vector<Budget> parse_budgets(std::string_view text) {
     while (true) {
         const size_t comma = rest.find(',');
         const std::string_view piece = trimmed(rest.substr(0, comma));
-        if (piece.empty()) refuse(text, "there is an empty place in the list.");
-        // A leading dash is a negative number, and one behind an exponent's e belongs to it.
+        if (piece.empty()) refuse(text, "a list entry is empty.");
+        // A leading dash is a minus sign, and a dash after an exponent's e belongs to the exponent.
         size_t dash = piece.find('-', 1);
         if (dash != std::string_view::npos && (piece[dash - 1] == 'e' || piece[dash - 1] == 'E')) {
             dash = piece.find('-', dash + 1);

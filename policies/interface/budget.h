@@ -11,48 +11,47 @@
 
 namespace kvscope::policies {
 
-/// What a policy takes a budget as: entries that are kept; or, where it keeps every token, the share of the full
-/// cache's bytes (of a count B: B / N).
+/// Unit of a policy's budget: kept entries or, for policies that keep every token, the share of the full cache's bytes.
+/// A count B then means the share B / N.
 enum class BudgetOf { entries, bytes };
 
-/// Entries kept per KV head and layer, window and sinks included: a count, or the share of the prompt that is *kept*.
+/// Entries kept per KV head and layer, window and sinks included: a count or the *kept* share of the prompt.
 struct Budget {
     bool is_share = false;
-    int64_t count = 0;   ///< where it is no share
-    double share = 0.0;  ///< in (0, 1] where it is one
+    int64_t count = 0;   ///< if not a share
+    double share = 0.0;  ///< in (0, 1] if a share
 
-    /// B for a prompt of n tokens; a share is rounded to the nearest count, halves up. Of bytes it is at least 1: what
-    /// counts there is the share itself.
-    /// @throws BudgetError where the share of so few tokens is no entry at all.
+    /// Returns B for a prompt of n tokens. A share is rounded to the nearest count, halves up. For bytes, the result is
+    /// at least 1, and the share itself is the limit.
+    /// @throws BudgetError if the share of n_tokens rounds to no entry.
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
-    /// As it can be read back exactly: "128", "0.2".
+    /// Returns the budget so that it can be read back exactly: "128", "0.2".
     std::string text() const;
 
-    /// As labels and messages have it, which can be read back nearly: "128", "20 %".
+    /// Returns the budget for labels and messages, with rounded shares: "128", "20 %".
     std::string label() const;
 
-    /// Kept and removed, since a bare ratio can be read as either:
-    /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)"; "every token kept, 80.0 % of the full cache's
-    /// bytes asked for (20.0 % saved)".
-    /// @param needed PolicySpec::needed_share: ", 94.5 % with what is stored besides (5.5 % saved)"
-    /// @param count_text how numbers of entries are written; empty: by their digits alone
+    /// Returns both the kept and the removed part: "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)" or "every
+    /// token kept, 80.0 % of the full cache's bytes requested (20.0 % saved)".
+    /// @param needed PolicySpec::needed_share; adds ", 94.5 % including extra data (5.5 % saved)"
+    /// @param count_text formats numbers of entries; plain digits if empty
     std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries, std::optional<double> needed = {},
                          const std::function<std::string(int64_t)>& count_text = {}) const;
 
     bool operator==(const Budget&) const = default;
 };
 
-/// A share in per cent, by four digits at most: "20 %", "16.67 %".
+/// Returns a share in percent with at most four digits: "20 %", "16.67 %".
 std::string share_label(double share);
 
-/// One budget: "128" is a count; with a point or a percent sign ("0.2", "20%") it is the share kept.
-/// @throws BudgetError for anything else, zero and negative ones included.
+/// Reads one budget: "128" is a count. A number with a point or a percent sign ("0.2", "20%") is the kept share.
+/// @throws BudgetError for other texts, zero and negative numbers.
 Budget parse_budget(std::string_view text);
 
-/// Budgets by commas and by ranges: "64,128", "64-512*2" (64 128 256 512), "64-256+64", "0.1-0.5+0.1"; repeated ones
-/// count once, in the order of their first appearance.
-/// @throws BudgetError as parse_budget does, and for ranges that run backwards or never end.
+/// Reads a comma-separated list of budgets and ranges: "64,128", "64-512*2" (64 128 256 512), "64-256+64",
+/// "0.1-0.5+0.1". Repeated budgets appear once, in the order of their first appearance.
+/// @throws BudgetError as parse_budget does, and for ranges that run backwards or have too many values.
 std::vector<Budget> parse_budgets(std::string_view text);
 
 }  // namespace kvscope::policies

@@ -10,7 +10,7 @@
 namespace kvscope::policies {
 namespace {
 
-/// (d) over the last `window` queries of the head's group.
+/// Returns the mean (d) over the last `window` queries of the head's group.
 std::vector<double> mean_squared_queries(const LayerObservations& observations, int head, int window) {
     const int d = observations.shape.head_dim, group = observations.shape.group();
     std::vector<double> mean(static_cast<size_t>(d), 0.0);
@@ -23,7 +23,7 @@ std::vector<double> mean_squared_queries(const LayerObservations& observations, 
     return mean;
 }
 
-/// (d) over all of the prompt's keys.
+/// Returns the mean (d) over all prompt keys.
 std::vector<double> mean_squared_keys(const LayerObservations& observations, int head) {
     const auto d = static_cast<size_t>(observations.shape.head_dim);
     std::vector<double> mean(d, 0.0);
@@ -42,7 +42,7 @@ std::vector<float> channel_scores(const LayerObservations& observations, int win
     window = static_cast<int>(std::min<int64_t>(window, observations.n_tokens));
     if (window > observations.n_window)
         throw std::logic_error(
-            fmt::format("{} window queries are needed, {} were observed", window, observations.n_window));
+            fmt::format("expected {} observed window queries, found {}", window, observations.n_window));
     std::vector<float> scores;
     for (int head = 0; head < observations.shape.n_kv_heads; ++head) {
         const auto queries = mean_squared_queries(observations, head, window);

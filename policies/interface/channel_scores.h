@@ -8,13 +8,13 @@
 
 namespace kvscope::policies {
 
-/// ThinK's scores of a layer's key channels, (G, d): per KV head mean over i, h of q_ihc^2 times mean over j of k_jc^2,
-/// i the last `window` prompt tokens, h the head's query heads, j all tokens: the square of ThinK's ||Q_c K_c^T||_F,
-/// which orders channels alike.
-/// @throws std::logic_error where fewer window queries were observed.
+/// Returns ThinK's scores of a layer's key channels (G, d). The score of channel c of KV head g is the mean of q_ihc^2
+/// over the last `window` prompt tokens i and the head's query heads h, times the mean of k_jc^2 over all tokens j.
+/// This is proportional to the square of ThinK's ||Q_c K_c^T||_F and gives the same order.
+/// @throws std::logic_error if fewer window queries were observed.
 std::vector<float> channel_scores(const LayerObservations& observations, int window);
 
-/// The n channels of the highest scores, ascending.
+/// Returns the n channels with the highest scores, ascending.
 std::vector<uint16_t> best_channels(std::span<const float> scores, int n);
 
 }  // namespace kvscope::policies

@@ -4,66 +4,66 @@ namespace kvscope::policies {
 
 Parameter window_parameter(int64_t fallback) {
     return integer_parameter("window", fallback, {.low = 1},
-                             "Last prompt tokens whose queries rank the prefix and whose own entries are always kept "
-                             "(SnapKV's observation window).");
+                             "Number of last prompt tokens whose queries rank the prefix; their own entries are always "
+                             "kept (SnapKV's observation window).");
 }
 
 Parameter pooling_parameter(std::string fallback) {
     return choice_parameter("pooling", {"max", "avg", "none"}, std::move(fallback),
-                            "Pooling of the scores along the prefix, so that neighbours of a high score stay with it.");
+                            "Pooling of the scores along the prefix: maximum, average or none. It also raises the "
+                            "neighbors of a high score.");
 }
 
 Parameter kernel_parameter() {
-    return integer_parameter("kernel", 7, {.low = 1, .odd = true}, "Width of the pooling in tokens.");
+    return integer_parameter("kernel", 7, {.low = 1, .odd = true}, "Width of the pooling, in tokens.");
 }
 
 Parameter reduce_parameter() {
     return choice_parameter("reduce", {"mean", "max", "sum"}, "mean",
-                            "How the scores of the query heads that read one KV head become one.");
+                            "Reduction of the scores of the query heads that share a KV head to one score.");
 }
 
 Parameter granularity_parameter() {
     return choice_parameter("granularity", {"kv_head", "query_head"}, "kv_head",
-                            "Whether each KV head keeps its own entries, or each query head, with K and V repeated "
-                            "(older reference code; r times the memory).");
+                            "Heads that keep their own entries: each KV head, or each query head with K and V repeated "
+                            "(older reference code, r times the memory for r query heads per KV head).");
 }
 
 Parameter positions_parameter() {
-    return acting_after_scores(
-        choice_parameter("positions", {"prompt", "cache"}, "prompt",
-                         "Kept keys keep the positions they were computed at, or are re-rotated to consecutive "
-                         "places in the cache."));
+    return acting_after_scores(choice_parameter("positions", {"prompt", "cache"}, "prompt",
+                                                "Positions of kept keys: those at which they were computed (prompt), "
+                                                "or consecutive ones after re-rotation (cache)."));
 }
 
 Parameter lambda_parameter(double fallback) {
-    return real_parameter("lambda", fallback, {.low = 0.0, .high = 0.5},
-                          "Query diversification of ApertureKV, Q + lambda R (its Eq. 9-11); 0 is off.");
+    return real_parameter(
+        "lambda", fallback, {.low = 0.0, .high = 0.5},
+        "Strength of ApertureKV's query diversification, Q + lambda R (its Eq. 9-11); 0 switches it off.");
 }
 
 Parameter alpha_parameter(double fallback) {
-    return acting_after_scores(
-        real_parameter("alpha", fallback, {.low = 0.0, .high = 1.0},
-                       "Share of each head's slots that is dealt out alike, whatever the scores (Ada-KV's "
-                       "safeguard): n (1 - alpha) + alpha c."));
+    return acting_after_scores(real_parameter(
+        "alpha", fallback, {.low = 0.0, .high = 1.0},
+        "Share of each head's slots that does not depend on scores (Ada-KV's safeguard): n (1 - alpha) + alpha c."));
 }
 
 Parameter beta_parameter() {
-    return acting_after_scores(
-        real_parameter("beta", 20.0, {.low = 1.0},
-                       "Steepness of the pyramid: the last layer keeps c / beta of the prefix, the first 2c minus "
-                       "that (PyramidKV)."));
+    return acting_after_scores(real_parameter("beta", 20.0, {.low = 1.0},
+                                              "Steepness of the pyramid (PyramidKV): the last layer keeps c / beta "
+                                              "prefix entries, the first keeps 2c minus that number."));
 }
 
 Parameter schedule_parameter() {
     return acting_after_scores(
         choice_parameter("schedule", {"exact", "reference"}, "exact",
-                         "Layer budgets as integer shares of the exact total, or with the step between layers "
-                         "floored, as the reference code does, which overspends."));
+                         "Layer budgets: integer shares of the exact total (exact), or with the step between layers "
+                         "rounded down, which exceeds the total (reference code)."));
 }
 
 Parameter rolling_parameter() {
     return acting_after_scores(boolean_parameter(
-        "rolling", false, "Also evict while decoding, so that the cache never holds more than the budget."));
+        "rolling", false,
+        "Whether entries are also evicted during decoding, so that the cache never exceeds the budget."));
 }
 
 kernels::Pooling pooling_of(const ParameterValues& values) {

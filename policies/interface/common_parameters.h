@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Parameters that several policies share, so that they have one name, one meaning and one sentence everywhere.
+/// Parameters that several policies share, with the same name, meaning and help text.
 Parameter window_parameter(int64_t fallback);
 Parameter pooling_parameter(std::string fallback);
 Parameter kernel_parameter();

@@ -14,7 +14,7 @@ std::pair<int, int> DecisionOrder::after(const Policy& policy, int layer, int n_
     const int at = policy.decided_at(layer), least = std::max(layer, decided_at_.empty() ? 0 : decided_at_.back());
     if (at < least || at >= n_layers)
         throw std::logic_error(
-            fmt::format("layer {} is to be decided at layer {}: expected {} to {}", layer, at, least, n_layers - 1));
+            fmt::format("layer {} cannot be decided at layer {}: expected {} to {}", layer, at, least, n_layers - 1));
     decided_at_.push_back(at);
     const int first = next_;
     while (next_ <= layer && decided_at_[static_cast<size_t>(next_)] <= layer) ++next_;

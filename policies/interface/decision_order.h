@@ -7,17 +7,17 @@
 
 namespace kvscope::policies {
 
-/// Which layers a policy decides when: it observes one after the other, and decides some of them later.
+/// Tracks which layers can be decided after each observed layer (Policy::decided_at).
 class DecisionOrder {
  public:
-    /// After the policy has observed a layer: those that it decides now, [first, end).
-    /// @param layer the next one, from 0 on
-    /// @throws std::logic_error where `decided_at` is before the layer itself or what it says of an earlier one, or
-    ///         behind the last layer
+    /// Returns the layers [first, end) that can be decided after the policy has observed `layer`.
+    /// @param layer next layer in ascending order, from 0
+    /// @throws std::logic_error if `decided_at` returns a layer before `layer`, before the result for an earlier layer,
+    ///         or after the last layer
     std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
 
  private:
-    std::vector<int> decided_at_;  // of the layers so far
+    std::vector<int> decided_at_;  // of the observed layers
     int next_ = 0;
 };
 

@@ -8,9 +8,9 @@
 
 namespace kvscope::policies {
 
-/// One row's entries at a decode step, for policies that keep to the budget while decoding. A question that was read
-/// after the compression (query-aware off) stays whole and counts in no budget: its entries stand between the context's
-/// N tokens and the first decoded one.
+/// Entries of one row at a decode step, for policies that enforce the budget during decoding. A question that was read
+/// after the compression stays whole and does not count in the budget. Its entries follow the context's N tokens and
+/// precede the first decoded one.
 class DecodeRow {
  public:
     DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
@@ -20,7 +20,7 @@ class DecodeRow {
     int64_t position(uint32_t i) const { return positions_[i]; }
     bool is_question(uint32_t i) const { return position(i) >= question_from_ && position(i) < question_to_; }
 
-    /// Entries that count in the budget.
+    /// Number of entries that count in the budget.
     int64_t n_counted() const {
         if (question_from_ >= question_to_) return size();
         int64_t counted = 0;

@@ -39,20 +39,19 @@ std::string accepted_values(const Parameter& parameter) {
 
 std::string policies_markdown(const std::vector<Definition>& definitions) {
     std::string page =
-        "# Policies\n\n"
-        "This page is made from the policies' own declarations (`kvscope policies --format md`); a test says when it "
-        "is out of\ndate. A policy is named as `--policy name:parameter=value,parameter=value`, several as `--policy "
-        "snapkv:window=8,h2o`; `_` and\n`-` are alike. A budget B is the number of entries kept per KV head and layer, "
-        "window and sinks included; of the policies\nthat keep every token it is the share of the full cache's bytes, "
-        "and theirs say so below.\n";
+        "# Policies\n\nThis page is generated from the policies' declarations with `kvscope policies --format md`; a "
+        "test checks that it is\nup to date. Select a policy with `--policy name:parameter=value,parameter=value`, and "
+        "several with\n`--policy snapkv:window=8,h2o`. `_` and `-` are interchangeable. A budget B is the number of "
+        "entries kept per KV head and\nlayer, window and sinks included. For policies that keep every token, it is the "
+        "share of the full cache's bytes, as\nnoted below.\n";
     for (const Definition& definition : definitions) {
         page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary +
                 (definition.remark.empty() ? "" : " " + definition.remark) + "\n";
         if (!definition.paper.empty()) page += "\n" + definition.paper + ".\n";
         if (definition.budget_of == BudgetOf::bytes)
-            page += "\nKeeps every token: a budget is the share of the full cache's bytes.\n";
+            page += "\nThis policy keeps every token. A budget is the share of the full cache's bytes.\n";
         if (definition.parameters.empty()) continue;
-        page += "\n| parameter | default | takes | |\n|---|---|---|---|\n";
+        page += "\n| parameter | default | values | meaning |\n|---|---|---|---|\n";
         for (const Parameter& parameter : definition.parameters) {
             page += "| `" + parameter.name + "` | " + to_text(parameter.fallback) + " | " +
                     escaped(accepted_values(parameter)) + " | " + escaped(parameter.help) + " |\n";

@@ -7,10 +7,10 @@
 
 namespace kvscope::policies {
 
-/// What a parameter takes, for people: "on or off", "max, avg or none", "integer, odd, at least 1".
+/// Returns the values of a parameter as text: "on or off", "max, avg or none", "integer, odd, at least 1".
 std::string accepted_values(const Parameter& parameter);
 
-/// The policies as a Markdown page, from their definitions alone: docs/policies.md and `kvscope policies --format md`.
+/// Returns the Markdown page that describes the policies: docs/policies.md and `kvscope policies --format md`.
 std::string policies_markdown(const std::vector<Definition>& definitions);
 
 }  // namespace kvscope::policies

@@ -17,18 +17,20 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
-constexpr int kMost = 4096;  // layers, heads, or a head's size: their products fit into an int
+constexpr int kMost = 4096;  // layers, heads or head size; their products fit into an int
 constexpr const char* kFormatName = "kvscope-echo-maps-";
 constexpr const char* kFormat = "kvscope-echo-maps-1";
-constexpr uint64_t kLargestHeader = uint64_t{1} << 20;  // read each time the window asks for the ratio
+// Bytes; the header is read each time the app needs the ratio.
+constexpr uint64_t kLargestHeader = uint64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-    throw EchoMapsError("EchoKV's maps '" + path + "': " + why + " `kvscope train-echo -m MODEL -o FILE` makes them.");
+    throw EchoMapsError("EchoKV's maps '" + path + "': " + why +
+                        " Create them with `kvscope train-echo -m MODEL -o FILE`.");
 }
 
 std::string tensor_name(int layer, const char* kind) { return fmt::format("layers.{}.{}", layer, kind); }
 
-/// A file's header, and where its tensors begin.
+/// An open file with its header and the offset of its tensors.
 struct Opened {
     std::ifstream file;
     nlohmann::json header;
@@ -39,20 +41,20 @@ struct Opened {
 Opened open(const std::string& path) {
     Opened opened;
     std::error_code error;
-    // Not from a pipe, which may never begin, or a device, which may never end.
+    // Pipes and devices are refused, because reading them may block or never end.
     if (std::filesystem::is_regular_file(path, error)) opened.file.open(path, std::ios::binary);
-    if (!opened.file.is_open()) refuse(path, "there is no such file, or it cannot be read.");
+    if (!opened.file.is_open()) refuse(path, "the file does not exist or cannot be read.");
     opened.size = std::filesystem::file_size(path, error);
     uint64_t length = 0;
     if (!opened.file.read(reinterpret_cast<char*>(&length), sizeof(length)) || length > kLargestHeader ||
         length + sizeof(length) > opened.size)
-        refuse(path, "expected a safetensors file, found one without its header.");
+        refuse(path, "expected a safetensors file, found a file without a safetensors header.");
     std::string text(length, '\0');
     opened.file.read(text.data(), static_cast<std::streamsize>(length));
     opened.header = bounded_json::parse_or_discard(text);
     opened.begin = sizeof(length) + length;
     if (!opened.file || !opened.header.is_object())
-        refuse(path, "expected a safetensors file, found a header that is no JSON object.");
+        refuse(path, "expected a safetensors file, found a header that is not a JSON object.");
     return opened;
 }
 
@@ -61,7 +63,7 @@ std::string metadata(const std::string& path, const Opened& opened, const std::s
     if (all != opened.header.end() && all->is_object())
         if (const auto found = all->find(name); found != all->end() && found->is_string())
             return found->get<std::string>();
-    refuse(path, "expected maps that `kvscope train-echo` wrote, found no \"" + name + "\" in its metadata.");
+    refuse(path, "expected maps written by `kvscope train-echo`, found no \"" + name + "\" in its metadata.");
 }
 
 int number(const std::string& path, const Opened& opened, const std::string& name, int low, int high) {
@@ -87,7 +89,7 @@ EchoLayout layout_of(const std::string& path, const Opened& opened) {
     return layout;
 }
 
-/// Of each map.
+/// Bytes of one map.
 uint64_t map_bytes(const EchoLayout& layout) {
     return static_cast<uint64_t>(layout.width() + layout.local) * static_cast<uint64_t>(layout.width() - layout.local) *
            sizeof(float);
@@ -102,7 +104,7 @@ EchoMaps header_of(const std::string& path, const Opened& opened) {
     return maps;
 }
 
-/// Before memory is asked for: a damaged header may name the same bytes as many maps.
+/// Checks the file size before memory is allocated: a damaged header may name the same bytes for many maps.
 void require_room(const std::string& path, const Opened& opened, const EchoLayout& layout) {
     uint64_t n_maps = 0;
     for (int layer = 0; layer < layout.n_layers; ++layer) n_maps += layout.is_rebuilt(layer) ? 2 : 0;
@@ -127,8 +129,8 @@ Matrix read_matrix(const std::string& path, Opened& opened, const EchoLayout& la
     const uint64_t begin = are_numbers ? offsets[0].get<uint64_t>() : 0,
                    end = are_numbers ? offsets[1].get<uint64_t>() : 0;
     if (!are_numbers || begin > end || end - begin != bytes || end > opened.size - opened.begin)
-        refuse(path, fmt::format("expected the {} bytes of \"{}\", found {} in {} bytes: is the file cut off?", bytes,
-                                 name, offsets.dump().substr(0, 200), opened.size - opened.begin));
+        refuse(path, fmt::format("expected {} bytes of \"{}\", found {} in {} bytes: is the file cut off?", bytes, name,
+                                 offsets.dump().substr(0, 200), opened.size - opened.begin));
     matrix.numbers.resize(bytes / sizeof(float));
     opened.file.seekg(static_cast<std::streamoff>(opened.begin + begin));
     opened.file.read(reinterpret_cast<char*>(matrix.numbers.data()), static_cast<std::streamsize>(bytes));
@@ -154,21 +156,21 @@ double EchoLayout::model_ratio() const {
 
 namespace {
 
-/// The paper's layout for 0.7 has 0.6875.
+/// The paper's layout for ratio 0.7 has ratio 0.6875.
 constexpr double kRatioTolerance = 0.015;
 
 }  // namespace
 
 EchoLayout echo_layout(double ratio, const ModelShape& shape) {
     if (!(ratio > 0) || ratio > 1)
-        throw EchoMapsError(fmt::format("a ratio of {}: expected one above 0, at most 1", ratio));
+        throw EchoMapsError(fmt::format("ratio {}: expected a number above 0 and at most 1", ratio));
     EchoLayout layout{shape.n_layers, shape.n_kv_heads, shape.head_dim, 1, 0};
-    // What a ratio such as 0.2 lacks in binary must not cost a layer.
+    // 1 / ratio may exceed a whole number by a rounding error, e.g. for 0.2.
     const double group = std::ceil(1.0 / ratio - 1e-9);
     if (group > shape.n_layers)
         throw EchoMapsError(
-            fmt::format("a ratio of {} takes groups of {:.0f} layers, and the model has {}: give a larger one", ratio,
-                        group, shape.n_layers));
+            fmt::format("ratio {} needs groups of {:.0f} layers, but the model has {} layers. Give a larger ratio.",
+                        ratio, group, shape.n_layers));
     layout.group = static_cast<int>(group);
     while (layout.model_ratio() > ratio + kRatioTolerance) ++layout.group;
     if (layout.group == 1) return layout;

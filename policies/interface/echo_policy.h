@@ -10,11 +10,11 @@
 
 namespace kvscope::policies {
 
-/// What the policies on EchoKV's maps have in common: every token is kept; the first `sinks` and the last `recent` of
-/// the prompt and of what is decoded stay exact; those between are stored as the policy describes them.
+/// Base of policies that use EchoKV's maps. Every token is kept. The first `sinks` and the last `recent` tokens,
+/// decoded ones included, stay exact. The derived policy describes how the others are stored.
 class EchoPolicy : public Policy {
  public:
-    /// @throws what echo_maps_of() does
+    /// @throws EchoMapsError as echo_maps_of() does
     void begin(const RunContext& context) final;
     bool stores_parts() const final { return end_ > first_ && layout_.ratio() < 1.0; }
     bool stores_while_decoding() const final { return layout_.ratio() < 1.0; }
@@ -23,19 +23,19 @@ class EchoPolicy : public Policy {
     Switching switching() const final { return switching_; }
 
  protected:
-    /// @param name   of the policy, for what is wrong with the maps
+    /// @param name   policy name for error messages
     /// @param values of `maps`, `sinks`, `recent` and switching_parameters()
     EchoPolicy(std::string name, const ParameterValues& values);
 
-    /// The run's maps; layout() is known.
+    /// Receives the run's maps. layout() is already set.
     virtual void take(const EchoMaps& maps) = 0;
-    /// Whether a layer stores anything else than whole keys and values.
+    /// Whether the layer stores anything other than whole keys and values.
     virtual bool describes(int layer) const = 0;
-    /// Of tokens at these positions, which are those from `first` on of the views.
+    /// Returns the storage of the tokens at `positions`. The views hold them from index `first` on.
     virtual StoredLayer described(int layer, const std::vector<uint32_t>& positions,
                                   const EntriesView& keys_before_rope, const EntriesView& values, int64_t first) = 0;
 
-    /// Every token in each head, and those that are not exact as they are described.
+    /// Selects all tokens in each head. Tokens that are not exact are stored as described().
     Selection all_tokens(LayerObservations& observations);
 
     const EchoLayout& layout() const { return layout_; }
@@ -47,10 +47,10 @@ class EchoPolicy : public Policy {
     Switching switching_;
     int64_t n_tokens_ = 0;
     EchoLayout layout_;
-    int64_t first_ = 0, end_ = 0;  ///< tokens of the prompt that are not exact
+    int64_t first_ = 0, end_ = 0;  ///< range of prompt tokens that are not exact
 };
 
-/// Definition::needed_share: the first and the last tokens stay exact.
+/// Definition::needed_share: adds the first and last tokens, which stay exact.
 double echo_needed_share(const ParameterValues& values, double asked, const CacheSize& size);
 
 }  // namespace kvscope::policies

@@ -42,12 +42,12 @@ std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView
     const HeadMaps* maps = is_first ? nullptr : &maps_.at(layer_index);
     std::vector<StoredVectors> heads;
     for (int head = 0; head < layout_.n_kv_heads; ++head) heads.push_back(vectors(head, own, maps));
-    // The engine stores its own; the next group's first layer, or none, has others.
+    // The last layer of a group releases its base; the engine holds its own reference.
     if (layer_index + 1 == layout_.n_layers || layout_.is_first(layer_index + 1)) base_ = nullptr;
     return heads;
 }
 
-/// The first `width` numbers of the tokens, heads one after the other.
+/// Returns the first `width` numbers of each token, head after head.
 std::shared_ptr<const StoredBlock> EchoStorage::block_of(const EntriesView& view, int64_t first, int64_t end,
                                                          int width) const {
     const int d = layout_.head_dim;
@@ -64,11 +64,12 @@ std::shared_ptr<const StoredBlock> EchoStorage::block_of(const EntriesView& view
     return block;
 }
 
-/// A head's keys or values: its columns of what the layer stores, and what the maps make of the rest.
+/// Returns a head's keys or values as stored columns plus the maps' prediction of the rest.
 StoredVectors EchoStorage::vectors(int head, const std::shared_ptr<const StoredBlock>& own,
                                    const HeadMaps* maps) const {
     const int d = layout_.head_dim;
-    const int n_own = maps ? std::clamp(layout_.local - head * d, 0, d) : d;  // of the head's channels
+    // Channels that the head stores itself.
+    const int n_own = maps ? std::clamp(layout_.local - head * d, 0, d) : d;
     StoredVectors vectors;
     vectors.before_rope = before_rope_;
     if (n_own > 0) {
@@ -99,21 +100,21 @@ double echo_share(const std::string& path) {
 EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const RunContext& context) {
     if (path.empty())
         throw EchoMapsError(policy +
-                            " rebuilds keys and values by maps that are trained for the model: expected `maps`, a "
-                            "safetensors file, found none. `kvscope train-echo -m MODEL -o FILE` makes one.");
+                            " rebuilds keys and values with maps trained for the model. Set the parameter `maps` to a "
+                            "safetensors file, which `kvscope train-echo -m MODEL -o FILE` creates.");
     const EchoMaps header = read_echo_header(path);
     const auto refuse = [&](const std::string& why) {
-        throw EchoMapsError("EchoKV's maps '" + path + "' are of another model: " + why +
-                            " `kvscope train-echo -m MODEL -o FILE` makes those of this one.");
+        throw EchoMapsError("EchoKV's maps '" + path + "' belong to another model: " + why +
+                            " Create maps for this model with `kvscope train-echo -m MODEL -o FILE`.");
     };
     const ModelShape& shape = context.shape;
     const EchoLayout& layout = header.layout;
     if (layout.n_layers != shape.n_layers || layout.n_kv_heads != shape.n_kv_heads || layout.head_dim != shape.head_dim)
-        refuse(fmt::format("they have {} layers of {} KV heads of {}, and the model has {} of {} of {}.",
-                           layout.n_layers, layout.n_kv_heads, layout.head_dim, shape.n_layers, shape.n_kv_heads,
-                           shape.head_dim));
+        refuse(fmt::format(
+            "they have {} layers of {} KV heads of size {}, but the model has {} layers of {} KV heads of size {}.",
+            layout.n_layers, layout.n_kv_heads, layout.head_dim, shape.n_layers, shape.n_kv_heads, shape.head_dim));
     if (header.model_fingerprint != context.model_fingerprint)
-        refuse(fmt::format("its fingerprint is {}, and the model's is {}.", header.model_fingerprint,
+        refuse(fmt::format("their fingerprint is {}, but the model's is {}.", header.model_fingerprint,
                            context.model_fingerprint));
     return read_echo_maps(path);
 }

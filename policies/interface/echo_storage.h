@@ -12,26 +12,25 @@
 
 namespace kvscope::policies {
 
-/// How EchoKV stores keys or values: the first layer of a group all D = G d numbers of a token, the others the first
-/// D_local of theirs; the rest is a linear map of both. One object is for the keys or for the values of one run.
+/// Storage of EchoKV's keys or values in one run. The first layer of a group stores all D = G d numbers of a token,
+/// each other layer the first D_local. A linear map of both predicts the rest.
 class EchoStorage {
  public:
     EchoStorage() = default;
-    /// @param maps  read_echo_maps
     EchoStorage(const EchoMaps& maps, Projected which);
 
-    /// What a layer stores of tokens, head by head; the numbers that heads share go into `layer`. The layers of a group
-    /// have to be asked for in ascending order and for the same tokens, and the last one ends it.
+    /// Returns what a layer stores of the tokens, head by head. Numbers that heads share are added to `layer`. The
+    /// layers of a group must be passed in ascending order with the same tokens.
     /// @param view   (G, n, d) keys before RoPE, or values
-    /// @param tokens [first, end) of the n
+    /// @param tokens [first, end) of the n tokens
     std::vector<StoredVectors> store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
                                      StoredLayer& layer);
 
  private:
-    /// A map's columns for each head: d of them, those that the head stores itself being zeros.
+    /// The d columns of a map for each head. Columns that the head stores itself are zero.
     struct HeadMaps {
         std::vector<std::shared_ptr<const Matrix>> of_first;  ///< (D, d)
-        std::vector<std::shared_ptr<const Matrix>> of_local;  ///< (D_local, d); empty without
+        std::vector<std::shared_ptr<const Matrix>> of_local;  ///< (D_local, d); empty if D_local = 0
     };
 
     HeadMaps columns(const Matrix& map) const;
@@ -44,16 +43,16 @@ class EchoStorage {
     std::shared_ptr<const StoredBlock> base_;  ///< of the group's first layer
 };
 
-/// Whether some layer's tokens are stored otherwise than whole: its group has a layer that is rebuilt.
+/// Whether tokens of this layer are stored in parts, i.e. its group has a rebuilt layer.
 bool echo_stores(const EchoLayout& layout, int layer);
 
-/// The share of the full cache's bytes that the maps leave of long prompts; 1 where they cannot be read, for
-/// `echo_maps_of` to say why.
+/// Returns the share of the full cache's bytes for long prompts, or 1 if the maps cannot be read. echo_maps_of() then
+/// reports the error.
 double echo_share(const std::string& path);
 
-/// The maps of a run's model.
-/// @param policy what the policy is called in the messages
-/// @throws EchoMapsError for a path that is empty or holds none, and for maps of another model
+/// Reads the maps for a run's model.
+/// @param policy policy name for error messages
+/// @throws EchoMapsError if the path is empty, holds no maps, or holds maps of another model
 EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const RunContext& context);
 
 }  // namespace kvscope::policies

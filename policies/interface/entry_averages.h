@@ -8,21 +8,20 @@
 
 namespace kvscope::policies {
 
-/// Numbers that belong to the entries of a merging layer, as many for each: averages over the chunks that looked at an
-/// entry. They follow the entries as these are appended and merged. Those of an entry that no chunk has looked at are
-/// zero.
+/// Per-entry numbers of a merging layer, averaged over the chunks that attended to an entry. They follow the entries
+/// when these are appended and merged. Entries that no chunk has attended to have zeros.
 class EntryAverages {
  public:
     explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
 
-    /// The layer has n entries: those behind the known ones were appended.
+    /// Sets the number of entries to n. New entries are at the end.
     void resize(int64_t n) {
         looks_.resize(static_cast<size_t>(n), 0);
         numbers_.resize(looks_.size() * width_, 0.0f);
     }
 
-    /// Takes in what a chunk gives, (n, width): `share_of(k)` of the new average of an entry that k >= 1 chunks looked
-    /// at before, all of it of the others'.
+    /// Adds the numbers (n, width) of a chunk to the averages. An entry with k >= 1 earlier chunks gives the new
+    /// numbers the weight `share_of(k)`; an entry without any takes them fully.
     template <class Share>
     void take(std::span<const float> given, Share share_of) {
         for (size_t entry = 0; entry < looks_.size(); ++entry) {
@@ -33,8 +32,8 @@ class EntryAverages {
         }
     }
 
-    /// Each pair of neighbours becomes one entry with the given numbers, (pairs, width), of as many looks as the one
-    /// that had more.
+    /// Replaces each pair of neighbors by one entry with the given numbers (pairs, width). Its chunk count is the
+    /// larger one.
     void merge(std::span<const uint32_t> first, std::span<const float> merged) {
         std::vector<float> numbers;
         std::vector<int64_t> looks;
@@ -50,7 +49,7 @@ class EntryAverages {
         looks_ = std::move(looks);
     }
 
-    /// (width)
+    /// Returns the average of an entry (width).
     std::span<const float> of(size_t entry) const { return std::span(numbers_).subspan(entry * width_, width_); }
 
  private:

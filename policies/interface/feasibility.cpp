@@ -6,17 +6,17 @@
 namespace kvscope::policies {
 namespace {
 
-/// For a prompt whose tokens are not counted yet: longer than any budget that is worth a warning.
+/// Prompt length to assume before the prompt is tokenized; larger than any budget that deserves a warning.
 constexpr int64_t many_tokens = int64_t{1} << 20;
-/// For a model that is not known yet: no policy refuses a larger one for less.
+/// Shape to assume before a model is loaded. A budget that fails with it fails with every larger model.
 constexpr ModelShape smallest_shape{1, 1, 1, 64};
 
 struct Refusal {
-    std::string reason;         ///< empty: none
-    bool is_of_budget = false;  ///< BudgetError
+    std::string reason;         ///< empty if nothing is refused
+    bool is_of_budget = false;  ///< whether it was a BudgetError
 };
 
-/// @param context.n_tokens,context.shape known, or stand-ins
+/// @param context with the real or an assumed n_tokens and shape
 void begin_and_plan(const PolicySpec& spec, RunContext context, const PromptAhead& prompt) {
     const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
     context.token_ids = any_ids;
@@ -37,7 +37,7 @@ Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const PromptAhe
     if (budget.is_share) context.budget_share = budget.share;
     try {
         if (!is_known && (budget.is_share || of == BudgetOf::bytes || spec.definition->needs_file)) {
-            spec.create();  // refuses parameters that contradict each other
+            spec.create();  // throws if parameters contradict each other
             return {};
         }
         context.budget = budget.resolve(context.n_tokens, of);
@@ -46,7 +46,7 @@ Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const PromptAhe
         return {error.what(), true};
     } catch (const std::exception& error) {
         if (is_known) return {error.what()};
-        // Else it can be the stand-in's fault.
+        // Otherwise the assumed values may be the cause.
     }
     return {};
 }
@@ -82,7 +82,7 @@ std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, co
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape) {
     if (plan.filter_layer >= shape.n_layers)
         throw ParameterError("layer " + std::to_string(plan.filter_layer) +
-                             " does not exist: the model has layers 0 to " + std::to_string(shape.n_layers - 1));
+                             " does not exist. The model has layers 0 to " + std::to_string(shape.n_layers - 1));
 }
 
 }  // namespace kvscope::policies

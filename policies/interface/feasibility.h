@@ -8,27 +8,26 @@
 
 namespace kvscope::policies {
 
-/// A prompt that is not read yet, and the model that is to read it, as far as they are known.
+/// Known facts about a prompt that has not been read yet, and its model.
 struct PromptAhead {
-    std::optional<ModelShape> shape{};  ///< nullopt: no model is loaded
+    std::optional<ModelShape> shape{};  ///< nullopt if no model is loaded
     std::string model_fingerprint{};
-    int64_t n_tokens = 0;  ///< that policies see; 0: not counted yet
+    int64_t n_tokens = 0;  ///< tokens that policies see; 0 if not counted yet
 };
 
-/// The parameter of a policy that needs a file which names it, the first that is a text; nullptr where none is needed.
+/// Returns the parameter that names the policy's file (its first text), or nullptr if the policy needs no file.
 const Parameter* file_parameter(const PolicySpec& spec);
 
-/// Why a policy would fail at a budget, in the words that its run would fail with: what Policy::begin and Policy::plan
-/// refuse, before anything is read. Empty where nothing is known to stand against it. Of a prompt whose tokens are not
-/// counted yet, or without a model, only counts of entries are judged. What a model's weights alone decide is not.
-/// It may read the policy's file, and throws nothing.
+/// Returns the error message with which Policy::begin or Policy::plan would refuse the budget, or an empty text. If the
+/// prompt is not tokenized or no model is loaded, only counts of entries are checked. Errors that depend on a model's
+/// weights are not found. May read the policy's file. Does not throw.
 std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt);
 
-/// The least count of entries, above one that the policy refuses, that it takes. nullopt where a larger one does not
-/// help, and of policies whose budget is one of bytes.
+/// Returns the smallest count of entries above `refused` that the policy accepts. Returns nullopt if a larger count
+/// does not help or the budget is in bytes.
 std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const PromptAhead& prompt);
 
-/// @throws ParameterError for a layer that the model has not
+/// @throws ParameterError if the model has no such layer
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape);
 
 }  // namespace kvscope::policies

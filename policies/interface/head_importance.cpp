@@ -16,7 +16,7 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr const char* kHowToMake = " `kvscope profile-heads MODEL -o FILE` makes such a file.";
+constexpr const char* kHowToMake = " Create one with `kvscope profile-heads MODEL -o FILE`.";
 
 [[noreturn]] void refuse_importances(const std::string& path, const std::string& why) {
     throw ImportanceError("Head importance '" + path + "': " + why + kHowToMake);
@@ -27,7 +27,7 @@ bool read_number(std::string_view text, int& number) {
     return !text.empty() && error == std::errc{} && end == text.data() + text.size() && number >= 0;
 }
 
-/// "layer-head" as a place in (L, H).
+/// Returns the index of "layer-head" in (L, H).
 size_t place_of(const std::string& path, std::string_view key, const ModelShape& shape) {
     const size_t dash = key.find('-');
     int layer = 0, head = 0;
@@ -37,22 +37,23 @@ size_t place_of(const std::string& path, std::string_view key, const ModelShape&
                            "expected names of the form \"layer-head\" (\"0-3\"), found \"" + std::string(key) + "\".");
     }
     if (layer >= shape.n_layers || head >= shape.n_heads) {
-        refuse_importances(path, "it is of another model: it has layer " + std::to_string(layer) + ", head " +
-                                     std::to_string(head) + ", and the model " + std::to_string(shape.n_layers) +
+        refuse_importances(path, "it belongs to another model: it has layer " + std::to_string(layer) + ", head " +
+                                     std::to_string(head) + ", but the model has " + std::to_string(shape.n_layers) +
                                      " layers of " + std::to_string(shape.n_heads) + " heads, counted from 0.");
     }
     return static_cast<size_t>(layer) * static_cast<size_t>(shape.n_heads) + static_cast<size_t>(head);
 }
 
 double mean_of(const std::string& path, const std::string& key, const nlohmann::json& scores) {
-    const std::string where = "expected \"" + key + "\" to be a list of numbers from 0 on, ";
+    const std::string where = "expected \"" + key + "\" to be a list of non-negative numbers, ";
     if (!scores.is_array()) refuse_importances(path, where + "found " + scores.type_name() + ".");
-    if (scores.empty()) refuse_importances(path, where + "found an empty one.");
+    if (scores.empty()) refuse_importances(path, where + "found an empty list.");
     double sum = 0.0;
     for (const nlohmann::json& score : scores) {
-        if (!score.is_number()) refuse_importances(path, where + "found " + score.type_name() + " in it.");
+        if (!score.is_number()) refuse_importances(path, where + "found " + score.type_name() + " in the list.");
         const double value = score.get<double>();
-        if (!std::isfinite(value) || value < 0.0) refuse_importances(path, where + "found " + score.dump() + " in it.");
+        if (!std::isfinite(value) || value < 0.0)
+            refuse_importances(path, where + "found " + score.dump() + " in the list.");
         sum += value;
     }
     return sum / static_cast<double>(scores.size());
@@ -63,14 +64,14 @@ double mean_of(const std::string& path, const std::string& key, const nlohmann::
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape) {
     std::error_code error;
     std::ifstream file;
-    // Not from a pipe, which may never begin, or a device, which may never end.
+    // Pipes and devices are refused, because reading them may block or never end.
     if (std::filesystem::is_regular_file(path, error)) file.open(path, std::ios::binary);
-    if (!file.is_open()) refuse_importances(path, "there is no such file, or it cannot be read.");
+    if (!file.is_open()) refuse_importances(path, "the file does not exist or cannot be read.");
     const nlohmann::json root = bounded_json::parse_or_discard(std::string{std::istreambuf_iterator<char>(file), {}});
     if (!root.is_object()) {
-        refuse_importances(path, "expected a JSON object {\"layer-head\": [score, ...]}, found " +
-                                     (root.is_discarded() ? std::string("no JSON") : std::string(root.type_name())) +
-                                     ".");
+        refuse_importances(
+            path, "expected a JSON object {\"layer-head\": [score, ...]}, found " +
+                      (root.is_discarded() ? std::string("invalid JSON") : std::string(root.type_name())) + ".");
     }
     std::vector<double> importance(static_cast<size_t>(shape.n_layers * shape.n_heads), -1.0);
     for (const auto& [key, scores] : root.items()) {
@@ -81,11 +82,11 @@ std::vector<double> read_head_importance(const std::string& path, const ModelSha
         const auto place = missing - importance.begin();
         refuse_importances(path, "expected all " + std::to_string(shape.n_layers) + " layers of " +
                                      std::to_string(shape.n_heads) + " heads, found " + std::to_string(root.size()) +
-                                     " heads; the first that is missing is \"" + std::to_string(place / shape.n_heads) +
+                                     " heads. The first missing head is \"" + std::to_string(place / shape.n_heads) +
                                      "-" + std::to_string(place % shape.n_heads) + "\".");
     }
     if (std::all_of(importance.begin(), importance.end(), [](double value) { return value == 0.0; })) {
-        refuse_importances(path, "expected an importance above 0 for some head, found 0 for all.");
+        refuse_importances(path, "expected an importance above 0 for at least one head, found only 0.");
     }
     return importance;
 }

@@ -10,8 +10,8 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that generate some tokens from a cache compressed as SnapKV does, and then rank the full prefix by
-/// those tokens' queries. The window stays protected.
+/// Base of policies that generate some tokens from a cache compressed like SnapKV's, and then rank the full prefix by
+/// the queries of these tokens. The window is always kept.
 class LookaheadPolicy : public SnapKvFamily {
  public:
     explicit LookaheadPolicy(const ParameterValues& values)
@@ -24,7 +24,7 @@ class LookaheadPolicy : public SnapKvFamily {
     }
 
     void gather(LayerObservations& observations) final {
-        if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // for the draft
+        if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // before draft()
         gathered_ = scores_of(observations);
     }
     Selection draft(LayerObservations& observations) override { return SnapKvFamily::select(observations); }
@@ -34,7 +34,7 @@ class LookaheadPolicy : public SnapKvFamily {
     }
 
  protected:
-    /// By the tokens looked ahead, which are the appended ones: as `pooled` makes them.
+    /// Returns pooled() scores from the queries of the appended (lookahead) tokens.
     virtual Scores<float> scores_of(LayerObservations& observations) const = 0;
 
  private:
@@ -42,7 +42,7 @@ class LookaheadPolicy : public SnapKvFamily {
     std::optional<Scores<float>> gathered_;
 };
 
-/// The definition of Wang et al.'s variant P.
+/// Returns the definition of variant P of Wang et al.
 template <class P>
 Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
     return {
@@ -54,7 +54,7 @@ Definition lookahead_q_cache_definition(std::string name, std::string title, std
         .summary = std::move(summary),
         .parameters = snapkv_family_parameters(
             {integer_parameter("lookahead", 8, {.low = 1, .high = 1 << 20},
-                               "Tokens generated from the draft, whose queries rank the full cache.")}),
+                               "Number of tokens generated from the draft cache; their queries rank the full cache.")}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<P>(values); },
         .scores_follow_budget = true,
     };

@@ -10,7 +10,7 @@ namespace kvscope::policies {
 void add_products(std::span<const float> rows, int width, std::vector<double>& sums) {
     const auto n = static_cast<size_t>(width);
     if (n == 0 || rows.size() % n != 0 || sums.size() != n * n)
-        throw std::logic_error("rows whose products are summed do not have the width of the sums");
+        throw std::logic_error("the rows and the sums have different widths");
     std::vector<double> row(n);
     for (size_t first = 0; first < rows.size(); first += n) {
         for (size_t i = 0; i < n; ++i) row[i] = double{rows[first + i]};
@@ -25,11 +25,11 @@ void add_products(std::span<const float> rows, int width, std::vector<double>& s
 Directions leading_directions(std::span<const double> matrix, int n, int rank) {
     using MatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     if (rank < 1 || rank > n || matrix.size() != static_cast<size_t>(n) * static_cast<size_t>(n))
-        throw std::logic_error("a matrix's leading directions are asked for that it cannot have");
+        throw std::logic_error("the rank or the size of the matrix is invalid");
     const Eigen::Map<const MatrixD> whole(matrix.data(), n, n);
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(whole);
     if (solver.info() != Eigen::Success || !solver.eigenvalues().allFinite())
-        throw ScoreError("the leading directions cannot be found: some numbers are not finite");
+        throw ScoreError("the leading directions cannot be computed: some numbers are not finite");
     Directions directions;
     directions.eigenvalues.reserve(static_cast<size_t>(rank));
     directions.vectors.reserve(static_cast<size_t>(rank) * static_cast<size_t>(n));

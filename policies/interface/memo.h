@@ -12,13 +12,14 @@
 
 namespace kvscope::policies {
 
-/// What takes long to find and what several ask for: worked out once. Thread-safe: who asks for what is being worked
-/// out waits for it.
+/// A thread-safe store for values that are expensive to compute and needed several times. Concurrent requests for the
+/// same value wait for the first.
 class Memo {
  public:
-    /// @param key what it is, with all that it depends on; a policy's begins with its name
-    /// @param make works it out from that alone, so that it is the same whoever asks first
-    /// @throws what `make` throws; nothing is kept then
+    /// Returns the stored value, or computes and stores it.
+    /// @param key identifies the value and everything that it depends on; starts with the policy's name
+    /// @param make computes the value from the data named in the key
+    /// @throws what `make` throws; then nothing is stored
     template <class T>
     std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {
         const auto entry = entry_of({typeid(T), key});
@@ -27,7 +28,7 @@ class Memo {
         return std::static_pointer_cast<const T>(entry->value);
     }
 
-    /// Forgets all but the n that were asked for last.
+    /// Removes all values except the n most recently requested.
     void keep_latest(size_t n) {
         const std::lock_guard lock(mutex_);
         while (entries_.size() > n)
@@ -40,7 +41,7 @@ class Memo {
     struct Entry {
         std::mutex mutex;
         std::shared_ptr<const void> value;
-        uint64_t asked = 0;  ///< the place of the last time among all times
+        uint64_t asked = 0;  ///< number of the latest request
     };
     using Key = std::pair<std::type_index, std::string>;
 

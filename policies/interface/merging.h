@@ -9,40 +9,41 @@
 
 namespace kvscope::policies {
 
-/// What a layer of a cache that merges its entries holds, and what some queries read there. All heads of the layer have
-/// the same entries, each of them a run of consecutive tokens.
+/// The entries of one layer of a merging cache, and the attention of some queries to them. All heads of the layer have
+/// the same entries. Each entry covers consecutive tokens.
 struct MergeObservations {
     int layer = 0;
     ModelShape shape;
     int64_t n_entries = 0;  ///< n
-    /// Entries [whole_begin, whole_end) stay as they are: those of a question that was read after the compression.
+    /// Entries [whole_begin, whole_end) are never merged: they belong to a question that was read after the
+    /// compression.
     int64_t whole_begin = 0, whole_end = 0;
     EntriesView keys;               ///< (G, n, d) before RoPE
-    EntriesView values;             ///< (G, n, d) sums over an entry's tokens
-    std::span<const float> masses;  ///< (n) tokens of each entry
-    int64_t n_queries = 0;          ///< that read them
-    std::span<const float>
-        attention;                   ///< (H, n) n_i exp(e_i) / sum n_j exp(e_j) over all that a query sees, their mean
-    std::span<const float> outputs;  ///< (H, d) of the attention, their mean
-    int64_t n_chunks = 0;            ///< of the prompt that were read before the queries' own
-    /// The query is the prompt's last: its chunk is among the entries.
+    EntriesView values;             ///< (G, n, d) sums over the tokens of an entry
+    std::span<const float> masses;  ///< (n) number of tokens in each entry
+    int64_t n_queries = 0;          ///< number of observing queries
+    /// (H, n) mean over the queries of n_i exp(e_i) / sum n_j exp(e_j), where j covers all visible entries.
+    std::span<const float> attention;
+    std::span<const float> outputs;  ///< (H, d) mean attention output over the queries
+    int64_t n_chunks = 0;            ///< number of prompt chunks read before the queries' own chunk
+    /// Whether the query is the prompt's last one. Its chunk is then among the entries.
     bool behind_prompt = false;
-    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk by the keys, where `Needs::key_gradients`
-    /// asks for it; empty where the layer was merged since, and for a chunk that has no loss.
+    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys, if
+    /// Needs::key_gradients is set. Empty after the layer was merged, and for a chunk without a loss.
     std::span<const float> key_gradients;
 
-    /// Whether an entry and the next one may become one.
+    /// Whether entries `first` and `first` + 1 may be merged.
     bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
 };
 
-/// Entries that become one with the next entry. Its value is the sum of theirs, its mass too; its last token is that of
-/// the second one.
+/// Pairs of neighboring entries to merge. The merged value and mass are the sums of both entries, and the merged entry
+/// ends at the last token of the second one.
 struct Merges {
-    std::vector<uint32_t> first;  ///< ascending, no two overlap: entries first[i] and first[i] + 1
+    std::vector<uint32_t> first;  ///< ascending, without overlap: entries first[i] and first[i] + 1 are merged
     std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE
-    /// A merged entry's mass is at most this, whatever the sum of the two.
+    /// Upper limit for the mass of a merged entry.
     float largest_mass = std::numeric_limits<float>::infinity();
-    /// Of these, (merges, G), those that are not between their two: a weight is outside [0, 1].
+    /// Number of merged keys (of merges * G) with a weight outside [0, 1], i.e. not between their two keys.
     int64_t n_outside = 0;
 };
 

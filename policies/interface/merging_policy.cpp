@@ -9,11 +9,11 @@
 namespace kvscope::policies {
 namespace {
 
-/// Logarithms of the pairs' scores from the first behind the sinks on: the exponential has no room for many entries at
-/// a small gamma.
+/// Returns the logarithms of the pairs' scores, starting with the first pair after the sinks. Logarithms avoid overflow
+/// of the exponential for many entries and a small gamma.
 std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma, bool size_factor) {
     const auto n = static_cast<size_t>(observations.n_entries);
-    std::vector<double> mass(n, 0.0);  // of attention, over all heads
+    std::vector<double> mass(n, 0.0);  // attention summed over all heads
     for (int head = 0; head < observations.shape.n_heads; ++head)
         for (size_t i = 0; i < n; ++i) mass[i] += double{observations.attention[static_cast<size_t>(head) * n + i]};
     std::vector<double> scores;
@@ -27,7 +27,7 @@ std::vector<double> pair_scores(const MergeObservations& observations, size_t si
     return scores;
 }
 
-/// At most n_merges pairs that do not overlap, ascending.
+/// Returns at most n_merges pairs without overlap, ascending.
 std::vector<uint32_t> chosen_pairs(const MergeObservations& observations, const std::vector<double>& scores,
                                    size_t sinks, int64_t n_merges) {
     std::vector<uint32_t> order(scores.size());
@@ -63,23 +63,23 @@ Needs MergingPolicy::needs() const {
 
 void MergingPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
-        throw BudgetError(fmt::format(
-            "a budget of {} entries, of which {} are sinks, leaves nothing to merge into: it needs at least {}, or "
-            "fewer sinks",
-            context.budget, sinks_, sinks_ + 2));
+        throw BudgetError(
+            fmt::format("a budget of {} entries, {} of them sinks, leaves no entries to merge into. Give at least {} "
+                        "entries, or fewer sinks.",
+                        context.budget, sinks_, sinks_ + 2));
     context_ = context;
 }
 
 PassPlan MergingPolicy::plan(const RunContext& context) const {
     PassPlan plan;
-    // A chunk that is large beside the cache merges nearly all of it at once.
+    // A chunk that is large relative to the cache would merge nearly the whole cache in one step.
     plan.chunk = chunk_.value_or(std::clamp<int64_t>((context.budget + 3) / 4, 1, 512));
     plan.final_merge = final_merge_;
     return plan;
 }
 
 Selection MergingPolicy::select(LayerObservations&) {
-    throw std::logic_error("this policy merges, it does not select");
+    throw std::logic_error("this policy merges entries and does not select them");
 }
 
 Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_merges) {
@@ -94,20 +94,19 @@ Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_mer
 std::vector<Parameter> merging_parameters() {
     return {
         automatic_integer_parameter("chunk", "a quarter of the budget, at most 512", {.low = 1},
-                                    "Tokens that are read before entries are merged; 512 in its paper, at a "
-                                    "budget of 2048."),
+                                    "Number of tokens read between two merges; 512 in the paper, at a budget of 2048."),
         integer_parameter("sinks", 32, {.low = 0},
-                          "First entries, which are never merged; they count in the "
-                          "budget."),
+                          "Number of first entries that are never merged; they count in the budget."),
         real_parameter("gamma", 4096 / std::log(512.0), {.low = 0, .low_open = true},
-                       "Entries over which a pair's score falls by a factor of e, so that of equal ones the "
-                       "recent are merged first; 4096 / ln 512 in its code."),
+                       "Number of entries over which a pair's score falls by a factor of e. Of pairs with equal "
+                       "attention, recent ones are merged first; 4096 / ln 512 in the published code."),
         boolean_parameter("final_merge", true,
-                          "Merge back to the budget behind the prompt, by the attention of its last query; off "
-                          "for its tables."),
-        automatic_integer_parameter("cap", "as many as there are", {.low = 1},
-                                    "Tokens that a merged entry counts as at most, while its value stays the sum of "
-                                    "all: positions shrink and outputs grow; 5 in its code."),
+                          "Whether the cache is merged back to the budget after the prompt, by the attention of its "
+                          "last query; off for the paper's tables."),
+        automatic_integer_parameter(
+            "cap", "the true number", {.low = 1},
+            "Largest number of tokens that a merged entry counts for in attention, while its value remains the full "
+            "sum. A cap makes positions smaller and outputs larger; 5 in the published code."),
     };
 }
 

@@ -7,29 +7,29 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that read the prompt in chunks and merge neighbouring entries where they matter least. It reads the
-/// parameters of `merging_parameters`; a policy on top of it says what key a pair gets.
+/// Base of policies that read the prompt in chunks and merge neighboring entries with little attention. It reads the
+/// merging_parameters(). A derived policy computes the keys of merged pairs.
 class MergingPolicy : public Policy {
  public:
     Needs needs() const override;
 
-    /// @throws BudgetError for a budget that merges something and has no room behind the sinks.
+    /// @throws BudgetError if merging is needed and the budget leaves no entries after the sinks.
     void begin(const RunContext& context) override;
     PassPlan plan(const RunContext& context) const override;
-    /// @throws std::logic_error, always.
+    /// @throws std::logic_error always.
     Selection select(LayerObservations&) override;
     bool stores_parts() const override { return true; }
 
-    /// Pairs by (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), the lowest first, of two that overlap the lower one:
-    /// A is the attention on an entry over all heads and queries, n its tokens (1 with `size_factor` off), i counts
-    /// from 1 behind the sinks.
-    /// @throws ScoreError for an attention that is not a number.
+    /// Merges the pairs with the lowest (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), without overlap. A_i is the
+    /// attention on entry i over all heads and queries, n_i its number of tokens (1 if `size_factor` is off), and i
+    /// counts from 1 after the sinks.
+    /// @throws ScoreError if an attention is NaN.
     Merges merge(const MergeObservations& observations, int64_t n_merges) override;
 
  protected:
     explicit MergingPolicy(const ParameterValues& values);
 
-    /// Fills the keys of the pairs that are given in `merges`, and how many of them are outside.
+    /// Computes the keys of the pairs in `merges`, and `n_outside`.
     virtual void merge_keys(const MergeObservations& observations, Merges& merges) = 0;
 
     int64_t sinks() const { return sinks_; }
@@ -46,7 +46,7 @@ class MergingPolicy : public Policy {
     RunContext context_;
 };
 
-/// chunk, sinks, gamma, final_merge, cap.
+/// Returns chunk, sinks, gamma, final_merge and cap.
 std::vector<Parameter> merging_parameters();
 
 }  // namespace kvscope::policies

@@ -4,7 +4,8 @@
 
 namespace kvscope::policies {
 
-/// What policies find out of a model's weights alone: kept as long as the model, shared by all prompts and runs.
+/// Values that policies derive from a model's weights alone. They live as long as the model and are shared by all
+/// prompts and runs.
 class ModelMemo : public Memo {};
 
 }  // namespace kvscope::policies

@@ -43,7 +43,7 @@ int name_distance(std::string_view a_name, std::string_view b_name) {
 
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates) {
     constexpr size_t kShown = 3;
-    constexpr size_t kMaxLength = 64;  // longer input is no misspelt name
+    constexpr size_t kMaxLength = 64;  // longer input is not a misspelled name
     if (name.empty() || name.size() > kMaxLength) return {};
     const std::string wanted = folded(name);
     std::vector<std::pair<int, std::string>> near;

@@ -6,20 +6,21 @@
 
 namespace kvscope::policies {
 
-/// Whether two names are the same to a person: '_' and '-' alike, upper and lower case alike.
+/// Whether two names are equal, ignoring case and the difference between '_' and '-'.
 bool same_name(std::string_view a, std::string_view b);
 
-/// Edit distance of the names as `same_name` sees them (insertions, deletions, replacements, swapped neighbours).
+/// Returns the edit distance of two names under the rules of same_name(): insertions, deletions, replacements, swapped
+/// neighbors.
 int name_distance(std::string_view a, std::string_view b);
 
-/// The candidates close enough to be meant (at most three, nearest first); those that contain the name or are contained
-/// in it count as close.
+/// Returns at most three candidates similar to the name, nearest first. Candidates that contain the name or are
+/// contained in it also count as similar.
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates);
 
-/// " Did you mean a or b?" (with the leading space), or nothing where no candidate is near.
+/// Returns " Did you mean a or b?" with a leading space, or an empty text if no candidate is similar.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
-/// "a, b, c"
+/// Returns "a, b, c".
 std::string joined(const std::vector<std::string>& names);
 
 }  // namespace kvscope::policies

@@ -17,7 +17,7 @@ void read(const EntriesView& view, int64_t first, int n, float* out) {
     for (int c = 0; c < n; ++c) out[c] = kernels::to_float(entry[c]);
 }
 
-/// A device's calls take turns, whichever layers' or tails' observations they are for; the processor's need not.
+/// Returns a lock that serializes calls to a device. The processor needs none.
 std::unique_lock<std::mutex> turn_of(const kernels::Backend& backend) {
     if (backend.is_processor()) return {};
     return std::unique_lock(backend.turns());
@@ -26,10 +26,8 @@ std::unique_lock<std::mutex> turn_of(const kernels::Backend& backend) {
 }  // namespace
 
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out) {
-    if (view.data == nullptr)
-        throw std::logic_error(
-            "an entry is read that is not in the processor's memory: does Needs::entries ask for it?");
-    if (view.dtype == kernels::DType::f16) throw std::logic_error("an entry can be read from f32 or bf16 only");
+    if (view.data == nullptr) throw std::logic_error("entry is not in host memory: the policy must set Needs::entries");
+    if (view.dtype == kernels::DType::f16) throw std::logic_error("entries can be read as f32 or bf16 only");
     const int64_t first = head * view.head_stride + position * head_dim;
     if (view.dtype == kernels::DType::bf16) {
         read<kernels::bf16>(view, first, head_dim, out);
@@ -42,7 +40,8 @@ int LayerObservations::observed_window(int window) const {
     const int64_t w = std::min<int64_t>(window, n_tokens);
     if (w > n_window) {
         throw std::logic_error("layer " + std::to_string(layer) + ": the attention of " + std::to_string(w) +
-                               " window queries is asked for, " + std::to_string(n_window) + " were observed");
+                               " window queries was requested, but only " + std::to_string(n_window) +
+                               " were observed");
     }
     return static_cast<int>(w);
 }
@@ -90,7 +89,7 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
     if (!is_new || columns == 0) return mean;
 
     const int64_t d = shape.head_dim;
-    const int64_t observed = n_window * d;  // floats of one head's queries
+    const int64_t observed = n_window * d;
     try {
         std::vector<float> diversified;
         if (lambda != 0.0f) {

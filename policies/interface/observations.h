@@ -15,7 +15,7 @@
 
 namespace kvscope::policies {
 
-/// L layers, H query heads, G KV heads, d the head size; r = H / G query heads read one KV head.
+/// Dimensions of a model: L layers, H query heads, G KV heads, head size d. r = H / G query heads read one KV head.
 struct ModelShape {
     int n_layers = 0;
     int n_heads = 0;
@@ -24,119 +24,124 @@ struct ModelShape {
     int group() const { return n_heads / n_kv_heads; }
 };
 
-/// Whether entries are chosen (and stored) per KV head or, with K and V repeated, per query head.
+/// Whether entries are chosen and stored per KV head or, with K and V repeated, per query head.
 enum class Granularity { kv_head, query_head };
 enum class Positions { prompt, cache };
-/// Which keys the window's softmax runs over: all visible ones (SnapKV) or only those before the window (ApertureKV).
+/// Keys over which the window's softmax runs: all visible ones (SnapKV) or only those before the window (ApertureKV).
 enum class SoftmaxRange { visible, prefix };
 
-/// Keys or values of one layer: element (g, j, c) at data + (g * head_stride + j * head_dim + c), post-RoPE keys.
+/// Keys (after RoPE unless stated otherwise) or values of one layer. Element (g, j, c) is at data + (g * head_stride +
+/// j * head_dim + c).
 struct EntriesView {
-    const void* data = nullptr;  ///< in the processor's memory; nullptr where nobody needed it there (Needs::entries)
+    const void* data = nullptr;  ///< in host memory; nullptr if no policy needs it there (Needs::entries)
     kernels::DType dtype = kernels::DType::f32;
     int64_t head_stride = 0;                   ///< elements between KV heads
-    const kernels::Backend* device = nullptr;  ///< the device that has them; nullptr: the processor
-    const void* device_data = nullptr;         ///< there
+    const kernels::Backend* device = nullptr;  ///< device that holds the data; nullptr for the processor
+    const void* device_data = nullptr;         ///< address on `device`
 
-    /// What computes on them, and where that reads them.
+    /// The backend that computes on the data, and the address at which it reads them.
     const kernels::Backend& backend() const { return device ? *device : kernels::cpu_backend(); }
     const void* place() const { return device ? device_data : data; }
 };
 
-/// Numbers of query heads, each head's at data + head * stride.
+/// Rows of query heads. Head h starts at data + h * stride.
 struct HeadRows {
     const float* data = nullptr;
     int64_t stride = 0;
 };
 
-/// Entry (head, position) of a view as f32, into out (head_dim).
-/// @throws std::logic_error for a view that is not in the processor's memory.
+/// Copies entry (head, position) of a view as f32 to out (head_dim).
+/// @throws std::logic_error if the view has no host memory.
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out);
 
-/// What one layer's prefill left behind for the policies. Derived quantities are computed once and shared by all runs
-/// that ask for them (thread-safe). Plain arrays; the owner keeps them alive.
+/// Observations of one layer's prefill. Derived quantities are computed once and shared by all runs that request them.
+/// These methods are thread-safe. The arrays belong to the caller and must outlive this object.
 class LayerObservations {
  public:
     int layer = 0;
     ModelShape shape;
-    int64_t n_tokens = 0;                   ///< N
-    int64_t sliding_window = 0;             ///< keys a query sees at most; 0: all
-    EntriesView keys;                       ///< (G, N, d)
-    EntriesView keys_before_rope;           ///< (G, N, d); no data where nobody needed them
-    EntriesView values;                     ///< (G, N, d)
-    std::span<const float> window_queries;  ///< (H, n_window, d) f32 post-RoPE, the last n_window prompt tokens
+    int64_t n_tokens = 0;          ///< N
+    int64_t sliding_window = 0;    ///< keys that a query sees at most; 0 for all
+    EntriesView keys;              ///< (G, N, d)
+    EntriesView keys_before_rope;  ///< (G, N, d); no data if no policy needs them
+    EntriesView values;            ///< (G, N, d)
+    /// (H, n_window, d) f32 after RoPE, queries of the last n_window prompt tokens.
+    std::span<const float> window_queries;
     int n_window = 0;
-    std::span<const float> attention_sums;  ///< (H, N) over all prompt queries; empty where nobody needed them
-    std::span<const float> hidden_states;   ///< (N, hidden); empty where nobody needed them
-    /// (N, hidden) the hidden states as they are normalised for the projections; empty where nobody needed them
+    std::span<const float> attention_sums;  ///< (H, N) sums over all prompt queries; empty if no policy needs them
+    std::span<const float> hidden_states;   ///< (N, hidden); empty if no policy needs them
+    /// (N, hidden) normalized inputs of the projections; empty if no policy needs them
     std::span<const float> projection_inputs;
-    /// (N) of PassPlan's token classification, NaN for tokens that are not the user's text; empty without.
+    /// (N) probabilities from PassPlan's token classifier, NaN for tokens outside the user's text; empty without a
+    /// classifier
     std::span<const float> token_probabilities;
-    std::span<const float> answer_attention;  ///< (H, N) summed over the full cache's answer's queries; empty without
+    /// (H, N) attention summed over the queries of the full cache's answer; empty if no policy needs it.
+    std::span<const float> answer_attention;
 
-    /// Mean over the last `window` queries of softmax(q k / sqrt d) per query head: (H, N) for `visible`, where columns
-    /// of the window hold its causal part; (H, N - window) for `prefix`. With lambda > 0 the queries are first spread
-    /// out by ApertureKV's query diversification (its Eq. 9-11), per head. `window` is cut to N.
-    /// @throws std::logic_error when more queries are asked for than were observed.
+    /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries, per query head. Shape (H, N) for
+    /// `visible`, where columns of the window hold its causal part, and (H, N - window) for `prefix`. With lambda > 0,
+    /// each head's queries first go through ApertureKV's query diversification (its Eq. 9-11). `window` is cut to N.
+    /// @throws std::logic_error if fewer queries were observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
-    /// (N): mean over the last `window` queries of the largest softmax weight (over all visible keys) that any KV head
-    /// gives a key, a KV head's weight being the mean over its group (K-VEC's Eq. 13). `window` is cut to N.
-    /// @throws std::logic_error when more queries are asked for than were observed.
+    /// Returns, for each prompt token (N), the mean over the last `window` queries of the largest attention of any KV
+    /// head (K-VEC's Eq. 13). The softmax runs over all visible keys, and a KV head's attention is the mean over its
+    /// group. `window` is cut to N.
+    /// @throws std::logic_error if fewer queries were observed.
     const std::vector<float>& window_peak(int window);
 
-    /// Tokens behind the prompt, PassPlan's appended or generated ones: the M last queries (H, M, d), f32 post-RoPE, of
-    /// K >= M keys (G, K, d) of the prompt's type. They replace earlier ones.
-    /// @param all_keys (G, N + K, d) the prompt's and these, where they lie together
+    /// Sets the appended or generated tokens of a PassPlan and replaces earlier ones. `queries` (H, M, d), f32 after
+    /// RoPE, are the last M of the K >= M tokens; their keys (G, K, d) have the prompt's type.
+    /// @param all_keys (G, N + K, d) keys of the prompt and these tokens, if they are contiguous
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
                       EntriesView all_keys = {});
-    /// Frees what was made of them, and the room for it. The next ones are set without it faster, where they are as
-    /// many.
+    /// Frees everything derived from the appended tokens, including the buffer for their keys. Without this call,
+    /// setting the same number of tokens again is faster.
     void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }
     int n_appended() const { return n_appended_; }
 
-    /// Mean over the appended queries of softmax(q k / sqrt d) at the prompt's keys (H, N), the softmax over all keys
-    /// visible to a query: the prompt's, and the appended ones up to its own. Until the next ones are set.
-    /// @throws std::logic_error where no token is appended.
+    /// Returns the mean of softmax(q k / sqrt d) over the appended queries at the prompt's keys (H, N). The softmax
+    /// runs over the prompt's keys and the appended keys up to the query's own. Valid until other tokens are set.
+    /// @throws std::logic_error if no token is appended.
     HeadRows appended_attention();
 
-    /// Which of the attentions above were asked for.
+    /// Attentions that were requested from a layer.
     struct Asked {
         std::vector<std::tuple<int, float, SoftmaxRange>> window_attentions{};
         std::vector<int> window_peaks{};
         bool appended_attention = false;
     };
     Asked asked();
-    /// Works out those that were asked for of another layer, as they are likely to be of this one, while a device has
-    /// nothing else to do.
+    /// Computes the attentions that were requested from another layer, because this layer will probably need them. Used
+    /// while a device would be idle.
     void work_out(const Asked& of_another);
 
-    /// What several runs make of these observations alike, worked out by the one that asks first: `Memo::get`. What
-    /// depends on a run's budget, or on what a policy saw in other layers, is not for it.
+    /// Returns a value that several runs derive from these observations; the first caller computes it (`Memo::get`). It
+    /// must not depend on a run's budget or on decisions for other layers.
     template <class T>
     std::shared_ptr<const T> shared(const std::string& key, const std::function<T()>& make) {
         return shared_.get(key, make);
     }
 
-    /// Frees all window attentions, all window peaks, and all that is shared, but the n of each that were asked for
-    /// last; references to the others become invalid.
+    /// Frees derived quantities, except the n most recently requested of each kind. References to freed quantities
+    /// become invalid.
     void keep_latest(size_t n);
 
  private:
     struct Derived {
         std::vector<float> values;
-        uint64_t asked = 0;  ///< the place of the last time among all times
+        uint64_t asked = 0;  ///< number of the latest request
     };
 
-    /// The keys of both, the prompt's and the appended ones: (G, N + K, d).
+    /// Returns the keys of the prompt followed by the appended ones: (G, N + K, d).
     EntriesView joined_keys();
-    /// `window` cut to N. @throws std::logic_error when more queries are asked for than were observed.
+    /// Returns `window` cut to N. @throws std::logic_error if fewer queries were observed.
     int observed_window(int window) const;
-    /// Of the last w prompt queries, as they were observed, over all keys; where to is the caller's.
+    /// Describes the attention of the last w prompt queries over all keys. The caller sets the output.
     kernels::WindowAttention problem_of(int64_t w) const;
-    /// Where the keys lie; queries and mean are in the processor's memory.
+    /// Runs a kernel on the device that holds the keys. Queries and mean are in host memory.
     using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
     static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
                     size_t mean_size);
@@ -146,10 +151,11 @@ class LayerObservations {
     int n_appended_ = 0;
     int n_appended_keys_ = 0;
     EntriesView all_keys_;
-    /// The prompt's keys and room for the appended ones behind them, to be used again by the next of so many.
+    /// The prompt's keys with space for the appended ones. Reused for the same number of appended tokens.
     std::unique_ptr<kernels::DeviceArray> joined_;
     int n_joined_ = 0;
-    /// Means over the appended queries at all keys, (H, N + K), and whether they are those of the present queries.
+    /// Means over the appended queries at all keys (H, N + K). The flag says whether they belong to the current
+    /// queries.
     std::unique_ptr<float[]> appended_attention_;
     size_t n_appended_attention_ = 0;
     bool has_appended_attention_ = false;

@@ -18,7 +18,7 @@ std::string number_text(double value) {
     return std::string(buffer, end);
 }
 
-/// The whole text as a number, or nothing.
+/// @returns nullopt if the text is not a number as a whole.
 template <class Number>
 std::optional<Number> whole_number(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
@@ -40,7 +40,7 @@ std::optional<bool> truth(std::string_view text) {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-/// "a whole number, at least 1, or auto (half of the budget)"
+/// Returns "a whole number, at least 1, or auto (half of the budget)".
 std::string expectation(const Parameter& parameter) {
     std::string text;
     switch (parameter.kind) {
@@ -62,7 +62,7 @@ std::string expectation(const Parameter& parameter) {
     return text;
 }
 
-/// Counts of tokens, entries, heads and layers are below it, and sums of two of them are numbers of 32 bits.
+/// Limit for counts of tokens, entries, heads and layers. The sum of two of them fits into 32 bits.
 constexpr double most_integer = 1e9;
 
 [[noreturn]] void refuse(const Parameter& parameter, std::string_view found, std::string_view hint = "") {
@@ -79,7 +79,7 @@ std::vector<std::string> names_of(const std::vector<Parameter>& declared) {
 std::string unknown_parameter(std::string_view name, const std::vector<Parameter>& declared) {
     const std::vector<std::string> names = names_of(declared);
     return "Unknown parameter " + quoted(name) + "." + did_you_mean(name, names) +
-           (names.empty() ? " There are none here." : " There are: " + joined(names) + ".");
+           (names.empty() ? " This policy has no parameters." : " Parameters: " + joined(names) + ".");
 }
 
 Parameter declared(std::string name, ParameterKind kind, ParameterValue fallback, std::string help) {
@@ -106,7 +106,7 @@ std::string_view name_of(ParameterKind kind) {
         case ParameterKind::text:
             return "text";
     }
-    throw std::logic_error("a parameter kind without a name");
+    throw std::logic_error("parameter kind has no name");
 }
 
 bool Range::contains(double value) const {
@@ -158,7 +158,7 @@ ParameterValue Parameter::checked(ParameterValue value) const {
         case ParameterKind::integer:
             if (const auto* number = std::get_if<int64_t>(&value)) {
                 if (std::abs(static_cast<double>(*number)) > most_integer)
-                    refuse(*this, to_text(value), " No more than 1,000,000,000 is taken.");
+                    refuse(*this, to_text(value), " The maximum is 1,000,000,000.");
                 if (range.contains(static_cast<double>(*number))) return value;
             }
             break;
@@ -297,7 +297,7 @@ namespace {
 template <class Type>
 const Type& typed(const ParameterValue& value, std::string_view name) {
     if (const Type* held = std::get_if<Type>(&value)) return *held;
-    throw std::logic_error("parameter " + std::string(name) + " is read as another type than it is declared with");
+    throw std::logic_error("parameter " + std::string(name) + " is read with a type other than its declared one");
 }
 
 template <class Type>
@@ -354,7 +354,7 @@ ParameterValues ParameterValues::from_json(std::vector<Parameter> declared_param
         } else if (held.is_string()) {
             values.set_value(name, held.get<std::string>());
         } else {
-            // In words: a value that nests deep is printed by recursion.
+            // The message names the type only: printing deeply nested JSON would recurse deeply.
             refuse(values.parameter(name), held.is_array() ? "a list" : held.is_object() ? "an object" : "null");
         }
     }

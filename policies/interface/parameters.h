@@ -15,10 +15,10 @@ namespace kvscope::policies {
 
 enum class ParameterKind { integer, real, choice, boolean, text };
 
-/// "integer", "real", …: as `kvscope policies` and the documentation print it.
+/// Returns "integer", "real", ..., as `kvscope policies` and the documentation print it.
 std::string_view name_of(ParameterKind kind);
 
-/// The value of a parameter that follows from something known only later (h2o's `recent` from the budget); written
+/// Value of a parameter that is derived from something known only later, e.g. h2o's `recent` from the budget. Written
 /// `auto` on the command line and in JSON.
 struct Automatic {
     bool operator==(const Automatic&) const = default;
@@ -26,7 +26,8 @@ struct Automatic {
 
 using ParameterValue = std::variant<Automatic, int64_t, double, bool, std::string>;
 
-/// Numbers a parameter takes: from low to high, each end included unless it is open; `odd` for kernel widths.
+/// Allowed numbers of a parameter, from low to high. Each end is included unless it is open. `odd` is for kernel
+/// widths.
 struct Range {
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
@@ -35,38 +36,39 @@ struct Range {
     bool odd = false;
 
     bool contains(double value) const;
-    std::string text() const;  ///< "in [0, 0.5]", "at least 1", "odd, at least 1"; empty where everything is allowed
+    std::string text() const;  ///< "in [0, 0.5]", "at least 1", "odd, at least 1"; empty if any number is allowed
 };
 
-/// One parameter of a policy, declared once: command line, form, help, documentation and trace come from it.
+/// One parameter of a policy. Command line, form, help, documentation and trace use this declaration.
 struct Parameter {
-    std::string name;  ///< as on the command line: lower case, words joined by '_'
+    std::string name;  ///< name on the command line: lower case, words joined by '_'
     ParameterKind kind = ParameterKind::integer;
-    ParameterValue fallback;           ///< the default
-    Range range;                       ///< integer and real
-    std::vector<std::string> choices;  ///< choice
-    /// Choice: other words, and the choice that each stands for. A boolean in JSON is the word `on` or `off`.
+    ParameterValue fallback;
+    Range range;                       ///< for integers and reals
+    std::vector<std::string> choices;  ///< for choices
+    /// For choices: other words that are accepted, each with the choice that it stands for. JSON booleans are matched
+    /// as `on` and `off`.
     std::vector<std::pair<std::string, std::string>> aliases;
-    /// Text: throws ParameterError for one that the policy could not read; nullptr: any can be.
+    /// For texts: throws ParameterError if the policy could not read the text. nullptr if any text is valid.
     void (*check_text)(const std::string& text) = nullptr;
     std::string help;       ///< one line, with the paper's equation or section
-    std::string automatic;  ///< what `auto` stands for ("half of the budget"); empty: not allowed
-    /// It acts on finished scores or not on kept sets at all: what it changes follows from a trace, without a prefill.
+    std::string automatic;  ///< meaning of `auto` ("half of the budget"); empty if `auto` is not allowed
+    /// Whether the parameter acts only after scores are finished. If so, a trace can show its effect without a prefill.
     bool after_scores = false;
-    /// Boolean: where it is on, the scores themselves depend on the budget, and so does all that acts after them.
+    /// For booleans: whether switching it on makes the scores depend on the budget.
     bool binds_scores_to_budget = false;
 
-    /// Reads and checks a value as written on a command line. Booleans: on|off, true|false, yes|no, 1|0.
-    /// @throws ParameterError naming what is taken, or the nearest of the choices.
+    /// Reads and checks a value from the command line. Booleans: on|off, true|false, yes|no, 1|0.
+    /// @throws ParameterError that names the accepted values or the nearest choice.
     ParameterValue parse(std::string_view text) const;
 
-    /// Checks a value's type, range and choice, and returns it (an integer where a real is wanted becomes one, a choice
-    /// takes its declared spelling).
-    /// @throws ParameterError as parse does.
+    /// Checks a value's type, range and choice, and returns it. Converts an integer to a real where one is expected,
+    /// and a choice to its declared spelling.
+    /// @throws ParameterError as `parse` does.
     ParameterValue checked(ParameterValue value) const;
 };
 
-/// Declarations in one line each.
+/// Shorthands that declare a parameter.
 Parameter integer_parameter(std::string name, int64_t fallback, Range range, std::string help);
 Parameter automatic_integer_parameter(std::string name, std::string automatic, Range range, std::string help);
 Parameter automatic_real_parameter(std::string name, std::string automatic, Range range, std::string help);
@@ -75,27 +77,27 @@ Parameter choice_parameter(std::string name, std::vector<std::string> choices, s
 Parameter boolean_parameter(std::string name, bool fallback, std::string help);
 Parameter text_parameter(std::string name, std::string fallback, std::string help);
 
-/// The same with `after_scores` set.
+/// Returns the parameter with `after_scores` set.
 Parameter acting_after_scores(Parameter parameter);
 
-/// A value as written on a command line: "0.45", "on", "auto", "max". Reals in the shortest form that reads back alike.
+/// Returns a value as written on the command line: "0.45", "on", "auto", "max". Reals have the shortest form that reads
+/// back exactly.
 std::string to_text(const ParameterValue& value);
 
-/// nullopt for what is no number: `auto`, a choice, a switch, a text.
+/// @returns nullopt if the value is not a number: `auto`, a choice, a boolean or a text.
 std::optional<double> number_in(const ParameterValue& value);
 
-/// A value for every declared parameter of one policy.
+/// Values of all declared parameters of one policy.
 class ParameterValues {
  public:
     ParameterValues() = default;
-    explicit ParameterValues(std::vector<Parameter> declared);  ///< all at their defaults
+    explicit ParameterValues(std::vector<Parameter> declared);  ///< all parameters have their defaults
 
-    /// '_' and '-' and upper and lower case are alike in names.
-    /// @throws ParameterError for an unknown name (with the nearest ones and the whole list) or a value that is not
-    /// taken.
+    /// Sets a parameter. Names ignore case, and '_' equals '-'.
+    /// @throws ParameterError for an unknown name (lists the nearest and all names) or an invalid value.
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
-    /// A real, or an integer of which this is the number: what stands behind the point goes.
+    /// Sets a real, or an integer after dropping the fraction.
     void set_number(std::string_view name, double number);
 
     const std::vector<Parameter>& declared() const { return declared_; }
@@ -103,21 +105,23 @@ class ParameterValues {
     const ParameterValue& value(std::string_view name) const;
     bool is_default(std::string_view name) const;
 
-    /// Typed access for policies. @throws std::logic_error where the policy declared it otherwise or not at all.
+    /// Typed access. @throws std::logic_error if the policy declared no such parameter or another type.
     int64_t integer(std::string_view name) const;
-    std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt: auto
+    std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt for `auto`
     double real(std::string_view name) const;
-    std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt: auto
+    std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt for `auto`
     bool boolean(std::string_view name) const;
-    const std::string& text(std::string_view name) const;  ///< of choices, too
+    const std::string& text(std::string_view name) const;  ///< also for choices
 
-    /// An object with every parameter, defaults included, in the order of declaration: a trace's `parameters_json`.
+    /// Returns a JSON object with all parameters, defaults included, in the order of declaration: a trace's
+    /// `parameters_json`.
     std::string to_json() const;
-    /// The reverse; parameters that the object lacks stay at their defaults.
-    /// @throws ParameterError where it is no object, or as `set` does.
+    /// Reads the result of `to_json`. Missing parameters get their defaults.
+    /// @throws ParameterError if the text is not a JSON object, or as `set` does.
     static ParameterValues from_json(std::vector<Parameter> declared, std::string_view json);
 
-    /// "window=8,lambda=0.45": what differs from the defaults, in the order of declaration; empty for none.
+    /// Returns the values that differ from the defaults, in the order of declaration: "window=8,lambda=0.45". Empty for
+    /// none.
     std::string text_of_changes() const;
 
     bool operator==(const ParameterValues& other) const;

@@ -10,18 +10,18 @@ double RunContext::share_of_bytes() const {
     return n_tokens > 0 ? std::min(static_cast<double>(budget) / static_cast<double>(n_tokens), 1.0) : 1.0;
 }
 
-Selection Policy::draft(LayerObservations&) { throw std::logic_error("this policy does not look ahead"); }
+Selection Policy::draft(LayerObservations&) { throw std::logic_error("this policy has no lookahead"); }
 
 Merges Policy::merge(const MergeObservations&, int64_t) {
     throw std::logic_error("this policy does not merge entries");
 }
 
 StoredLayer Policy::store(const LeavingTokens&) {
-    throw std::logic_error("this policy stores nothing while it decodes");
+    throw std::logic_error("this policy stores no parts during decoding");
 }
 
 Selection Policy::select_from_scores(int, LayerScores) {
-    throw std::logic_error("this policy's decision does not follow from its scores alone");
+    throw std::logic_error("this policy cannot decide from scores alone");
 }
 
 }  // namespace kvscope::policies

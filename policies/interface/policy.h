@@ -22,84 +22,87 @@
 
 namespace kvscope::policies {
 
-/// What a run is about; constant while one policy acts on one prompt.
+/// Describes the prompt, budget and model of one run. Constant during the run.
 struct RunContext {
     ModelShape shape;
-    int64_t n_tokens =
-        0;               ///< N: prompt tokens that may be compressed (the context alone when the question comes later)
-    int64_t budget = 0;  ///< B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything
-    /// What was asked for where a budget is a share, before it was rounded to B entries.
+    /// N: prompt tokens that may be compressed; only the context if the policy does not see the question.
+    int64_t n_tokens = 0;
+    /// B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything.
+    int64_t budget = 0;
+    /// The requested share before it was rounded to B entries, if the budget is a share.
     std::optional<double> budget_share;
     uint64_t seed = 0;
-    std::string_view model_fingerprint{};  ///< what maps that were trained are tied to; empty where no model is loaded
-    std::span<const int32_t> token_ids;    ///< (N)
-    int64_t n_vocabulary = 0;              ///< ids that the model knows; 0 where no model is loaded
-    /// A text as the model's tokens, special ones not parsed; empty where no model is loaded.
+    /// Identifies the model, e.g. to check trained maps; empty if no model is loaded.
+    std::string_view model_fingerprint{};
+    std::span<const int32_t> token_ids;  ///< (N)
+    int64_t n_vocabulary = 0;            ///< number of token ids in the model's vocabulary; 0 if no model is loaded
+    /// Tokenizes a text without parsing special tokens. Empty if no model is loaded.
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
-    /// A copy in f32 of what a layer's keys or values are made with; empty where no model is loaded.
+    /// Returns an f32 copy of a layer's key or value projection. Empty if no model is loaded.
     std::function<Projection(int layer, Projected)> projection{};
-    /// What a layer's keys (before RoPE) or values are like on a calibration text that the model reads once: the sum
-    /// over its tokens of y y^T, y (G d) the token's numbers without the projection's bias. (G d, G d), the lower
-    /// triangle. Empty where no model is loaded.
+    /// Returns the sum of y y^T over the tokens of a calibration text, shape (G d, G d), lower triangle only. y (G d)
+    /// is a token's keys (before RoPE) or values without the projection's bias. Empty if no model is loaded.
     std::function<std::vector<double>(int layer, Projected)> calibration{};
-    /// The model's own, where one is loaded.
+    /// The loaded model's memo; nullptr if no model is loaded.
     std::shared_ptr<ModelMemo> memo{};
 
-    /// What follows from the model's weights alone: kept with the model, made anew where none is loaded.
-    /// @param key,make as ModelMemo has them
+    /// Returns a value that depends on the model's weights alone. It is stored with the model, or computed anew if no
+    /// model is loaded.
+    /// @param key,make as in ModelMemo
     template <class T>
     std::shared_ptr<const T> of_weights(const std::string& key, const std::function<T()>& make) const {
         return memo ? memo->get(key, make) : std::make_shared<const T>(make());
     }
 
-    /// The budget of policies that keep every token: the share of the full cache's bytes, at most 1.
+    /// Budget of policies that keep every token: the share of the full cache's bytes, at most 1.
     double share_of_bytes() const;
 };
 
-/// What the prefill has to collect for a policy. The engine collects the union over all runs, once.
+/// Data that the prefill has to collect for a policy. The engine collects the union over all runs once.
 struct Needs {
-    int window_queries = 0;       ///< post-RoPE queries of this many last prompt tokens
-    bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
-    bool hidden_states = false;   ///< each layer's input (N, hidden)
-    /// Keys and values themselves, not what attention makes of them alone. A policy that stores parts or merges values
-    /// has them without asking.
+    int window_queries = 0;  ///< number of last prompt tokens whose post-RoPE queries are needed
+    /// Attention summed over all prompt queries (H2O): exact, and streamed without an N x N matrix.
+    bool attention_sums = false;
+    bool hidden_states = false;  ///< each layer's input (N, hidden)
+    /// Keys and values themselves, not only the attention computed from them. Policies that store parts or merge values
+    /// always get them.
     bool entries = false;
     bool keys_before_rope = false;
-    bool calibration = false;        ///< RunContext::calibration, which the engine then finds before a prompt is read
-    bool projection_inputs = false;  ///< what each layer's projections are applied to (N, hidden)
-    /// What the full cache's own answer attends to: the run decides once that answer is known.
+    bool calibration = false;  ///< RunContext::calibration, which the engine then computes before it reads a prompt
+    bool projection_inputs = false;  ///< each layer's input to its projections (N, hidden)
+    /// Attention of the full cache's answer. The run then decides after that answer is known.
     bool answer_attention = false;
-    bool own_cache =
-        false;  ///< the prompt is read through the policy's own cache: PassPlan says `chunk`, and only then
-    /// The gradient of each chunk's loss by the keys in the cache (MergeObservations): another way through the model
-    /// and back for each chunk that merges something. Only with `own_cache`.
+    bool own_cache = false;  ///< the prompt is read through the policy's own cache; requires PassPlan::chunk
+    /// Gradient of each chunk's loss with respect to the cached keys (MergeObservations). It costs another forward and
+    /// backward pass for each chunk that merges entries. Only with `own_cache`.
     bool key_gradients = false;
 };
 
-/// How a policy changes the pass. The default changes nothing and shares the one prefill.
+/// Changes that a policy makes to the pass over the prompt. The default changes nothing and shares the prefill.
 struct PassPlan {
-    /// Pseudo tokens put behind the prompt for this run alone: they attend to the prompt and to one another, their
-    /// queries are observed as `LayerObservations::appended_queries`, their entries are dropped.
+    /// Pseudo tokens appended to the prompt for this run. They attend to the prompt and to each other. Their queries
+    /// are observed as `LayerObservations::appended_queries`, and their entries are dropped.
     std::vector<int32_t> appended_ids;
     std::vector<int64_t> appended_positions;  ///< same length as `appended_ids`
-    /// A layer after whose prefill the prompt is filtered; -1 for none. `select` is called for that layer alone, its
-    /// rows all alike: the positions on which the model runs again, renumbered from 0, and every layer's kept set.
+    /// Layer after whose prefill the prompt is filtered; -1 for none. `select` is called for that layer only and
+    /// returns the same positions in all rows. The model then runs again on these positions, renumbered from 0, and
+    /// every layer keeps them.
     int filter_layer = -1;
-    /// The same, but by a token classifier that reads the user's text before the model reads anything: `select` is
-    /// called once, with `LayerObservations::token_probabilities` alone.
+    /// Filters the prompt by a token classifier before the model reads it. `select` is called once, with
+    /// `LayerObservations::token_probabilities` only.
     std::optional<TokenClassification> classification;
-    /// Tokens generated greedily from a draft of the compressed cache before the decision; 0 for none. `draft` says
-    /// layer by layer what the draft keeps; `select` then finds the tokens' queries and keys as the appended ones.
+    /// Tokens generated greedily from a draft cache before the decision; 0 for none. `draft` selects the entries of
+    /// each draft layer. `select` then finds the generated tokens' queries and keys as the appended ones.
     int64_t lookahead = 0;
-    /// The prompt is read through the policy's own cache, that many tokens at a time; 0: whole. Where the cache holds
-    /// more than B entries, the next chunk is read once for what it attends to, `merge` merges what was there before,
+    /// Tokens per chunk if the prompt is read through the policy's own cache; 0 for a single pass. If the cache holds
+    /// more than B entries, the next chunk is read once to observe its attention, `merge` merges the earlier entries,
     /// and the chunk is read again and appended. `select` is not called.
     int64_t chunk = 0;
-    /// Behind the last chunk the cache is merged back to B entries by the attention of the prompt's last query.
+    /// Whether the cache is merged back to B entries after the last chunk, by the attention of the prompt's last query.
     bool final_merge = true;
 };
 
-/// One layer's scores alone, as a trace holds them: R rows (G or H) of N, one of the two vectors or neither.
+/// The scores of one layer as a trace holds them: R rows (G or H) of N. At most one of the two vectors is filled.
 struct LayerScores {
     Granularity granularity = Granularity::kv_head;
     Scores<float> scores;
@@ -107,64 +110,65 @@ struct LayerScores {
     std::vector<float> channel_scores{};  ///< (R, d) or empty
 };
 
-/// The entries that stay in one layer's cache, and what they were ranked by.
+/// The entries that stay in one layer's cache, with the scores that ranked them.
 struct Selection {
     Granularity granularity = Granularity::kv_head;
     std::vector<std::vector<uint32_t>> rows;  ///< R rows (G or H) of kept prompt positions, strictly ascending
-    /// (R, N) what was ranked, before anything is forced in or out; NaN where a position is no candidate. A policy
-    /// fills one of the two, or neither when it ranks nothing.
+    /// (R, N) scores before any entry is forced in or out; NaN where a position is not a candidate. A policy fills one
+    /// of the two, or neither if it ranks nothing.
     Scores<float> scores;
     Scores<double> scores_f64;
-    std::vector<float> channel_scores;  ///< (R, d) what key channels were ranked by; empty where none are
-    std::vector<float> head_jsd;        ///< (R, R) natural logarithms; empty where the policy computes none
-    /// What the cache holds in place of whole keys and values of the kept entries; nullopt: just those.
+    std::vector<float> channel_scores;  ///< (R, d) scores of key channels; empty if the policy ranks no channels
+    /// (R, R) Jensen-Shannon divergence of rows in nats; empty if the policy computes none.
+    std::vector<float> head_jsd;
+    /// Storage that replaces whole keys and values of the kept entries; nullopt if they are stored whole.
     std::optional<StoredLayer> stored;
 };
 
-/// One layer at one decode step, after its attention: what a policy that acts while decoding may look at.
+/// Observations of one layer at one decode step, after its attention.
 struct StepObservations {
     int layer = 0;
     int64_t step = 0;      ///< decoded tokens before this one
-    int64_t position = 0;  ///< of the token just appended
+    int64_t position = 0;  ///< position of the token just appended
     struct Row {
-        std::span<const uint32_t> positions;  ///< of the row's entries in storage order, the new token's last
-        std::span<const float> attention;     ///< (query heads of this row, entries) softmax weights of this step
+        /// Positions of the row's entries in storage order; the new token is last.
+        std::span<const uint32_t> positions;
+        std::span<const float> attention;  ///< (query heads of this row, entries) softmax weights at this step
         int n_query_heads = 0;
     };
     std::vector<Row> rows;
 };
 
-/// Which tokens a cache holds whole while it decodes.
+/// The tokens that a cache holds whole while it decodes.
 struct WholeTokens {
-    int64_t first = 0;  ///< so many of the prompt
-    int64_t last = 0;   ///< so many of all
+    int64_t first = 0;  ///< number of first prompt tokens
+    int64_t last = 0;   ///< number of last tokens, decoded ones included
 };
 
-/// Tokens of a layer that its cache has held whole and is to store in another way, alike in all rows.
+/// Tokens of a layer that were stored whole and are now to be stored in parts, the same tokens in all rows.
 struct LeavingTokens {
     int layer = 0;
     std::span<const uint32_t> positions{};  ///< (n) ascending
     EntriesView keys{};                     ///< (G, n, d) after RoPE
-    /// (G, n, d); turned back from those, in f32: exact but for the rounding of what the cache holds.
+    /// (G, n, d) f32, computed from `keys`: exact except for the rounding of the cached keys.
     EntriesView keys_before_rope{};
     EntriesView values{};  ///< (G, n, d)
 };
 
-/// Behind every so many tokens that are decoded, what lies before them is merged back to the budget. A question that
-/// was read after the compression stays whole and counts in no budget.
+/// Merging during decoding: after every `every` decoded tokens, earlier entries are merged back to the budget. A
+/// question that was read after the compression stays whole and does not count in the budget.
 struct DecodeMerging {
-    int64_t every = 0;  ///< 0: never
+    int64_t every = 0;  ///< decoded tokens between two merges; 0 for never
     int64_t budget = 0;
-    int64_t n_tokens = 0;  ///< N of the run: what stands between these tokens and the first decoded one is a question's
+    int64_t n_tokens = 0;  ///< N of the run; entries from N up to the first decoded token belong to a question
 };
 
-/// Per row the storage indices (ascending) of entries to drop after this step; empty: nothing.
+/// Storage indices to drop after this step, ascending, per row. Empty if nothing is dropped.
 using StepEvictions = std::vector<std::vector<uint32_t>>;
 
-/// A KV-cache compression policy: what it observes, its scores, its selection, and for the rarer kinds how it changes
-/// the pass, what the cache stores, or what happens at each decode step. One object serves one run; the engine calls
-/// plan, begin, prepare, then observe and select for the layers in ascending order, then step. Plain arrays only: the
-/// same code runs in the engine and in the viewer's what-if.
+/// A KV-cache compression policy. One object serves one run. The engine calls plan, begin and prepare, then observe and
+/// select for the layers in ascending order, then step. Policies use plain arrays only, so that the app's what-if runs
+/// the same code as the engine.
 class Policy {
  public:
     virtual ~Policy() = default;
@@ -173,121 +177,124 @@ class Policy {
 
     virtual PassPlan plan(const RunContext&) const { return {}; }
 
-    /// Resolves the budget into shares per layer.
-    /// @throws BudgetError (std::invalid_argument) where this policy cannot take the budget.
+    /// Takes the run's context and derives the budgets of the layers.
+    /// @throws BudgetError (std::invalid_argument) if the policy cannot work with the budget.
     virtual void begin(const RunContext& context) = 0;
 
-    /// Whether `prepare` has something to do.
+    /// Whether `prepare` does any work.
     virtual bool prepares() const { return false; }
-    /// Finds what a layer's weights alone decide (RunContext::of_weights). Called behind `begin`, for each layer in
-    /// ascending order, before a prompt is read, so that the work can be watched and stopped and counts as no run's
-    /// time. It is an offer: where it was not called, what is missing is found when it is needed.
-    /// @throws ScoreError for weights that are not finite
+    /// Computes in advance what a layer's weights alone determine (RunContext::of_weights). Called after `begin`, for
+    /// each layer in ascending order, before a prompt is read. The time counts for no run. Optional: without this call,
+    /// the decision computes the missing data.
+    /// @throws ScoreError if weights are not finite
     virtual void prepare(int /*layer*/) {}
 
-    /// Looks at a layer, before any decision that is made at it. What the observations refer to stays valid until those
-    /// decisions are made.
+    /// Looks at a layer before any decision at this layer. The observed arrays stay valid until those decisions are
+    /// made.
     virtual void observe(LayerObservations&) {}
 
-    /// The layer behind whose `observe` the layer's `select` is called: itself or a later one, no earlier than that of
-    /// the layers before it. A layer that waits keeps its full cache until then, and of its observations keys, values,
-    /// window queries and attention sums. A policy that has any wait also says `decides_in_order`.
+    /// The layer after whose `observe` the decision for `layer` is made: `layer` itself or a later one, never earlier
+    /// than for the previous layer. Until then, the run holds the layer's full cache, window queries and attention
+    /// sums. A policy that delays any layer must also return true from `decides_in_order`.
     virtual int decided_at(int layer) const { return layer; }
 
-    /// Whether what a decision needs is gathered first: then `select`, or `draft`, is called behind `gather` on any
-    /// thread, beside other runs' and without help from other threads. It may ask the observations only for what
-    /// `gather` has asked for, and for no device; the policy itself is one thread's at a time.
+    /// Whether `gather` collects everything that a decision needs. If so, `select` and `draft` may run on any thread,
+    /// in parallel with other runs. They may read only observations that `gather` has requested, and may not use a
+    /// device. No two threads call the same policy object at the same time.
     virtual bool gathers() const { return false; }
-    /// Does of a decision what threads share or a device computes: what runs share stands in the observations then, and
-    /// the policy keeps what is its own. Called for one run at a time, behind `observe`; before `draft`, too. It is an
-    /// offer: where it was not called, the decision itself finds what is missing.
+    /// Computes the part of a decision that runs share or that needs all threads or a device. Called for one run at a
+    /// time, after `observe` and before `select` or `draft`. Optional: without this call, the decision computes the
+    /// missing data.
     virtual void gather(LayerObservations&) {}
 
-    /// The layer's decision. Called also for B >= N, where everything has to be kept and scores still filled.
-    /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
+    /// Decides which entries of the layer are kept. For B >= N, it must keep everything and still return the scores.
+    /// @throws ScoreError (std::runtime_error) if a candidate's score is NaN.
     virtual Selection select(LayerObservations&) = 0;
 
-    /// What a layer of the draft cache keeps. Called only where `plan` asks for a lookahead.
+    /// Selects the entries of a layer of the draft cache. Called only if `plan` sets `lookahead`.
     virtual Selection draft(LayerObservations&);
 
-    /// Which entries of a layer become one: `n_merges` pairs of neighbours, or fewer, at least one, where no more go at
-    /// a time; then it is called again with the attention on what came of it. Called only where `plan` says `chunk`,
-    /// for each layer in ascending order, chunk by chunk.
+    /// Chooses pairs of neighboring entries of a layer to merge: `n_merges` pairs, or fewer but at least one. If fewer,
+    /// it is called again with the attention on the merged entries. Called only if `plan` sets `chunk`, for each layer
+    /// in ascending order, chunk by chunk.
     virtual Merges merge(const MergeObservations&, int64_t n_merges);
 
-    /// Whether a layer's decision follows also from those about the layers before it. Others may be made in any order,
-    /// and by several objects.
+    /// Whether a layer's decision depends on the decisions for earlier layers. If not, layers may be decided in any
+    /// order and by several objects.
     virtual bool decides_in_order() const { return false; }
 
-    /// The same decision from scores alone, as `select` makes it once it has them: what a trace's scores say is kept,
-    /// under the context given to `begin`. Layers in ascending order. Policies that rank nothing ignore the scores.
-    /// @throws ScoreError for a NaN among the candidates or scores of another size; std::logic_error from policies
-    /// whose
-    ///         decision needs more than scores.
+    /// Makes the decision of `select` from recorded scores, for the context given to `begin`. Called for the layers in
+    /// ascending order. Policies that rank nothing ignore the scores.
+    /// @throws ScoreError if a candidate is NaN or the number of scores is wrong
+    /// @throws std::logic_error if the decision needs more than scores
     virtual Selection select_from_scores(int layer, LayerScores scores);
 
-    /// Whether `Selection::stored` says of some layer that its cache holds something else than whole keys and values.
+    /// Whether `Selection::stored` is set for some layer.
     virtual bool stores_parts() const { return false; }
 
-    /// Whether the values of kept entries take in something of the evicted ones.
+    /// Whether evicted values are added to the values of kept entries.
     virtual bool merges_values() const { return false; }
-    /// Adds it: values (kept entries, d) of a row of the selection, as they were gathered. Keys stay as they are.
+    /// Adds evicted values to `values` (kept entries, d) of one row of the selection. Keys do not change.
     virtual void merge_values(LayerObservations&, const Selection&, int /*row*/, std::span<float> /*values*/) {}
 
     virtual bool acts_while_decoding() const { return false; }
-    /// State of the steps starts anew at step 0: the same prompt may be decoded several times.
+    /// Chooses the entries to drop after a decode step. Step 0 resets the state, since the same prompt may be decoded
+    /// several times.
     virtual StepEvictions step(const StepObservations&) { return {}; }
 
-    /// Whether, while the run decodes, `whole_tokens` says which tokens stay whole, and `store` what becomes of others.
+    /// Whether decoded tokens are stored by `store` once `whole_tokens` no longer covers them.
     virtual bool stores_while_decoding() const { return false; }
-    /// Those that stay whole in a layer; looked at behind the layer's attention at each step. nullopt: all.
+    /// Returns the tokens that a layer stores whole, or nullopt for all. Called after the layer's attention at each
+    /// step.
     virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
-    /// When all tokens are whole instead.
+    /// Decode steps at which the cache changes between stored parts and whole keys and values.
     virtual Switching switching() const { return {}; }
-    /// What the layer stores of tokens that are whole no longer: rows without plain entries, parts with numbers or a
-    /// block. Called for the layers in ascending order, with the same tokens; described alike from call to call, they
-    /// go behind those before.
+    /// Returns the storage of tokens that are no longer stored whole: rows without plain entries, parts with numbers or
+    /// a block. Called for the layers in ascending order with the same tokens. The layout must be the same in every
+    /// call, because the result is appended to the earlier ones.
     virtual StoredLayer store(const LeavingTokens&);
 
-    /// How entries are merged while the run decodes, by `merge`; it has said `chunk` in its plan.
+    /// When `merge` is called during decoding. Requires `chunk` in the plan.
     virtual DecodeMerging decode_merging() const { return {}; }
 
     bool changes_while_decoding() const {
         return acts_while_decoding() || stores_while_decoding() || decode_merging().every > 0;
     }
 
-    /// Kept keys keep the positions they were computed at (prompt), or are re-rotated to consecutive ones (cache).
+    /// Whether kept keys keep the positions at which they were computed (prompt) or are re-rotated to consecutive ones
+    /// (cache).
     virtual Positions positions() const { return Positions::prompt; }
 };
 
-/// What a prompt's full cache is made of.
+/// Dimensions of a prompt's full cache.
 struct CacheSize {
     ModelShape shape;
     int64_t n_tokens = 0;
     double bytes_per_number = 0;
 };
 
-/// What is known of a policy without running it; the command line, the app's form and the documentation come from it.
+/// Description of a policy. The command line, the app's form and the documentation are generated from it.
 struct Definition {
-    std::string name;     ///< as on the command line: "ada-snapkv"
+    std::string name;     ///< name on the command line: "ada-snapkv"
     std::string title;    ///< "Ada-SnapKV"
     std::string paper;    ///< citation with its identifier
-    std::string summary;  ///< one sentence: what is kept
+    std::string summary;  ///< one sentence that says which entries are kept
     std::vector<Parameter> parameters;
     std::unique_ptr<Policy> (*create)(const ParameterValues&) = nullptr;
-    /// The scores themselves depend on the budget: those of one run say nothing about another budget.
+    /// Whether the scores depend on the budget. If so, one run's scores say nothing about another budget.
     bool scores_follow_budget = false;
-    /// What its budget limits.
+    /// Whether the budget limits entries or bytes.
     BudgetOf budget_of = BudgetOf::entries;
-    /// The share of the full cache's bytes that the parameters alone decide, which is then the run's only budget;
-    /// nullopt: the budget decides. nullptr: the parameters never do.
+    /// Returns the share of the full cache's bytes that the parameters determine; it replaces the budget. Returns
+    /// nullopt if the budget decides. nullptr if the parameters never determine a share.
     std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
-    /// Where its budget is one of bytes: the share of them that it comes to at the prompt's end when `asked` is asked
-    /// for, since entries stay whole besides, or numbers are stored once. nullptr: no more than that.
+    /// For budgets in bytes: returns the share of the full cache's bytes that the run needs at the end of the prompt if
+    /// `asked` is requested. It can exceed `asked`, since some entries stay whole and some numbers are stored once.
+    /// nullptr if the run never needs more.
     double (*needed_share)(const ParameterValues&, double asked, const CacheSize&) = nullptr;
-    /// It cannot run with its defaults: a parameter names a file or folder that only the user can give.
+    /// Whether the user has to name a file or folder in a parameter before the policy can run.
     bool needs_file = false;
-    /// What a person should know beforehand, a sentence; empty: nothing.
+    /// One sentence that the user should read before a run; empty for none.
     std::string remark{};
 };
 

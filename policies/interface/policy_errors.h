@@ -4,26 +4,25 @@
 
 namespace kvscope::policies {
 
-/// A policy, parameter or value that does not exist or cannot be taken: wrong usage, the message says what can.
+/// A policy, parameter or value does not exist or is not allowed. The message lists the allowed ones.
 class ParameterError : public std::invalid_argument {
  public:
     using std::invalid_argument::invalid_argument;
 };
 
-/// A budget that cannot be read, or that a policy cannot work with (not above its window).
+/// A budget cannot be read, or a policy cannot work with it, e.g. because it does not exceed the window.
 class BudgetError : public std::invalid_argument {
  public:
     using std::invalid_argument::invalid_argument;
 };
 
-/// A score is NaN where positions have to be ranked, or scores that are to be ranked again are missing.
+/// A score is NaN where positions are ranked, or recorded scores are missing.
 class ScoreError : public std::runtime_error {
  public:
     using std::runtime_error::runtime_error;
 };
 
-/// A policy's decision that no cache can follow: positions that do not exist, or not in order, rows too many or too
-/// few.
+/// A policy's decision is invalid: positions that do not exist or are not ascending, or a wrong number of rows.
 class SelectionError : public std::runtime_error {
  public:
     using std::runtime_error::runtime_error;

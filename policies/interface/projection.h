@@ -6,13 +6,13 @@ namespace kvscope::policies {
 
 enum class Projected { keys, values };
 
-/// What a layer makes keys (before RoPE) or values of, for an input x: weight x + bias. Heads are one after the other.
+/// A layer's key projection (before RoPE) or value projection: weight x + bias for an input x. Heads follow each other.
 struct Projection {
     int n_out = 0;              ///< G d
     int n_in = 0;               ///< hidden
-    std::vector<float> weight;  ///< (n_out, n_in), row after row
-    std::vector<float> bias;    ///< (n_out); empty: none
-    /// Each head of what comes out is normalised before RoPE, so that it is no linear function of x.
+    std::vector<float> weight;  ///< (n_out, n_in), row by row
+    std::vector<float> bias;    ///< (n_out); empty if the model has no bias
+    /// Whether each head's output is normalized before RoPE, so that it is not a linear function of x.
     bool is_normalised = false;
 };
 

@@ -8,8 +8,8 @@
 
 namespace kvscope::policies {
 
-/// A policy of SnapKV's family with more entries in the lower layers and fewer in the upper ones; the model's total is
-/// the same. Heeds beta_parameter() and schedule_parameter().
+/// A policy of SnapKV's family with larger budgets in lower layers and the same total. Reads beta_parameter() and
+/// schedule_parameter().
 template <class Family>
 class PyramidPolicy : public Family {
  public:

@@ -6,8 +6,8 @@
 
 namespace kvscope::policies {
 
-/// Fills the members of a run's record (trace::RunRecord, which this part does not know) that say how its entries are
-/// stored, layer by layer.
+/// Fills the members of a run's record that describe, layer by layer, how entries are stored. A template, since this
+/// part may not use trace::RunRecord.
 template <class RunRecord>
 class StorageRecorder {
  public:
@@ -28,7 +28,7 @@ class StorageRecorder {
         record.stored_mass_bytes.push_back(summary.bytes.masses);
     }
 
-    /// Behind the last layer: leaves out what the kept entries say already.
+    /// Called after the last layer. Clears data that follow from the kept entries.
     void finish(RunRecord& record) const {
         if (!drops_channels_) free(record.channels_kept);
         if (!merges_) {
@@ -41,7 +41,7 @@ class StorageRecorder {
     }
 
  private:
-    /// Whether the entries that are stored in parts are the first ones of each row.
+    /// Whether the entries stored in parts are the first ones of each row.
     static bool come_first(const StoredSummary& summary) {
         const size_t n_rows = summary.n_stored.size();
         size_t first = 0;
@@ -54,7 +54,7 @@ class StorageRecorder {
         return true;
     }
 
-    /// Its memory, too: of a long prompt it would be as much as some caches.
+    /// Also frees the memory: for a long prompt, it would be as large as some caches.
     template <class Numbers>
     static void free(Numbers& numbers) {
         Numbers().swap(numbers);

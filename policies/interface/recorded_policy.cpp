@@ -9,11 +9,11 @@ namespace kvscope::policies {
 
 PolicySpec recorded_policy(std::string_view name, std::string_view parameters_json) {
     const Definition* definition = find_definition(name);
-    if (!definition) throw ParameterError("this program does not know the policy '" + std::string(name) + "'");
+    if (!definition) throw ParameterError("this version of kvscope has no policy '" + std::string(name) + "'");
     try {
         return {definition, ParameterValues::from_json(definition->parameters, parameters_json)};
     } catch (const ParameterError& error) {
-        throw ParameterError("its parameters are not those of this program's " + definition->name + ": " +
+        throw ParameterError("the recorded parameters do not match this version's " + definition->name + ": " +
                              error.what());
     }
 }

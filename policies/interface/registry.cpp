@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr std::string_view before_budget = " @ ";  // in a run's label
+constexpr std::string_view before_budget = " @ ";  // in run labels
 
 std::vector<std::string> policy_names() {
     std::vector<std::string> names;
@@ -46,7 +46,7 @@ const Definition& find(std::string_view name) {
     if (const Definition* definition = find_definition(name)) return *definition;
     const std::vector<std::string> names = policy_names();
     throw ParameterError("Unknown policy '" + std::string(name) + "'." + did_you_mean(name, names) +
-                         " There are: " + joined(names) + ".");
+                         " Policies: " + joined(names) + ".");
 }
 
 std::string PolicySpec::label() const {
@@ -117,7 +117,7 @@ PolicySpec parse_policy(std::string_view text) {
 
 std::vector<std::string> split_policies(std::string_view list) {
     std::vector<std::string> policies;
-    bool has_parameters = false;  // of the last one
+    bool has_parameters = false;  // whether the last policy in the list has any
     for (size_t begin = 0; begin <= list.size();) {
         const std::string_view piece = list.substr(begin, list.find(',', begin) - begin);
         const std::string_view name = trimmed(piece.substr(0, piece.find(':')));

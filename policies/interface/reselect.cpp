@@ -11,7 +11,7 @@ namespace kvscope::policies {
 std::vector<Selection> reselect(const Definition& definition, const ParameterValues& values, const RunContext& context,
                                 std::vector<LayerScores> scores) {
     if (scores.size() != static_cast<size_t>(context.shape.n_layers)) {
-        throw ScoreError("expected the scores of " + std::to_string(context.shape.n_layers) + " layers, found " +
+        throw ScoreError("expected scores of " + std::to_string(context.shape.n_layers) + " layers, found " +
                          std::to_string(scores.size()));
     }
     const std::unique_ptr<Policy> policy = definition.create(values);

@@ -47,7 +47,7 @@ std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const
 
 namespace {
 
-/// @param first_nan of a row, -1 for none
+/// @param first_nan returns the first NaN of a row, or -1
 void require_ranked(int layer, size_t found, int rows, int64_t n_tokens,
                     const std::function<int64_t(int64_t row)>& first_nan) {
     const std::string where = "layer " + std::to_string(layer);
@@ -59,7 +59,7 @@ void require_ranked(int layer, size_t found, int rows, int64_t n_tokens,
         const int64_t position = first_nan(row);
         if (position < 0) continue;
         throw ScoreError(where + ", head " + std::to_string(row) + ": the score of position " +
-                         std::to_string(position) + " is not a number, so that nothing can be ranked");
+                         std::to_string(position) + " is NaN, so the entries cannot be ranked");
     }
 }
 

@@ -4,12 +4,11 @@
 
 namespace kvscope::policies {
 
-/// How much the scores of one head differ among its tokens.
-
-/// Standard deviation over all values (divided by their number); 0 for none.
+/// Returns the population standard deviation of one head's scores; 0 if there are none.
 double standard_deviation(std::span<const float> scores);
 
-/// Entropy in nats of the scores divided by their sum; 0 where that is not above 0. Scores must not be negative.
+/// Returns the entropy in nats of the scores divided by their sum; 0 if the sum is not above 0. Requires scores of at
+/// least 0.
 double entropy(std::span<const float> scores);
 
 }  // namespace kvscope::policies

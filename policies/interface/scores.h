@@ -14,8 +14,8 @@
 
 namespace kvscope::policies {
 
-/// A layer's scores, row by row, as a vector holds them; but what was made once is never changed, and copies share it:
-/// one policy's runs at several budgets, and policies that rank by the same, hold the same scores.
+/// A layer's scores, row by row, with the interface of a vector. The values are immutable and shared by copies, e.g. by
+/// runs of one policy at several budgets.
 template <class T>
 class Scores {
  public:
@@ -23,7 +23,7 @@ class Scores {
     using Values = std::shared_ptr<const std::vector<T>>;
 
     Scores() = default;
-    Scores(std::vector<T> values) {  // in a vector's place
+    Scores(std::vector<T> values) {  // implicit, like a copy of a vector
         if (!values.empty()) held_ = std::make_shared<Held>(std::move(values));
     }
     Scores(std::initializer_list<T> values) : Scores(std::vector<T>(values)) {}
@@ -38,7 +38,7 @@ class Scores {
         static const std::vector<T> none;
         return held_ ? *held_->values : none;
     }
-    operator std::span<const T>() const { return vector(); }  // as a vector
+    operator std::span<const T>() const { return vector(); }  // implicit, as for a vector
 
     void assign(size_t n, T value) { *this = std::vector<T>(n, value); }
     template <class Iterator>
@@ -48,11 +48,11 @@ class Scores {
 
     bool operator==(const Scores& other) const { return vector() == other.vector(); }
 
-    /// What all copies share; nullptr where there are none.
+    /// Returns the values that all copies share; nullptr if there are none.
     Values values() const { return held_ ? held_->values : nullptr; }
 
-    /// The order of these scores as rows of n. The first time that it is asked for there is none: of what is ranked
-    /// once, the best are found faster than an order. Nor is there one where a single ranking was announced.
+    /// Returns the ranking of the scores as rows of n, or nullptr on the first request: for a single use, a partial
+    /// selection is faster than a full ranking. Also nullptr after a single announce_ranking().
     const kernels::Ranking<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
@@ -60,15 +60,15 @@ class Scores {
         held_->was_asked = true;
         return known(n);
     }
-    /// Says that they are to be ranked as rows of n. The second time makes their order: here, where threads have time,
-    /// not when several runs that rank by them would wait for it.
+    /// Announces that the scores will be ranked as rows of n. The second call computes the ranking, while threads are
+    /// idle, so that runs need not wait for it later.
     void announce_ranking(int64_t n) const {
         if (!are_rows_of(n)) return;
         const std::lock_guard lock(held_->mutex);
         if (held_->was_announced) rank(n);
         held_->was_announced = true;
     }
-    /// The same, where it is there.
+    /// Returns the ranking as rows of n if it has been computed, else nullptr.
     const kernels::Ranking<T>* known_ranking(int64_t n) const {
         if (!held_) return nullptr;
         const std::lock_guard lock(held_->mutex);
@@ -78,7 +78,7 @@ class Scores {
  private:
     struct Held {
         explicit Held(std::vector<T> all) : values(std::make_shared<const std::vector<T>>(std::move(all))) {}
-        Values values;  // a pointer of their own, so that who keeps them alone does not keep their order
+        Values values;  // separate from the ranking, so that an owner of the values does not keep the ranking alive
         std::mutex mutex;
         bool was_asked = false;
         bool was_announced = false;

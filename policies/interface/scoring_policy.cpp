@@ -18,7 +18,7 @@ void ScoringPolicy::begin(const RunContext& context) {
     if (context.budget <= recent_ && (context.budget < context.n_tokens || acts_while_decoding())) {
         throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
                           std::to_string(recent_) +
-                          " recent ones, which are always kept; give more, or a smaller `recent`");
+                          " recent entries, which are always kept. Give a larger budget or a smaller `recent`.");
     }
     context_ = context;
 }
@@ -54,10 +54,9 @@ Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
 }
 
 Parameter recent_parameter() {
-    return acting_after_scores(
-        automatic_integer_parameter("recent", "half of the budget, rounded down", {.low = 0},
-                                    "Last entries that are always kept; the rest of the budget goes to the "
-                                    "best-scored ones."));
+    return acting_after_scores(automatic_integer_parameter(
+        "recent", "half of the budget, rounded down", {.low = 0},
+        "Number of last entries that are always kept; the entries with the best scores get the rest of the budget."));
 }
 
 int64_t recent_entries(const ParameterValues& values, int64_t budget) {

@@ -9,12 +9,12 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep, in every row alike, the `recent` last entries and the best-scored ones of those before.
-/// It reads the parameters `recent` (0 where it is not declared; `auto` is half of the budget, rounded down),
-/// `granularity` and `positions` (where declared). A policy on top of it writes `needs` and `score`.
+/// Base of policies that keep the `recent` last entries and the best-scored earlier ones, the same number in every row.
+/// Reads the parameters `recent` (0 if not declared; `auto` is half of the budget, rounded down), `granularity` and
+/// `positions`. A derived policy implements `needs` and `score`.
 class ScoringPolicy : public Policy {
  public:
-    /// @throws BudgetError for a budget that evicts something and is not above `recent`.
+    /// @throws BudgetError if entries must be evicted and the budget does not exceed `recent`.
     void begin(const RunContext& context) override;
     bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override;
@@ -25,11 +25,12 @@ class ScoringPolicy : public Policy {
  protected:
     explicit ScoringPolicy(const ParameterValues& values);
 
-    /// (R, N), the highest stay, for all positions: which of them are recent depends on the budget alone.
+    /// Returns scores (R, N) of all positions; the highest are kept. Recent positions must have scores, too, since
+    /// `recent` can depend on the budget.
     virtual std::vector<float> score(LayerObservations& observations) = 0;
 
-    /// Where runs are to share their scores: what these depend on besides the observations, with the policy's name
-    /// first. The budget must not be among it. Empty: each run has its own.
+    /// Returns a key under which runs share their scores: the policy's name and everything that the scores depend on
+    /// besides the observations. The scores must not depend on the budget. Empty if runs do not share scores.
     virtual std::string shared_as() const { return {}; }
 
     const RunContext& context() const { return context_; }
@@ -47,10 +48,10 @@ class ScoringPolicy : public Policy {
     std::optional<Scores<float>> gathered_;
 };
 
-/// The parameter with its `auto`.
+/// Returns the parameter `recent` with default `auto`.
 Parameter recent_parameter();
 
-/// The last entries that are kept without being ranked under a budget; 0 where `recent` is not declared.
+/// Returns the number of last entries that are always kept; 0 if `recent` is not declared.
 int64_t recent_entries(const ParameterValues& values, int64_t budget);
 
 }  // namespace kvscope::policies

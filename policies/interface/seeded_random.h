@@ -4,8 +4,8 @@
 
 namespace kvscope::policies {
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same draws on every machine, short enough for a second
-/// implementation in a test.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same numbers on every machine, and simple enough to implement
+/// again in a test.
 class SeededRandom {
  public:
     explicit SeededRandom(uint64_t seed) : state_(seed) {}
@@ -17,17 +17,17 @@ class SeededRandom {
         return z ^ (z >> 31);
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Returns a uniform number in [0, 1) with 53 random bits.
     double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-    /// Uniform in 0 ... n - 1, for n at least 1.
+    /// Returns a uniform integer in 0 ... n - 1. Requires n >= 1.
     int64_t below(int64_t n) { return static_cast<int64_t>(unit() * static_cast<double>(n)); }
 
  private:
     uint64_t state_;
 };
 
-/// A generator for one row of one layer, unlike those of the others.
+/// Returns a generator with its own sequence for each layer and row.
 inline SeededRandom row_random(uint64_t seed, int layer, int row) {
     SeededRandom of_layer(seed ^ (static_cast<uint64_t>(layer) << 32 | static_cast<uint32_t>(row)));
     return SeededRandom(of_layer.next());

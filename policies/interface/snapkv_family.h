@@ -7,9 +7,8 @@
 
 namespace kvscope::policies {
 
-/// SnapKV and what grew out of it: the prefix is ranked by the window's mean attention, reduced over the group and
-/// pooled. As it stands this class is SnapKV; others replace the shares of layers (WindowPolicy::layer_budgets) or of
-/// heads.
+/// SnapKV and its variants. The prefix is ranked by the window's mean attention, reduced over the group and pooled.
+/// This class is SnapKV itself; variants override layer_budgets() or head_budgets().
 class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
@@ -20,21 +19,21 @@ class SnapKvFamily : public WindowPolicy {
     Selection select_from_scores(int layer, LayerScores scores) override;
 
  protected:
-    /// (H, N): mean attention of the window's queries, diversified where lambda says so.
+    /// Returns the mean attention (H, N) of the window's queries, with query diversification if lambda > 0.
     HeadRows window_attention(LayerObservations& observations) const;
 
-    /// The decision by scores that `pooled` has made.
+    /// Selects entries by scores from pooled().
     Selection select_pooled(int layer, Scores<float> scores);
 
-    /// Some mean attention (H, N), reduced and pooled: (R, N), NaN behind the prefix.
+    /// Reduces and pools a mean attention (H, N). Returns (R, N) with NaN after the prefix.
     Scores<float> pooled(int layer, const HeadRows& attention) const;
 
-    /// What becomes of pooled scores (R, N), NaN behind the prefix, before they are ranked.
+    /// Changes pooled scores (R, N) before they are ranked.
     virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
-    /// Whether those are the same scores.
+    /// Whether finished() returns the scores unchanged.
     virtual bool leaves_scores() const { return true; }
 
-    /// Entries of the prefix that each row keeps in a layer; over all layers their sum has to be that of R *
+    /// Returns the prefix entries that each row keeps in a layer. The sum over all layers must be that of R *
     /// layer_budget(layer).
     virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
@@ -47,7 +46,8 @@ class SnapKvFamily : public WindowPolicy {
     int64_t kernel_;
 };
 
-/// window, pooling, kernel, reduce, lambda, then the policy's own, then granularity and positions.
+/// Returns window, pooling, kernel, reduce and lambda, then the policy's own parameters, then granularity and
+/// positions.
 std::vector<Parameter> snapkv_family_parameters(std::vector<Parameter> own = {});
 
 }  // namespace kvscope::policies

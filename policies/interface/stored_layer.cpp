@@ -16,14 +16,14 @@
 namespace kvscope::policies {
 namespace {
 
-/// Where in what a policy stores something is; it throws what is wrong there.
+/// Location of a fault in stored entries. Its methods throw errors that name the location.
 struct Place {
     std::string_view policy;
     int layer;
     size_t row;
     [[noreturn]] void refuse(const std::string& expected, const std::string& found) const {
-        throw SelectionError(fmt::format("what {} stores of layer {}, row {}: expected {}, found {}", policy, layer,
-                                         row, expected, found));
+        throw SelectionError(fmt::format("entries stored by {} in layer {}, row {}: expected {}, found {}", policy,
+                                         layer, row, expected, found));
     }
     void require_size(std::string_view what, size_t expected, size_t found) const {
         if (expected != found) refuse(fmt::format("{} {}", expected, what), std::to_string(found));
@@ -36,43 +36,43 @@ void require_channels(const Place& place, const std::vector<uint16_t>& channels,
             place.refuse(fmt::format("channels below {}", head_dim), std::to_string(channels[i]));
         if (i > 0 && channels[i] <= channels[i - 1])
             place.refuse("channels in ascending order, each once",
-                         fmt::format("{} behind {}", channels[i], channels[i - 1]));
+                         fmt::format("{} after {}", channels[i], channels[i - 1]));
     }
 }
 
 void require_block(const Place& place, const StoredPart& part, size_t n) {
-    place.require_size("numbers of its own beside those that a part shares", 0, part.numbers.size());
+    place.require_size("own numbers in a part with a shared block", 0, part.numbers.size());
     if (part.first_column < 0 || part.first_column > part.block->width - part.width)
-        place.refuse(fmt::format("columns within {}", part.block->width),
-                     fmt::format("{} from {} on", part.width, part.first_column));
-    place.require_size("numbers that a part shares", n * static_cast<size_t>(part.block->width),
+        place.refuse(fmt::format("columns below {}", part.block->width),
+                     fmt::format("{} columns from {}", part.width, part.first_column));
+    place.require_size("numbers in a shared block", n * static_cast<size_t>(part.block->width),
                        part.block->numbers.size());
 }
 
 void require_part(const Place& place, const StoredPart& part, size_t n, int head_dim) {
-    if (part.width < 1) place.refuse("parts of at least one number", std::to_string(part.width));
+    if (part.width < 1) place.refuse("parts with at least one number", std::to_string(part.width));
     const auto width = static_cast<size_t>(part.width);
-    if (!part.numbers.empty()) place.require_size("numbers of a part", n * width, part.numbers.size());
-    if (!part.scales.empty()) place.require_size("scales of a part", n, part.scales.size());
+    if (!part.numbers.empty()) place.require_size("numbers in a part", n * width, part.numbers.size());
+    if (!part.scales.empty()) place.require_size("scales in a part", n, part.scales.size());
     if (part.block) require_block(place, part, n);
     require_channels(place, part.channels, head_dim);
     if (part.map) {
-        if (part.numbers.empty() && !part.block) place.refuse("numbers beside a map", "none");
-        place.require_size("rows of a map", width, static_cast<size_t>(part.map->n_rows));
-        place.require_size("columns of a map", static_cast<size_t>(head_dim), static_cast<size_t>(part.map->n_columns));
-        place.require_size("numbers of a map", static_cast<size_t>(head_dim) * width, part.map->numbers.size());
-        place.require_size("channels beside a map", 0, part.channels.size());
-        place.require_size("scales beside a map", 0, part.scales.size());
+        if (part.numbers.empty() && !part.block) place.refuse("numbers for a map", "none");
+        place.require_size("rows in a map", width, static_cast<size_t>(part.map->n_rows));
+        place.require_size("columns in a map", static_cast<size_t>(head_dim), static_cast<size_t>(part.map->n_columns));
+        place.require_size("numbers in a map", static_cast<size_t>(head_dim) * width, part.map->numbers.size());
+        place.require_size("channels in a part with a map", 0, part.channels.size());
+        place.require_size("scales in a part with a map", 0, part.scales.size());
     } else {
         const size_t n_channels = part.channels.empty() ? static_cast<size_t>(head_dim) : part.channels.size();
-        place.require_size("numbers an entry, one for each channel", n_channels, width);
+        place.require_size("numbers per entry, one for each channel", n_channels, width);
     }
 }
 
 void require_ascending(const Place& place, const std::vector<uint32_t>& positions) {
     const auto next = std::adjacent_find(positions.begin(), positions.end(), std::greater_equal<>());
     if (next != positions.end())
-        place.refuse("positions in ascending order, each once", fmt::format("{} behind {}", *(next + 1), *next));
+        place.refuse("positions in ascending order, each once", fmt::format("{} after {}", *(next + 1), *next));
 }
 
 void require_entries(const Place& place, const StoredEntries& entries, int head_dim) {
@@ -82,30 +82,30 @@ void require_entries(const Place& place, const StoredEntries& entries, int head_
     if (!entries.masses.empty()) place.require_size("masses", n, entries.masses.size());
     for (const float mass : entries.masses)
         if (!(mass > 0) || !std::isfinite(mass)) place.refuse("masses above 0", std::to_string(mass));
-    if (entries.values.before_rope) place.refuse("keys alone before RoPE", "values");
+    if (entries.values.before_rope) place.refuse("only keys before RoPE", "values");
     for (const StoredVectors* vectors : {&entries.keys, &entries.values}) {
-        if (vectors->parts.empty()) place.refuse("keys and values of at least one part", "none");
+        if (vectors->parts.empty()) place.refuse("at least one part for keys and one for values", "none");
         if (!vectors->offset.empty())
-            place.require_size("numbers of an offset", static_cast<size_t>(head_dim), vectors->offset.size());
+            place.require_size("numbers in an offset", static_cast<size_t>(head_dim), vectors->offset.size());
         for (const StoredPart& part : vectors->parts) require_part(place, part, n, head_dim);
     }
 }
 
-/// The tokens are the selection's, and each entry has at least the one at its position, none behind it.
+/// Checks that all tokens lie in existing entries and that each entry ends with the token at its position.
 void require_tokens(const Place& place, const std::vector<int32_t>& token_entry, const std::vector<uint32_t>& kept) {
     const auto n = static_cast<int32_t>(kept.size());
     for (size_t token = 0; token < token_entry.size(); ++token) {
         const int32_t entry = token_entry[token];
         if (entry < -1 || entry >= n)
-            place.refuse(fmt::format("entries from -1 to {}", n - 1), fmt::format("{} for token {}", entry, token));
+            place.refuse(fmt::format("an entry from -1 to {}", n - 1), fmt::format("{} for token {}", entry, token));
         if (entry >= 0 && token > kept[static_cast<size_t>(entry)])
-            place.refuse(fmt::format("tokens up to {} in entry {}", kept[static_cast<size_t>(entry)], entry),
+            place.refuse(fmt::format("a token up to {} in entry {}", kept[static_cast<size_t>(entry)], entry),
                          std::to_string(token));
     }
     for (int32_t entry = 0; entry < n; ++entry) {
         const uint32_t position = kept[static_cast<size_t>(entry)];
         if (position >= token_entry.size() || token_entry[position] != entry)
-            place.refuse(fmt::format("token {} in entry {}, where it is", position, entry), "another");
+            place.refuse(fmt::format("token {} in entry {}", position, entry), "another entry");
     }
 }
 
@@ -126,7 +126,7 @@ void add_maps(const StoredVectors& vectors, std::set<const Matrix*>& maps) {
         if (part.map) maps.insert(part.map.get());
 }
 
-/// What a row stores for itself.
+/// Returns the bytes that only this row uses.
 StoredBytes own_bytes_of(const StoredRow& row, int head_dim, size_t element) {
     StoredBytes bytes;
     bytes.whole = 2 * row.plain.size() * static_cast<size_t>(head_dim) * element;
@@ -157,18 +157,19 @@ bool is_whole(const StoredVectors& vectors) {
     return !part.map && part.channels.empty() && part.scales.empty();
 }
 
-/// Who reads a block among the keys and values of the rows of the layer that stores it.
+/// Keys and values that read a block, among the rows of the layer that stores it.
 struct BlockUse {
-    std::set<int> whole_columns;  ///< first columns of the d that are a row's whole key or value
-    int n_users = 0;              ///< keys and values that are not whole
+    std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
+    int n_users = 0;              ///< number of other keys and values
 
-    /// The part of each user: whole keys and values take their columns, the users share the others.
+    /// Returns the columns of each other user. Whole keys and values use their own columns; the other users share the
+    /// rest.
     double width_of_user(const StoredBlock& block, int head_dim) const {
         return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
     }
 };
 
-/// What the layer stores for several of its parts, or for other layers'.
+/// Blocks that a layer stores for several parts or for other layers, with their bytes.
 struct Shared {
     StoredBytes bytes;
     std::map<const StoredBlock*, BlockUse> uses;
@@ -199,7 +200,7 @@ Shared shared_of(const StoredLayer& layer, size_t element) {
     return shared;
 }
 
-/// Numbers that the layer stores for each entry; of a block that several read, the part that is this one's.
+/// Returns the numbers stored per entry, including the share of blocks that several heads read.
 double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Shared& shared, int head_dim) {
     double width = 0;
     std::set<const StoredBlock*> used;
@@ -216,7 +217,7 @@ double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Sh
     return width;
 }
 
-/// Marks the channels that no part of the keys has.
+/// Clears the channels that no part of the keys contains.
 void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
     std::vector<uint8_t> found(channels.size(), 0);
     for (const StoredPart& part : keys.parts) {
@@ -226,14 +227,14 @@ void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
     for (size_t c = 0; c < channels.size(); ++c) channels[c] = channels[c] & found[c];
 }
 
-/// An entry of a row in the summary's terms.
+/// One entry of a row, as the summary counts it.
 struct Entry {
     uint32_t position;
     float mass;
     uint8_t whole;
 };
 
-/// Adds a row of the summary.
+/// Adds a row to the summary.
 void summarize(const StoredLayer& layer, const StoredRow& row, const Shared& shared, int head_dim,
                StoredSummary& summary) {
     const auto d = static_cast<size_t>(head_dim);
@@ -269,11 +270,11 @@ void summarize(const StoredLayer& layer, const StoredRow& row, const Shared& sha
     summary.value_width.push_back(mean(value_numbers));
 }
 
-/// Adds the entries of a row's tokens.
+/// Adds the entry of each token.
 void add_tokens(const Place& place, const std::vector<int32_t>& token_entry, const std::vector<uint32_t>& kept,
                 size_t n_tokens, StoredSummary& summary) {
     if (!token_entry.empty()) {
-        place.require_size("tokens with their entries", n_tokens, token_entry.size());
+        place.require_size("entries of tokens", n_tokens, token_entry.size());
         summary.token_entry.insert(summary.token_entry.end(), token_entry.begin(), token_entry.end());
         summary.merges =
             summary.merges ||
@@ -292,7 +293,7 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
     const StoredLayer& stored = *selection.stored;
     Place place{policy, layer, 0};
     for (const auto& block : stored.blocks)
-        if (!block || block->width < 1) place.refuse("blocks of at least one number an entry", "none");
+        if (!block || block->width < 1) place.refuse("blocks with at least one number per entry", "none");
     place.require_size("rows", selection.rows.size(), stored.rows.size());
     for (; place.row < stored.rows.size(); ++place.row) {
         const StoredRow& row = stored.rows[place.row];
@@ -305,10 +306,10 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
         positions.insert(positions.end(), row.plain.begin(), row.plain.end());
         const auto& kept = selection.rows[place.row];
         if (row.token_entry.empty()) std::sort(positions.begin(), positions.end());
-        place.require_size("positions, as the selection has", kept.size(), positions.size());
+        place.require_size("positions, as many as the selection has", kept.size(), positions.size());
         const auto [other, expected] = std::mismatch(positions.begin(), positions.end(), kept.begin());
         if (other != positions.end())
-            place.refuse(fmt::format("the selection's position {}", *expected), std::to_string(*other));
+            place.refuse(fmt::format("position {} of the selection", *expected), std::to_string(*other));
         if (!row.token_entry.empty()) require_tokens(place, row.token_entry, kept);
     }
 }

@@ -10,124 +10,121 @@
 
 namespace kvscope::policies {
 
-/// A matrix in f32, row after row.
+/// An f32 matrix, row by row.
 struct Matrix {
     int n_rows = 0;
     int n_columns = 0;
     std::vector<float> numbers;  ///< (n_rows, n_columns)
-    /// Made from the prompt, not from the model: it belongs to the cache, which is held to need its bytes, too.
+    /// Whether the matrix was computed from the prompt and not from the model. Its bytes then count as part of the
+    /// cache.
     bool is_of_prompt = false;
     size_t prompt_bytes() const { return is_of_prompt ? numbers.size() * sizeof(float) : 0; }
 };
 
-/// Numbers of n entries that a layer's cache stores once, in the model's type, for parts of several heads, of keys and
-/// of values, of this layer and of others.
+/// Numbers of n entries that a layer's cache stores once, in the model's type. Several heads, keys and values, or
+/// layers can use them.
 struct StoredBlock {
     int width = 0;
     std::vector<float> numbers{};  ///< (n, width)
 };
 
-/// One of the parts whose sum is the key, or the value, of each of n entries. What is stored of it are `width` numbers
-/// an entry, in the model's type.
+/// A summand of the keys or values of n entries. It stores `width` numbers per entry in the model's type.
 struct StoredPart {
     int width = 0;
-    /// (n, width). Empty without a block: the prompt's own keys or values at the entries' positions, on `channels`.
+    /// (n, width). Empty without a block: the part then holds the prompt's own keys or values at the entries'
+    /// positions, limited to `channels`.
     std::vector<float> numbers{};
-    /// In place of numbers of its own: those that this layer or one before it stores for several, of the same n
-    /// entries, from `first_column` on.
+    /// Replaces `numbers` by columns from `first_column` on of a block that this layer or an earlier one stores for the
+    /// same n entries.
     std::shared_ptr<const StoredBlock> block{};
     int first_column = 0;
-    /// (width) the channels that the numbers are, ascending; empty without a map: all d.
+    /// (width) channels that the numbers belong to, ascending. Empty for all d, or with a map.
     std::vector<uint16_t> channels{};
-    /// (width, d) what an entry's numbers, as a row, are multiplied by to give d channels. Where it belongs to the
-    /// model its bytes are not counted; one of the prompt's is, once in a row. nullptr: the numbers are the channels
-    /// themselves.
+    /// (width, d) matrix that multiplies an entry's numbers (a row) and gives d channels. Its bytes count only if it
+    /// was computed from the prompt, once per row. nullptr if the numbers are the channels.
     std::shared_ptr<const Matrix> map{};
-    /// (n) what an entry's share of the sum is multiplied by, a number in the model's type; empty: 1.
+    /// (n) factors of the entries' parts, in the model's type. Empty for 1.
     std::vector<float> scales{};
 };
 
-/// The keys or the values of some entries: the sum of the parts.
+/// Keys or values of some entries: the sum of the parts.
 struct StoredVectors {
     std::vector<StoredPart> parts{};
-    /// (d) added to each entry's sum, before RoPE where that is; empty: nothing. Like a map it belongs to the model: a
-    /// projection's bias.
+    /// (d) added to each entry's sum, such as a projection's bias. Empty for none. It belongs to the model, so its
+    /// bytes do not count.
     std::vector<float> offset{};
-    /// Of keys: the sum is a key before RoPE, turned to its position when it is read. Else it is one after RoPE.
+    /// For keys: whether the sum is a key before RoPE, which is rotated to its position when it is read.
     bool before_rope = false;
 };
 
-/// Entries of a row that are stored alike.
+/// Entries of a row with the same storage layout.
 struct StoredEntries {
-    /// (n) ascending; of an entry that several tokens went into, its last one's.
+    /// (n) ascending. The position of a merged entry is that of its last token.
     std::vector<uint32_t> positions{};
-    /// (n) tokens that an entry stands for, n_i in o = sum exp(e_i) v_i / sum n_i exp(e_i); empty: 1 each.
+    /// (n) tokens per entry: n_i in o = sum exp(e_i) v_i / sum n_i exp(e_i). Empty for 1 each.
     std::vector<float> masses{};
     StoredVectors keys{}, values{};
 };
 
-/// What a layer's cache holds of a row: the entries of `stored`, and whole keys and values at the positions `plain`.
-/// Together, their positions are the selection's row; where tokens are merged, one after the other. Decoded tokens are
-/// stored whole, behind them.
+/// Storage of one row: the entries of `stored`, and whole keys and values at the positions `plain`. Their positions
+/// together are the selection's row. Decoded tokens are appended whole.
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
-    /// (N) the entry, counted from the row's first, that a token went into; -1: none. Of an entry's tokens the last is
-    /// at its position. Empty: each entry holds the token at its position alone.
+    /// (N) entry of each token, counted from the row's first, or -1. An entry's position is that of its last token.
+    /// Empty if each entry holds only the token at its position.
     std::vector<int32_t> token_entry{};
 };
 
-/// What a layer's cache holds in place of whole keys and values of the kept positions: data, which the engine stores,
-/// attends to, counts, copies and goes back in.
+/// Storage that replaces whole keys and values of the kept positions. It is plain data that the engine stores, copies,
+/// counts and attends to.
 struct StoredLayer {
     std::vector<StoredRow> rows;
-    /// What is stored for several parts.
+    /// Blocks that several parts use.
     std::vector<std::shared_ptr<const StoredBlock>> blocks{};
 };
 
 struct Selection;
 
-/// What the selection says is stored, if it does: its rows, each with positions that are the selection's, and parts
-/// whose sizes are those that `StoredLayer` gives them; masses finite and above 0; at least one part for keys and one
-/// for values.
-/// @param policy what the policy is called in the message
-/// @throws SelectionError that names policy, layer, row, what was expected and what was found.
+/// Checks the selection's `stored`, if set: the rows must have the selection's positions, the parts the sizes given in
+/// StoredLayer, masses must be finite and above 0, and keys and values need at least one part each.
+/// @param policy policy name for error messages
+/// @throws SelectionError that names policy, layer and row, the expected and the found value.
 void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
 
-/// Bytes that something needs, by what they hold: numbers of `element` bytes each, masses in f32, channels' numbers in
-/// two bytes each.
+/// Bytes by content. Numbers take `element` bytes, masses four and channel indices two.
 struct StoredBytes {
     size_t whole = 0;     ///< keys and values of d numbers each
-    size_t channels = 0;  ///< some channels of them, and which ones these are
-    size_t mapped = 0;    ///< what maps turn into them, and such maps as are the prompt's own
+    size_t channels = 0;  ///< subsets of key or value channels, with the channel indices
+    size_t mapped = 0;    ///< numbers that maps expand to keys or values, and maps computed from the prompt
     size_t masses = 0;
     size_t total() const { return whole + channels + mapped + masses; }
 };
 
-/// A row's share of what its layer stores for several: they are equal but for single bytes.
+/// Returns one row's share of bytes that a layer stores once. Shares differ by at most one byte.
 size_t row_share(size_t bytes, size_t row, size_t n_rows);
 
-/// (R) what the rows of a selection need in all, as it is stored; what a layer stores for several is shared out.
+/// Returns the bytes of each row (R). Data that a layer stores once are divided among its rows.
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
 
-/// A layer's storage in the terms of a trace: rows R, tokens N, entries of all rows one after the other.
+/// Summary of a layer's storage for the trace: R rows, N tokens, entries of all rows one after the other.
 struct StoredSummary {
-    std::vector<uint8_t> key_channels;  ///< (R, d) 1 where every entry of the row has the key's channel
-    std::vector<int32_t> token_entry;   ///< (R, N) the row's entry that a token went into; -1: none
-    std::vector<float> masses;          ///< of each entry
-    std::vector<uint8_t> whole;         ///< of each entry: 1 where it has a whole key and a whole value
-    std::vector<uint32_t> n_entries;    ///< (R)
-    std::vector<uint32_t> n_stored;     ///< (R) entries that have not
-    /// (R) numbers that the layer stores for each of those, the mean; d where there are none. Of a block, a row's whole
-    /// key or value has its d columns; the other keys and values that read the block have equal parts of the rest.
+    std::vector<uint8_t> key_channels;  ///< (R, d) 1 if every entry of the row has this channel of the key
+    std::vector<int32_t> token_entry;   ///< (R, N) entry of each token within the row, or -1
+    std::vector<float> masses;          ///< for each entry
+    std::vector<uint8_t> whole;         ///< for each entry: 1 if both key and value are whole
+    std::vector<uint32_t> n_entries;    ///< (R) number of entries
+    std::vector<uint32_t> n_stored;     ///< (R) number of entries that are not whole
+    /// (R) mean numbers stored per entry that is not whole; d if there are none. Whole keys and values of a block count
+    /// with their d columns. The block's other users share the remaining columns equally.
     std::vector<float> key_width, value_width;
     StoredBytes bytes;
-    bool drops_channels = false;  ///< some of `key_channels` are 0
-    bool merges = false;          ///< some mass is not 1, or some entry has another number of tokens than one
+    bool drops_channels = false;  ///< whether `key_channels` contains a 0
+    bool merges = false;          ///< whether some entry has a mass or a number of tokens other than 1
 };
 
-/// Of a selection that holds together.
-/// @throws SelectionError for a token_entry that is not of N tokens.
+/// Summarizes a valid selection.
+/// @throws SelectionError if `token_entry` does not have N tokens.
 StoredSummary summary_of(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                          const Selection& selection, size_t element);
 

@@ -23,13 +23,13 @@ Switching Switching::until(int64_t n_steps) const {
 }
 
 std::vector<Parameter> switching_parameters() {
-    Parameter switches =
-        text_parameter("switches", "",
-                       "Steps of decoding behind which the cache changes between compressed and full, from 0 on, "
-                       "with / between them: 16/40. A full cache holds what the compressed one gives.");
+    Parameter switches = text_parameter(
+        "switches", "",
+        "Decode steps after which the cache changes between compressed and full, counted from 0 and separated by /, "
+        "such as 16/40. Full means whole keys and values, rebuilt from the compressed ones.");
     switches.check_text = [](const std::string& text) { switching_of("compressed", text); };
     return {choice_parameter("form", {"compressed", "full"}, "compressed",
-                             "What the cache is at the end of the prompt; `switches` change it."),
+                             "Form of the cache at the end of the prompt; `switches` changes it during decoding."),
             switches};
 }
 
@@ -42,7 +42,7 @@ Switching switching_of(std::string_view form, const std::string& text) {
         const bool rises = switching.steps.empty() || step > switching.steps.back();
         if (error != std::errc() || step < 0 || !rises || (!ends && *end != '/') ||
             (!ends && end + 1 == text.data() + text.size()))
-            throw ParameterError("switches=" + text + ": expected steps that rise, with / between them, such as 16/40");
+            throw ParameterError("switches=" + text + ": expected ascending steps separated by /, such as 16/40");
         switching.steps.push_back(step);
         next = ends ? end : end + 1;
     }

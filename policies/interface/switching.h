@@ -9,28 +9,28 @@
 
 namespace kvscope::policies {
 
-/// When a run's cache changes, while it decodes, between what its policy describes and whole keys and values of all
-/// tokens. Those are then what the description gives: what was lost stays lost.
+/// Decode steps at which a run's cache changes between stored parts and whole keys and values. Whole ones are rebuilt
+/// from the parts, so lost information is not restored.
 struct Switching {
-    bool begins_full = false;      ///< whole at the end of the prompt
-    std::vector<int64_t> steps{};  ///< ascending; behind the attention of each of these steps the cache changes
+    bool begins_full = false;      ///< whether keys and values are whole at the end of the prompt
+    std::vector<int64_t> steps{};  ///< ascending; the cache changes after the attention of each of these steps
 
-    /// Whether the cache is whole behind that step.
+    /// Whether the cache is whole after the step.
     bool is_full_at(int64_t step) const;
 
-    /// A change behind that step that is asked for while the run decodes; those that were to come later are given up.
+    /// Adds a change after the step, as requested during decoding, and cancels the later ones.
     void change_at(int64_t step);
-    /// Without the changes from `n_steps` on.
+    /// Returns the switching without changes from step `n_steps` on.
     Switching until(int64_t n_steps) const;
 
     friend bool operator==(const Switching&, const Switching&) = default;
 };
 
-/// The parameters `form` and `switches`.
+/// Returns the parameters `form` and `switches`.
 std::vector<Parameter> switching_parameters();
 
-/// What their values say. @throws ParameterError for steps that are no whole numbers with `/` between them, or do not
-/// rise
+/// Reads the values of `form` and `switches`. @throws ParameterError if the steps are not ascending whole numbers
+/// separated by `/`
 Switching switching_of(std::string_view form, const std::string& switches);
 
 }  // namespace kvscope::policies

@@ -5,12 +5,12 @@
 
 namespace kvscope::policies {
 
-/// What a token classifier is asked about the user's text before the model reads anything.
+/// Settings for a token classifier, which reads the user's text before the model reads anything.
 struct TokenClassification {
-    std::string model;                      ///< its Hugging Face directory
-    bool first_token = false;               ///< a word's probability is its first token's, not the mean of all
-    bool keep_digits = false;               ///< tokens with a digit count as kept for certain
-    std::vector<std::string> force_tokens;  ///< texts that are kept for certain wherever they stand
+    std::string model;                      ///< Hugging Face directory of the classifier
+    bool first_token = false;               ///< a word's probability is that of its first token instead of the mean
+    bool keep_digits = false;               ///< tokens with a digit get probability 1
+    std::vector<std::string> force_tokens;  ///< tokens that occur in these texts get probability 1
 
     bool operator==(const TokenClassification&) const = default;
 };

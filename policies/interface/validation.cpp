@@ -13,10 +13,10 @@ namespace kvscope::policies {
 namespace {
 
 std::string selection_of(std::string_view policy, int layer) {
-    return fmt::format("{}'s selection for layer {}", policy, layer);
+    return fmt::format("selection of {} for layer {}", policy, layer);
 }
 
-/// @param what in the plural: "positions" or "entries"
+/// @param what plural noun for the message: "positions" or "entries"
 void require_rising(const std::string& where, size_t row, std::string_view what, std::span<const uint32_t> found,
                     size_t n) {
     for (size_t i = 0; i < found.size(); ++i) {
@@ -24,9 +24,8 @@ void require_rising(const std::string& where, size_t row, std::string_view what,
             throw SelectionError(
                 fmt::format("{}, row {}: expected {} below {}, found {}", where, row, what, n, found[i]));
         if (i > 0 && found[i] <= found[i - 1])
-            throw SelectionError(
-                fmt::format("{}, row {}: expected {} in ascending order, each once, found {} behind {}", where, row,
-                            what, found[i], found[i - 1]));
+            throw SelectionError(fmt::format("{}, row {}: expected {} in ascending order, each once, found {} after {}",
+                                             where, row, what, found[i], found[i - 1]));
     }
 }
 
@@ -55,17 +54,16 @@ void require_selection(std::string_view policy, int layer, const ModelShape& sha
     const std::string where = selection_of(policy, layer);
     const size_t rows = selection.rows.size(), n = static_cast<size_t>(n_tokens);
     if (!selection.scores.empty() && !selection.scores_f64.empty())
-        throw SelectionError(where + ": expected scores in single or in double precision, found both");
+        throw SelectionError(where + ": expected scores in either single or double precision, found both");
     require_size(where, "scores", selection.scores.size(), rows * n);
     require_size(where, "scores", selection.scores_f64.size(), rows * n);
-    require_size(where, "scores of channels", selection.channel_scores.size(),
-                 rows * static_cast<size_t>(shape.head_dim));
-    require_size(where, "divergences between rows", selection.head_jsd.size(), rows * rows);
+    require_size(where, "channel scores", selection.channel_scores.size(), rows * static_cast<size_t>(shape.head_dim));
+    require_size(where, "row divergences", selection.head_jsd.size(), rows * rows);
 }
 
 void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
                     const Merges& merges) {
-    const std::string where = fmt::format("what {} merges", policy);
+    const std::string where = fmt::format("merges of {}", policy);
     const auto n = static_cast<int64_t>(merges.first.size());
     if (n < 1 || n > n_merges)
         throw SelectionError(fmt::format("{}: expected 1 to {} pairs, found {}", where, n_merges, n));
@@ -73,21 +71,21 @@ void require_merges(std::string_view policy, const MergeObservations& observatio
     for (const uint32_t first : merges.first) {
         if (first < free || first + 1 >= observations.n_entries)
             throw SelectionError(
-                fmt::format("{}: expected a pair of neighbours from entry {} on, of {} entries, found entry {}", where,
+                fmt::format("{}: expected a pair of neighbors from entry {} on, of {} entries, found entry {}", where,
                             free, observations.n_entries, first));
         if (!observations.may_merge(first))
-            throw SelectionError(fmt::format("{}: entries {} to {} are a question's and stay whole, found entry {}",
+            throw SelectionError(fmt::format("{}: entries {} to {} belong to a question and stay whole, found entry {}",
                                              where, observations.whole_begin, observations.whole_end - 1, first));
         free = int64_t{first} + 2;
     }
     const auto width = static_cast<size_t>(observations.shape.n_kv_heads * observations.shape.head_dim);
     if (merges.keys.size() != merges.first.size() * width)
-        throw SelectionError(fmt::format("{}: expected {} numbers of keys, found {}", where,
+        throw SelectionError(fmt::format("{}: expected {} numbers in the keys, found {}", where,
                                          merges.first.size() * width, merges.keys.size()));
     if (merges.n_outside < 0 ||
         merges.n_outside > static_cast<int64_t>(merges.first.size()) * observations.shape.n_kv_heads)
-        throw SelectionError(fmt::format(
-            "{}: expected at most one key outside its two for each pair and head, found {}", where, merges.n_outside));
+        throw SelectionError(
+            fmt::format("{}: expected at most one outside key per pair and head, found {}", where, merges.n_outside));
     for (size_t i = 0; i < merges.keys.size(); ++i)
         if (!std::isfinite(merges.keys[i]))
             throw SelectionError(fmt::format("{}: expected finite keys, found {} in the pair of entry {}", where,
@@ -96,7 +94,7 @@ void require_merges(std::string_view policy, const MergeObservations& observatio
 
 void require_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions) {
     if (evictions.empty()) return;
-    const std::string where = fmt::format("what {} evicts from layer {} at step {}", policy, step.layer, step.step);
+    const std::string where = fmt::format("evictions of {} from layer {} at step {}", policy, step.layer, step.step);
     if (evictions.size() != step.rows.size())
         throw SelectionError(
             fmt::format("{}: expected {} rows or none, found {}", where, step.rows.size(), evictions.size()));

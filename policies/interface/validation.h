@@ -7,27 +7,25 @@
 
 namespace kvscope::policies {
 
-/// What a policy decided has to hold together before anything is copied or moved by it: a faulty policy is an error of
-/// its run, and nothing is read beyond an array.
-
-/// As many rows as the granularity has, in each of them positions that rise strictly and are below n_tokens.
-/// @param policy what the policy is called in the message
-/// @throws SelectionError that names policy, layer, row, what was expected and what was found.
+/// Checks that the selection has one row per KV head or query head, with strictly ascending positions below n_tokens.
+/// Like all functions here, it is called before a policy's decision is applied, so that a faulty policy fails only its
+/// own run.
+/// @param policy policy name for error messages
+/// @throws SelectionError that names policy, layer and row, the expected and the found value.
 void require_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                   const Selection& selection);
 
-/// The rows, and scores and divergences of the shapes that `Selection` gives them, or none.
+/// Checks the rows, and that scores and divergences are empty or have the sizes given in Selection.
 /// @throws SelectionError as above.
 void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                        const Selection& selection);
 
-/// At least one merge and at most `n_merges`, of pairs of the observed entries that rise and do not overlap, with as
-/// many numbers of keys as the shape says, all finite.
+/// Checks for 1 to `n_merges` ascending pairs of observed entries without overlap, and finite keys of the right size.
 /// @throws SelectionError as above.
 void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
                     const Merges& merges);
 
-/// Nothing, or for every row of the step indices of its entries that rise strictly.
+/// Checks that evictions are empty, or strictly ascending entry indices for every row of the step.
 /// @throws SelectionError as above.
 void require_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions);
 

@@ -21,8 +21,8 @@ Needs WindowPolicy::needs() const {
 void WindowPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= window_) {
         throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the window of " +
-                          std::to_string(window_) + ", which is always kept; give more than " +
-                          std::to_string(window_) + ", or a smaller window");
+                          std::to_string(window_) + ", which is always kept. Give a budget above " +
+                          std::to_string(window_) + ", or a smaller window.");
     }
     context_ = context;
     rows_ = n_rows(context.shape, granularity_);

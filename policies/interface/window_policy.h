@@ -8,21 +8,21 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the prompt's last `window` entries and give the rest of the budget to the prefix, which
-/// the window's queries rank. It reads the parameters `window`, `granularity` (KV heads where it is not declared) and
-/// `positions`, checks the budget and holds what is left for the prefix in each layer.
+/// Base of policies that keep the prompt's last `window` entries and fill the rest of the budget with prefix entries,
+/// ranked by the window's queries. Reads the parameters `window`, `granularity` (KV heads if not declared) and
+/// `positions`.
 class WindowPolicy : public Policy {
  public:
     explicit WindowPolicy(const ParameterValues& values);
 
     Needs needs() const override;
-    /// @throws BudgetError for a budget that evicts something and is not above the window.
+    /// @throws BudgetError if entries must be evicted and the budget does not exceed the window.
     void begin(const RunContext& context) override;
     Positions positions() const override { return positions_; }
 
  protected:
-    /// Entries of the prefix kept per row in each layer (c = B - w), given that c, at most the prefix. The layers' sum
-    /// has to be L c.
+    /// Returns the prefix entries kept per row in each layer, with mean c = B - w. c is at most N - w. The sum over
+    /// layers must be L c.
     virtual std::vector<int64_t> layer_budgets(int64_t c) const;
 
     const RunContext& context() const { return context_; }
@@ -30,7 +30,7 @@ class WindowPolicy : public Policy {
     int window() const { return window_; }
     int rows() const { return rows_; }
     int64_t n_tokens() const { return context_.n_tokens; }
-    int64_t n_prefix() const { return n_prefix_; }  ///< N - w, 0 where the window covers the prompt
+    int64_t n_prefix() const { return n_prefix_; }  ///< N - w, or 0 if the window covers the prompt
     int64_t layer_budget(int layer) const { return layer_budgets_.at(static_cast<size_t>(layer)); }
 
  private:
