@@ -10,7 +10,9 @@ Definition ada_pyramidkv_definition() {
         .paper =
             "Feng et al., Ada-KV: Optimizing KV Cache Eviction by Adaptive Budget Allocation for Efficient LLM "
             "Inference, 2024, arXiv:2407.11550",
-        .summary = "PyramidKV's budgets between layers, and Ada-KV's joint allocation among the heads of each.",
+        .summary =
+            "Combines PyramidKV's budgets per layer with Ada-KV's allocation: within a layer, the best scores over all "
+            "heads get the slots.",
         .parameters = snapkv_family_parameters(
             {beta_parameter(), schedule_parameter(), alpha_parameter(0.2), normalize_parameter()}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

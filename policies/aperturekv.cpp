@@ -18,8 +18,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Query diversification (QD), then budgets among heads by how distinct their score distributions are (RABA). The
-/// equations' numbers are the paper's; scores are f64, since after the second softmax they are nearly equal.
+/// Query diversification (QD) and reallocation of budgets among heads by the distinctiveness of their score
+/// distributions (RABA). Equation numbers refer to the paper. Scores are f64, since they are nearly equal after the
+/// second softmax.
 class ApertureKv : public WindowPolicy {
  public:
     explicit ApertureKv(const ParameterValues& values)
@@ -49,14 +50,14 @@ class ApertureKv : public WindowPolicy {
     }
 
  private:
-    /// Scores (R, N), NaN behind the prefix, and how their rows differ.
+    /// Scores (R, N) with NaN after the prefix, and the differences between their rows.
     struct Ranked {
         Scores<double> scores;
         std::vector<double> jsd;              ///< (R, R)
-        std::vector<double> distinctiveness;  ///< (R) where budgets are reallocated by it
+        std::vector<double> distinctiveness;  ///< (R) if budgets are reallocated, else empty
     };
 
-    /// Alike at every budget, which comes in with the initial budgets (Eq. 14).
+    /// Shared by all budgets, since only the initial budgets (Eq. 14) and later steps depend on the budget.
     std::shared_ptr<const Ranked> shared_ranked(LayerObservations& observations) const {
         const std::string key = fmt::format("aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_,
                                             sharpen_, tau_, divergence_, static_cast<int>(reduction_),
@@ -95,13 +96,13 @@ class ApertureKv : public WindowPolicy {
         return selection;
     }
 
-    /// Eq. 13, from a row's mean attention (Eq. 12) over the prefix.
+    /// Computes Eq. 13 from a row's mean attention (Eq. 12) over the prefix.
     void score_distribution(const double* mean, double* scores) const {
         kernels::pool(pooling_, mean, n_prefix(), kernel_, scores);
         if (sharpen_ != "none") kernels::softmax(scores, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, scores);
     }
 
-    /// The prefix of s (R, N) as (R, n_prefix); without the second softmax pooled or summed rows are divided by their
+    /// Returns the prefix columns of s (R, N) as (R, n_prefix). Without the second softmax, rows are divided by their
     /// sum.
     std::vector<double> as_distributions(const Scores<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
@@ -124,7 +125,7 @@ class ApertureKv : public WindowPolicy {
         return values;
     }
 
-    /// D_h of Eq. 15: the mean divergence of head h from the others.
+    /// Returns D_h of Eq. 15: each head's mean divergence from the others.
     std::vector<double> distinctiveness(const std::vector<double>& jsd,
                                         const std::vector<double>& distributions) const {
         const std::vector<double> divergences = divergence_ == "jsd" ? jsd
@@ -141,8 +142,8 @@ class ApertureKv : public WindowPolicy {
         return mean;
     }
 
-    /// Initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16, 17; whole shares of exactly R c), then the
-    /// safeguard.
+    /// Returns the initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16-17, as integer shares of exactly R
+    /// c) and mixed with the safeguard.
     std::vector<int64_t> head_budgets(const Ranked& ranked, int64_t c) const {
         std::vector<int64_t> budgets = best_by_row(ranked.scores, rows(), n_prefix(), n_tokens(), rows() * c);
         if (!ranked.distinctiveness.empty()) {
@@ -177,25 +178,27 @@ Definition aperturekv_definition() {
             "Mitigating the Echo Chamber Effect in KV Cache Compression via Coverage Optimization, anonymous, under "
             "review",
         .summary =
-            "Ranks the prefix by diversified window queries and gives more of a layer's slots to heads whose score "
-            "distributions differ from the others'.",
+            "Ranks the prefix by the attention of diversified window queries. Heads whose score distributions differ "
+            "from the others' get more of a layer's slots.",
         .parameters =
             {
                 window_parameter(8),
                 lambda_parameter(0.45),
-                boolean_parameter("qd", true, "Query diversification (Eq. 9-11); off is lambda = 0."),
-                acting_after_scores(boolean_parameter(
-                    "raba", true,
-                    "Reallocate the heads' budgets by their distinctiveness (Eq. 15-17); off stops at the "
-                    "initial budgets of Eq. 14.")),
-                choice_parameter("sharpen", {"softmax", "none", "temperature"}, "softmax",
-                                 "Second softmax over the mean attention (Eq. 13, as published), none, or one with "
-                                 "temperature tau."),
-                real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
-                               "Temperature of the second softmax where sharpen = temperature; below 1 is sharper."),
+                boolean_parameter("qd", true,
+                                  "Whether the window queries are diversified (Eq. 9-11); off equals lambda = 0."),
                 acting_after_scores(
-                    choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
-                                     "What distinctiveness is measured by (Eq. 15; Table 5 has all three).")),
+                    boolean_parameter("raba", true,
+                                      "Whether the heads' budgets are reallocated by their distinctiveness (Eq. "
+                                      "15-17); off keeps the initial budgets of Eq. 14.")),
+                choice_parameter("sharpen", {"softmax", "none", "temperature"}, "softmax",
+                                 "Second normalization of the mean attention: softmax (Eq. 13, as published), none, or "
+                                 "softmax with temperature tau."),
+                real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
+                               "Temperature of the second softmax if sharpen = temperature; values below 1 sharpen the "
+                               "distribution."),
+                acting_after_scores(choice_parameter(
+                    "divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
+                    "Divergence that measures the heads' distinctiveness (Eq. 15; Table 5 compares all three).")),
                 pooling_parameter("none"),
                 kernel_parameter(),
                 reduce_parameter(),

@@ -10,11 +10,11 @@ namespace kvscope::policies {
 
 namespace {
 
-/// KVSlimmer's pairs with the keys' weights from the diagonal of the empirical Fisher matrix, per coordinate: the
-/// squared gradient of the loss, the gradient averaged over the chunks that looked at an entry. (Its code weighs a
-/// chunk by one over the number read before, and replaces the average before it is used.) What paper and code leave
-/// open, merging behind the prompt: the last chunk's entries have the gradient of their own chunk's loss, the others
-/// keep what they have. A chunk of one token has no loss and says nothing.
+/// Merges KVSlimmer's pairs with key weights from the diagonal of the empirical Fisher matrix, per coordinate: the
+/// squared gradient of the loss. The gradient is averaged over the chunks that attended to an entry. (The published
+/// code weights a chunk by one over the number of chunks read before, and replaces the average before using it.) Paper
+/// and code leave the merge after the prompt open: here, the last chunk's entries use the gradient of their own chunk's
+/// loss, the others keep their average. A chunk of one token has no loss and is ignored.
 class AsymKv : public MergingPolicy {
  public:
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
@@ -32,8 +32,8 @@ class AsymKv : public MergingPolicy {
     }
 
  protected:
-    /// k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}), h = g^2, per coordinate; their mean where both are 0. What
-    /// comes of them has the gradient g_m + g_{m+1}: that of moving both keys alike.
+    /// Computes k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}) with h = g^2, per coordinate, or the mean if both
+    /// are 0. The merged entry gets the gradient g_m + g_{m+1}, which belongs to moving both keys alike.
     void merge_keys(const MergeObservations& observations, Merges& merges) override {
         EntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
         update(observations, gradients);
@@ -55,7 +55,7 @@ class AsymKv : public MergingPolicy {
     }
 
  private:
-    /// @throws ScoreError for a gradient that is not a number
+    /// Averages the new gradients. @throws ScoreError if a gradient is not finite
     static void update(const MergeObservations& observations, EntryAverages& gradients) {
         const auto n = static_cast<size_t>(observations.n_entries);
         gradients.resize(observations.n_entries);
@@ -67,8 +67,9 @@ class AsymKv : public MergingPolicy {
                 for (size_t c = 0; c < d; ++c) {
                     by_entry.push_back(observations.key_gradients[(head * n + i) * d + c]);
                     if (!std::isfinite(by_entry.back()))
-                        throw ScoreError(
-                            fmt::format("the loss has no finite gradient by the key of entry {}, KV head {}", i, head));
+                        throw ScoreError(fmt::format(
+                            "the gradient of the loss with respect to the key of entry {}, KV head {}, is not finite",
+                            i, head));
                 }
         gradients.take(by_entry, [&](int64_t n_looks) {
             return observations.behind_prompt ? 0.0 : 1.0 / static_cast<double>(n_looks + 1);
@@ -76,7 +77,7 @@ class AsymKv : public MergingPolicy {
     }
 
     static float merged(float one, float gradient_of_one, float two, float gradient_of_two) {
-        // Gradients are far below one: their squares need the range of a double.
+        // Squares of small gradients need the range of a double.
         const double a = double{gradient_of_one} * double{gradient_of_one};
         const double b = double{gradient_of_two} * double{gradient_of_two};
         const double first = a + b > 0 ? a / (a + b) : 0.5;
@@ -96,8 +97,8 @@ Definition asymkv_definition() {
             "Cui and Xu, Homogeneous Keys, Heterogeneous Values: Exploiting Local KV Cache Asymmetry for Long-Context "
             "LLMs, NeurIPS 2025, arXiv:2506.05410",
         .summary =
-            "Merges as KVSlimmer does, with keys weighed by the squared gradient of the loss: each chunk that merges "
-            "something goes through the model and back once more.",
+            "Merges the same entries as KVSlimmer, but weights their keys by the squared gradient of the loss. Each "
+            "chunk that merges entries needs an additional forward and backward pass.",
         .parameters = merging_parameters(),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<AsymKv>(values);

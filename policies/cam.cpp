@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t n_sinks = 4;
 
-/// Evicts as H2O does; what is evicted may live on in the values of the entries kept behind it.
+/// Evicts like H2O. Evicted values can be added to the values of the entries kept after them.
 class Cam : public AttentionSumPolicy {
  public:
     explicit Cam(const ParameterValues& values)
@@ -33,7 +33,7 @@ class Cam : public AttentionSumPolicy {
         SeededRandom random = row_random(context().seed, observations.layer, row);
         const double largest = largest_protected(attention, kept);
         std::vector<float> evicted(static_cast<size_t>(d));
-        size_t next = 0;  // first kept entry behind the position
+        size_t next = 0;  // first kept entry after the position
         for (int64_t position = 0; position < context().n_tokens; ++position) {
             if (next == kept.size()) return;
             if (kept[next] == position) {
@@ -56,7 +56,7 @@ class Cam : public AttentionSumPolicy {
     }
 
  private:
-    /// The most attention among the first entries and the recent ones.
+    /// Returns the largest attention of the first and the recent entries.
     double largest_protected(std::span<const float> attention, const std::vector<uint32_t>& kept) const {
         double largest = 0.0;
         for (const uint32_t position : kept) {
@@ -80,20 +80,18 @@ Definition cam_definition() {
             "Zhang et al., CaM: Cache Merging for Memory-efficient LLMs Inference, ICML 2024, "
             "proceedings.mlr.press/v235/zhang24n.html",
         .summary =
-            "Evicts as H2O does; an evicted value is added, in parts, to the values kept behind it, the more likely "
-            "the "
-            "more attention it had.",
+            "Evicts the same entries as H2O. An evicted value, divided by m, is added to the next m kept values with a "
+            "probability that grows with its attention.",
         .parameters =
             {
                 recent_parameter(),
                 integer_parameter("merge", 32, {.low = 1},
-                                  "Kept values m behind an evicted one that each take in 1 / m of it."),
-                choice_parameter(
-                    "denominator", {"max", "mean"}, "max",
-                    "What the evicted entry's attention is divided by to give the probability of merging. "
-                    "`max` follows the authors' code: the largest attention of the first 4 and the recent "
-                    "entries. `mean` follows the paper's text: the mean of those m entries' attention; where "
-                    "a whole prompt is evicted at once, the merged values then outweigh the kept ones."),
+                                  "Number m of following kept values that each receive 1 / m of an evicted value."),
+                choice_parameter("denominator", {"max", "mean"}, "max",
+                                 "Divisor of the evicted entry's attention in the merging probability. `max` is the "
+                                 "largest attention of the first 4 and the recent entries (authors' code). `mean` is "
+                                 "the mean attention of the m entries (paper's text). If a whole prompt is evicted in "
+                                 "one step, `mean` lets merged values outweigh the kept ones."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

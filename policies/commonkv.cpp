@@ -15,10 +15,11 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Of so many tokens, or tokens of several groups. What a number such as 0.29 lacks in binary must not cost one.
+/// Returns the share of n tokens, rounded down. The addend compensates rounding errors of shares such as 0.29.
 double share_of(double share, int64_t n) { return std::floor(share * static_cast<double>(n) + 1e-9); }
 
-/// @param n_forced first and last tokens of which each layer keeps its own latent
+/// Returns an upper bound for the number of latents of all layers.
+/// @param n_forced number of first and last tokens for which each layer keeps its own latent
 double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n_forced, double unlike, bool of_model) {
     const double n = static_cast<double>(n_tokens);
     const double forced = std::min(static_cast<double>(n_forced), n);
@@ -35,7 +36,7 @@ double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n
     return shared + std::min(own, most);
 }
 
-/// With a given rank, what the latents take; the budget decides the rank otherwise.
+/// If the rank is given, returns the share that the latents need. Otherwise, the budget determines the rank.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto rank = values.automatic_integer("rank");
     const ModelShape& shape = size.shape;
@@ -47,14 +48,14 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
            (2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(size.n_tokens));
 }
 
-/// Keeps every token. Layers go in groups of `layer_step`; of a group all W_K and all W_V, one below the other, are
-/// U S V^T. A token is stored as z = S_r^1/2 V_r^T x, x the input of the layer's projections: one latent for keys and
-/// values, which the layer's rows of U_r S_r^1/2 and the projections' biases turn into them. A group's layers share the
-/// mean of their latents, but for the first `sinks` tokens, the last `recent` and a share `unlike` of those whose
-/// latents in the group's first and last layer have the smallest cosine, of all groups together (`scope=model`) or of
-/// each: of these each layer stores its own. With `scope=model` nothing is decided before the last layer, so that all
-/// layers' full caches are held until then; the rank is the largest with which all of it fits into the budget. With
-/// `scope=group` it has to fit whichever tokens turn out unlike.
+/// Keeps every token. Layers form groups of `layer_step`. The matrices W_K and W_V of a group, stacked, are decomposed
+/// into U S V^T. A token is stored as one latent z = S_r^1/2 V_r^T x, where x is the input of the layer's projections.
+/// The layer's rows of U_r S_r^1/2 and the projections' biases turn the latent into keys and values. The layers of a
+/// group share the mean of their latents. Each layer keeps its own latents of the first `sinks` and last `recent`
+/// tokens, and of the share `unlike` of tokens whose latents in the group's first and last layer have the smallest
+/// cosine. `scope=model` takes this share of all groups' tokens together, decides after the last layer, and holds all
+/// full caches until then. It uses the largest rank that fits into the budget. With `scope=group`, the share applies to
+/// each group, and the rank must fit for any choice of tokens.
 class CommonKv : public Policy {
  public:
     explicit CommonKv(const ParameterValues& values)
@@ -87,19 +88,19 @@ class CommonKv : public Policy {
         const Projection keys = context.projection(0, Projected::keys);
         if (keys.is_normalised)
             throw ParameterError(
-                "this model normalises its keys behind their projection, so that no common latent gives them: "
-                "commonkv cannot compress it; palu can");
+                "this model normalizes keys after their projection, so that keys and values have no common latent. "
+                "commonkv cannot compress it, but palu can.");
         const int most = std::min(keys.n_in, 2 * layer_step_ * keys.n_out);
         if (given_rank_ && *given_rank_ > most)
-            throw ParameterError(fmt::format("rank={}: of this model's projections there are {} directions at most",
-                                             *given_rank_, most));
+            throw ParameterError(
+                fmt::format("rank={}: this model's projections have at most {} directions", *given_rank_, most));
         if (given_rank_) return;
         const double rank = share * full_numbers() / most_latents();
         if (rank < 1.0 - 1e-6)
-            throw BudgetError(fmt::format(
-                "a budget of {:.4g} % of the full cache: this policy keeps at least one number of every token; {:.4g} "
-                "% is the least it can do with",
-                100.0 * share, std::ceil(1000.0 * most_latents() / full_numbers()) / 10.0));
+            throw BudgetError(
+                fmt::format("a budget of {:.4g} % of the full cache is too small: this policy stores at least one "
+                            "number per token and needs at least {:.4g} %",
+                            100.0 * share, std::ceil(1000.0 * most_latents() / full_numbers()) / 10.0));
         const auto at_most = [most](double numbers) {
             return static_cast<int>(std::min(std::floor(numbers + 1e-6), static_cast<double>(most)));
         };
@@ -124,7 +125,7 @@ class CommonKv : public Policy {
     void observe(LayerObservations& observations) override {
         if (!stores_parts()) return;
         if (!context_.projection)
-            throw std::logic_error("commonkv needs the model's projections, and no model is loaded");
+            throw std::logic_error("commonkv needs the model's projections, but no model is loaded");
         const int layer = observations.layer;
         if (group_of(layer).first == layer) factor(group_of(layer));
         auto& latents = latents_[static_cast<size_t>(layer)];
@@ -159,7 +160,7 @@ class CommonKv : public Policy {
             if (shared_) row.stored.push_back(entries(group, false, shared_, layer, head));
             if (own) row.stored.push_back(entries(group, true, own, layer, head));
         }
-        std::vector<float>().swap(latents_[static_cast<size_t>(layer)]);  // its memory, too
+        std::vector<float>().swap(latents_[static_cast<size_t>(layer)]);  // also frees the memory
         maps_[static_cast<size_t>(layer)] = {};
         require_budget(stored, layer);
         return selection;
@@ -169,7 +170,7 @@ class CommonKv : public Policy {
     struct Group {
         int first = 0, n_layers = 0;
     };
-    /// What makes a head's keys or values of a latent.
+    /// Turns a latent into a head's keys or values.
     struct HeadMap {
         std::shared_ptr<const Matrix> map;  ///< (r, d), or (stride, d) before the rank is known
         std::vector<float> offset;          ///< (d) or empty
@@ -188,17 +189,17 @@ class CommonKv : public Policy {
 
     double n_unlike(int64_t n) const { return share_of(unlike_, n); }
 
-    /// Latents of all layers that there are at most: which tokens are unlike is known only once the rank is.
+    /// Upper bound for the latents of all layers. The rank must be known before the unlike tokens are.
     double most_latents() const {
         return most_latents_of(context_.shape.n_layers, context_.n_tokens, layer_step_, sinks_ + recent_, unlike_,
                                of_model_);
     }
 
-    /// And at least, with scope=model: the unlike tokens are forced ones and those of the groups with fewest layers.
+    /// Lower bound for scope=model: the unlike tokens are forced tokens or belong to the groups with the fewest layers.
     double least_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
-        std::vector<int> others;  // how many layers' latents one more token of a group adds
+        std::vector<int> others;  // number of latents that one more own token adds, per group
         double latents = 0;
         for (const Group& group : groups_) {
             others.push_back(group.n_layers - 1);
@@ -220,11 +221,11 @@ class CommonKv : public Policy {
         const double share = n_stored_ / full_numbers();
         if (layer == context_.shape.n_layers - 1 && share > context_.share_of_bytes() + 1e-9)
             throw BudgetError(
-                fmt::format("rank={} needs {:.4g} % of the full cache on this prompt, the budget is {:.4g} %", rank_,
-                            std::ceil(1000.0 * share) / 10.0, 100.0 * context_.share_of_bytes()));
+                fmt::format("rank={} needs {:.4g} % of the full cache for this prompt, but the budget is {:.4g} %",
+                            rank_, std::ceil(1000.0 * share) / 10.0, 100.0 * context_.share_of_bytes()));
     }
 
-    /// The eigenvectors of the group's W^T W, which are V, and its eigenvalues S^2.
+    /// Returns the eigenvectors V of the group's W^T W and its eigenvalues S^2.
     std::shared_ptr<const Directions> directions_of(const Group& group) const {
         return context_.of_weights<Directions>(fmt::format("commonkv {}+{}", group.first, group.n_layers), [&] {
             std::vector<double> products;
@@ -241,7 +242,7 @@ class CommonKv : public Policy {
         });
     }
 
-    /// The group's S_r^1/2 V_r^T, and what each of its layers makes of the latents: U S^1/2 = W V S^-1/2.
+    /// Computes the group's S_r^1/2 V_r^T, and each layer's map from latents: U S^1/2 = W V S^-1/2.
     void factor(const Group& group) {
         const auto of_group = directions_of(group);
         const Directions& directions = *of_group;
@@ -249,7 +250,7 @@ class CommonKv : public Policy {
         common_.assign(static_cast<size_t>(stride_) * width, 0.0f);
         std::vector<float> back(common_.size(), 0.0f);
         for (size_t i = 0; i < std::min(static_cast<size_t>(stride_), n_known); ++i) {
-            // Beyond the rank of W there is nothing.
+            // Directions beyond the rank of W stay zero.
             if (!(directions.eigenvalues[i] > 1e-14 * directions.eigenvalues[0])) break;
             const double root = std::pow(directions.eigenvalues[i], 0.25);
             for (size_t c = 0; c < width; ++c) {
@@ -293,8 +294,7 @@ class CommonKv : public Policy {
         return latents_[static_cast<size_t>(layer)].data() + token * static_cast<size_t>(stride_);
     }
 
-    /// Of one group's first and last layer, for each token: the sums over the latents' leading numbers that their
-    /// cosine is made of.
+    /// Sums for the cosine between a token's latents in the first and the last layer of a group.
     struct Likeness {
         double product = 0, squares_a = 0, squares_b = 0;
 
@@ -308,7 +308,7 @@ class CommonKv : public Policy {
         }
     };
 
-    /// Which tokens each layer of these groups stores for itself and, with scope=model, with which rank.
+    /// Chooses the tokens for which each layer of these groups stores its own latents and, with scope=model, the rank.
     void choose(const std::vector<Group>& groups) {
         own_.resize(groups_.size());
         std::vector<Likeness> likeness(groups.size() * static_cast<size_t>(context_.n_tokens));
@@ -344,7 +344,7 @@ class CommonKv : public Policy {
             }
     }
 
-    /// Latents of all layers, as the tokens are chosen.
+    /// Number of latents in all layers for the chosen tokens.
     double n_latents() const {
         double n = 0;
         for (size_t i = 0; i < groups_.size(); ++i) {
@@ -361,7 +361,7 @@ class CommonKv : public Policy {
             distances.push_back(-of.cosine());
             if (!std::isnan(distances.back())) continue;
             const Group& group = groups[(distances.size() - 1) / n];
-            throw ScoreError(fmt::format("layers {} to {}: the latent of token {} is not a number", group.first,
+            throw ScoreError(fmt::format("layers {} to {}: the latent of token {} is NaN", group.first,
                                          group.first + group.n_layers - 1, (distances.size() - 1) % n));
         }
         const auto n_all = static_cast<int64_t>(distances.size());
@@ -429,15 +429,15 @@ class CommonKv : public Policy {
     double unlike_;
     bool of_model_;
     RunContext context_;
-    int layer_step_ = 1;  ///< at most all layers
-    int rank_ = 0;        ///< numbers that are stored of a latent
-    int stride_ = 0;      ///< numbers that are worked out of one, as many as the rank may turn out to be
+    int layer_step_ = 1;  ///< limited to the number of layers
+    int rank_ = 0;        ///< stored numbers per latent
+    int stride_ = 0;      ///< computed numbers per latent, the largest possible rank
     std::vector<Group> groups_;
-    std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group that is observed
-    std::vector<std::vector<float>> latents_;  ///< of each layer that is not decided yet, (N, stride)
-    std::vector<LayerMaps> maps_;              ///< of these
-    std::vector<std::vector<bool>> own_;       ///< of each group, (N)
-    Block shared_;                             ///< of the group that is decided; nullptr: none
+    std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group being observed
+    std::vector<std::vector<float>> latents_;  ///< (N, stride) for each undecided layer
+    std::vector<LayerMaps> maps_;              ///< for each undecided layer
+    std::vector<std::vector<bool>> own_;       ///< (N) for each group: whether each layer stores its own latent
+    Block shared_;                             ///< block of the group being decided; nullptr if no latents are shared
     double n_stored_ = 0;
 };
 
@@ -450,32 +450,35 @@ Definition commonkv_definition() {
         .paper =
             "Wang et al., CommonKV: Compressing KV Cache with Cross-layer Parameter Sharing, 2025, arXiv:2508.16134",
         .summary =
-            "Keeps every token; groups of adjacent layers share one latent for keys and values, the mean of theirs, "
-            "but for the tokens in which they are least alike. With scope=model it holds all layers' full caches until "
-            "the last one is read.",
+            "Keeps every token as a low-rank latent from which keys and values are computed. Groups of adjacent layers "
+            "share the mean of their latents, except for tokens whose latents differ most. With scope=model, all "
+            "layers' full caches are held until the last layer is read.",
         .parameters =
             {
-                integer_parameter("layer_step", 4, {.low = 1}, "Adjacent layers of a group."),
+                integer_parameter("layer_step", 4, {.low = 1}, "Number of adjacent layers in a group."),
                 automatic_integer_parameter(
-                    "rank", "what the budget leaves at most, which is a share of the full cache's bytes", {.low = 1},
-                    "Numbers of a latent. The budget has to hold them. Of tokens of which each layer keeps its own, a "
-                    "latent of more than 2 G d numbers takes more than their keys and values."),
-                integer_parameter("sinks", 4, {.low = 0}, "First tokens of which each layer keeps its own latent."),
+                    "rank", "the largest rank that fits into the budget, a share of the full cache's bytes", {.low = 1},
+                    "Numbers per latent. The latents must fit into the budget. For tokens with a latent in each layer, "
+                    "ranks above 2 G d (keys and values of all KV heads) take more memory than the full cache."),
+                integer_parameter("sinks", 4, {.low = 0},
+                                  "Number of first tokens for which each layer keeps its own latent."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Last tokens of the prompt of which each layer keeps its own latent."),
+                                  "Number of last prompt tokens for which each layer keeps its own latent."),
                 real_parameter("unlike", 0.4, {.low = 0.0, .high = 1.0},
-                               "Share of the tokens of which each layer keeps its own latent, those least alike in the "
-                               "first and the last layer of a group."),
+                               "Share of tokens for which each layer keeps its own latent: those whose latents in a "
+                               "group's first and last layer are least similar."),
                 choice_parameter("scope", {"model", "group"}, "model",
-                                 "Whether that share is of all groups' tokens together (its published code) or of each "
-                                 "group's."),
+                                 "Tokens among which `unlike` is counted: all groups' tokens together (model, as in "
+                                 "the published code) or each group's own tokens (group)."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<CommonKv>(values);
         },
         .budget_of = BudgetOf::bytes,
         .needed_share = needed_share,
-        .remark = "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step.",
+        .remark =
+            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "step.",
     };
 }
 

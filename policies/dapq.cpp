@@ -10,7 +10,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Ranks the prompt by pseudo queries at the positions where the answer will stand.
+/// Ranks the prompt by pseudo queries at the positions of the future answer.
 class DapQ : public ScoringPolicy {
  public:
     explicit DapQ(const ParameterValues& values)
@@ -24,8 +24,8 @@ class DapQ : public ScoringPolicy {
           reduction_(reduction_of(values)) {
         if (content_ == "first-last" && (last_ < 0 || first_ + last_ != n_pseudo_))
             throw ParameterError("dapq: first=" + std::to_string(first_) + " and last=" + std::to_string(last_) +
-                                 " are not the " + std::to_string(n_pseudo_) +
-                                 " pseudo_tokens; leave `last` at auto, or let the two sum to pseudo_tokens");
+                                 " do not add up to " + std::to_string(n_pseudo_) +
+                                 " pseudo_tokens. Leave `last` at auto, or let both add up to pseudo_tokens.");
     }
 
     Needs needs() const override { return {}; }
@@ -34,7 +34,7 @@ class DapQ : public ScoringPolicy {
         const int64_t start = context.n_tokens + offset_;
         if (start < 0)
             throw BudgetError("offset=" + std::to_string(offset_) + " puts the pseudo tokens before the prompt of " +
-                              std::to_string(context.n_tokens) + " tokens; give at least " +
+                              std::to_string(context.n_tokens) + " tokens. Give at least " +
                               std::to_string(-context.n_tokens));
         PassPlan plan;
         plan.appended_ids = pseudo_ids(context);
@@ -48,7 +48,7 @@ class DapQ : public ScoringPolicy {
                                     context().n_tokens, static_cast<float>(observations.n_appended()));
     }
 
-    /// Observations are those of one kind of pseudo tokens.
+    /// All observations of this policy belong to the same pseudo tokens.
     std::string shared_as() const override {
         return fmt::format("dapq {} {}", static_cast<int>(reduction_), static_cast<int>(granularity()));
     }
@@ -58,12 +58,13 @@ class DapQ : public ScoringPolicy {
         SeededRandom random(context.seed);
         std::vector<int32_t> ids;
         if (content_ == "fixed-phrase") {
-            // Running text, as in the paper's Table 1: a phrase's last space belongs to the next one's first word.
+            // Repeated as running text, as in the paper's Table 1: a phrase's last space is part of the next word's
+            // token.
             std::string text;
             const char* between = phrase_.empty() || phrase_.back() == ' ' ? "" : " ";
             for (int64_t i = 0; i < n_pseudo_; ++i) text += phrase_ + between;
             const std::vector<int32_t> phrase = context.tokenize(text);
-            if (phrase.empty()) throw ParameterError("dapq: the phrase is empty; give some text");
+            if (phrase.empty()) throw ParameterError("dapq: the phrase is empty. Give some text.");
             for (int64_t i = 0; i < n_pseudo_; ++i) ids.push_back(phrase[static_cast<size_t>(i) % phrase.size()]);
             return ids;
         }
@@ -107,27 +108,27 @@ Definition dapq_definition() {
             "Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware Pseudo-Queries, "
             "anonymous, under review",
         .summary =
-            "Keeps what pseudo tokens behind the prompt attend to, which stand at the positions of the answer to come; "
-            "no window is protected, the pseudo tokens leave nothing behind.",
+            "Appends pseudo tokens to the prompt at the positions of the future answer and keeps the entries that they "
+            "attend to most. The pseudo tokens' own entries are dropped. No window is protected.",
         .parameters =
             {
                 integer_parameter("pseudo_tokens", 32, {.low = 1, .high = 1 << 20},
-                                  "Pseudo tokens M: the paper's window (Fig. 6b)."),
+                                  "Number M of pseudo tokens (Fig. 6b)."),
                 choice_parameter("content",
                                  {"first-last", "random-tokens", "random-span", "fixed-phrase", "vocabulary"},
                                  "first-last",
-                                 "What the pseudo tokens are (Fig. 6a): the prompt's first and last tokens, single "
-                                 "tokens or a span drawn from it, a phrase repeated, or tokens drawn from the "
+                                 "Content of the pseudo tokens (Fig. 6a): the prompt's first and last tokens, single "
+                                 "tokens or a span drawn from the prompt, a repeated phrase, or tokens drawn from the "
                                  "vocabulary (Fig. 2a). A short prompt is used cyclically."),
                 integer_parameter("first", 4, {.low = 0, .high = 1 << 20},
-                                  "first-last: tokens from the prompt's beginning."),
+                                  "For first-last: number of tokens from the start of the prompt."),
                 automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0, .high = 1 << 20},
-                                            "first-last: tokens from the prompt's end."),
+                                            "For first-last: number of tokens from the end of the prompt."),
                 text_parameter("phrase", "Sorry, I don't know. ",
-                               "fixed-phrase: what is repeated, with a blank between (Table 1)."),
+                               "For fixed-phrase: the phrase that is repeated, separated by spaces (Table 1)."),
                 integer_parameter("offset", 0, {},
-                                  "Position of the first pseudo token, counted from the prompt's end (Fig. 2b); 0 is "
-                                  "where the answer begins."),
+                                  "Position of the first pseudo token, counted from the end of the prompt (Fig. 2b); "
+                                  "at 0, pseudo tokens start where the answer starts."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -9,9 +9,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps every token. The first layer of a group stores all of its keys (before RoPE) and values, the others the first
-/// D_local of the D = G d numbers of each; the rest is a linear map of those two, trained beforehand. The first `sinks`
-/// and the last `recent` tokens stay exact, decoded ones included: a token is reduced when it leaves the last ones.
+/// Keeps every token. The first layer of a group stores all of its keys (before RoPE) and values. The others store the
+/// first D_local of the D = G d numbers; a trained linear map of both predicts the rest. The first `sinks` and last
+/// `recent` tokens stay exact, decoded ones included. A token is reduced when it leaves the last ones.
 class EchoKv : public EchoPolicy {
  public:
     explicit EchoKv(const ParameterValues& values)
@@ -86,20 +86,20 @@ Definition echokv_definition() {
             "Wang et al., EchoKV: Efficient KV Cache Compression via Similarity-Based Reconstruction, 2026, "
             "github.com/noforit/EchoKV",
         .summary =
-            "Keeps every token; layers go in groups of which the first stores its keys and values, and the others a "
-            "part "
-            "of theirs and rebuild the rest by maps that were trained for the model.",
+            "Keeps every token. Layers form groups. The first layer of a group stores whole keys and values. The "
+            "others store a part, and maps trained for the model rebuild the rest.",
         .parameters =
             {
                 text_parameter("maps", "",
-                               "Safetensors file of the maps, as `kvscope train-echo` writes it; it decides the ratio. "
-                               "Needed."),
-                integer_parameter("sinks", 4, {.low = 0}, "First tokens that stay exact."),
+                               "Safetensors file with maps from `kvscope train-echo`. Required; the maps determine the "
+                               "compression ratio."),
+                integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Last tokens that stay exact, on top of the ratio; a decoded token is reduced, too, "
-                                  "when it leaves them."),
-                choice_parameter("rebuild", {"both", "keys", "values"}, "both",
-                                 "What is rebuilt; the other stays exact in all layers."),
+                                  "Number of last tokens that stay exact, in addition to the ratio. Decoded tokens are "
+                                  "reduced when they leave this range."),
+                choice_parameter(
+                    "rebuild", {"both", "keys", "values"}, "both",
+                    "Entries that are rebuilt: keys, values or both. The others stay exact in all layers."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },
@@ -114,7 +114,9 @@ Definition echokv_definition() {
         },
         .needed_share = echo_needed_share,
         .needs_file = true,
-        .remark = "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step.",
+        .remark =
+            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "step.",
     };
 }
 

@@ -14,14 +14,14 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Of a key's; what a number such as 0.3 lacks in binary must not keep one more.
+/// Returns the number of kept key channels. The addend compensates rounding errors of ratios such as 0.3.
 int channels_left(const EchoLayout& layout) {
     const int d = layout.head_dim;
     return d - std::clamp(static_cast<int>(std::floor((1.0 - layout.ratio()) * d + 1e-6)), 0, d - 1);
 }
 
-/// Keeps every token: of its keys ThinK's channels, of its values what EchoKV stores, both at the ratio of EchoKV's
-/// maps. The first `sinks` and the last `recent` tokens stay exact, decoded ones included.
+/// Keeps every token: ThinK's channels of the keys and EchoKV's storage of the values, both at the ratio of EchoKV's
+/// maps. The first `sinks` and last `recent` tokens stay exact, decoded ones included.
 class EchoKvHybrid : public EchoPolicy {
  public:
     explicit EchoKvHybrid(const ParameterValues& values)
@@ -71,7 +71,7 @@ class EchoKvHybrid : public EchoPolicy {
             heads.push_back(best_channels(std::span(scores).subspan(head * d, d), n_channels_));
     }
 
-    /// Keys without their numbers.
+    /// Leaves the numbers of the keys empty.
     StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView&,
                           const EntriesView& values, int64_t first) override {
         StoredLayer stored;
@@ -88,8 +88,8 @@ class EchoKvHybrid : public EchoPolicy {
 
     int window_;
     EchoStorage values_;
-    int n_channels_ = 0;                                          ///< of a key
-    std::map<int, std::vector<std::vector<uint16_t>>> channels_;  ///< of each layer and head
+    int n_channels_ = 0;                                          ///< kept channels of a key
+    std::map<int, std::vector<std::vector<uint16_t>>> channels_;  ///< by layer, then by head
 };
 
 }  // namespace
@@ -102,18 +102,19 @@ Definition echokv_hybrid_definition() {
             "Wang et al., EchoKV: Efficient KV Cache Compression via Similarity-Based Reconstruction, 2026, "
             "github.com/noforit/EchoKV; keys as in Xu et al., ThinK, ICLR 2025, arXiv:2407.21018",
         .summary =
-            "Keeps every token: of its keys the channels that ThinK keeps, of its values what EchoKV stores, both at "
+            "Keeps every token. Keys keep the channels that ThinK selects, and values are stored as in EchoKV, both at "
             "the ratio of EchoKV's maps.",
         .parameters =
             {
                 text_parameter("maps", "",
-                               "Safetensors file of EchoKV's maps, as `kvscope train-echo` writes it; it decides the "
-                               "ratio. Needed."),
-                integer_parameter("window", 32, {.low = 1}, "Last prompt tokens whose queries rank the key channels."),
-                integer_parameter("sinks", 4, {.low = 0}, "First tokens that stay exact."),
+                               "Safetensors file with EchoKV's maps from `kvscope train-echo`. Required; the maps "
+                               "determine the compression ratio."),
+                integer_parameter("window", 32, {.low = 1},
+                                  "Number of last prompt tokens whose queries rank the key channels."),
+                integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Last tokens that stay exact, on top of the ratio; a decoded token is reduced, too, "
-                                  "when it leaves them."),
+                                  "Number of last tokens that stay exact, in addition to the ratio. Decoded tokens are "
+                                  "reduced when they leave this range."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },
@@ -128,7 +129,7 @@ Definition echokv_hybrid_definition() {
                 const double keys = static_cast<double>(channels_left(layout)) / layout.head_dim;
                 return (keys + layout.model_ratio()) / 2;
             } catch (const EchoMapsError&) {
-                return 1.0;  // `begin` says what is wrong with the file
+                return 1.0;  // `begin` reports the error
             }
         },
         .needed_share = echo_needed_share,

@@ -6,7 +6,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The control of every comparison: nothing is evicted, whatever the budget.
+/// The control of every comparison: evicts nothing at any budget.
 class Full : public Policy {
  public:
     explicit Full(const ParameterValues&) {}
@@ -36,7 +36,7 @@ Definition full_definition() {
         .name = "full",
         .title = "Full cache",
         .paper = "",
-        .summary = "Keeps everything; the control of every comparison.",
+        .summary = "Keeps every entry at any budget. It is the reference for all other policies.",
         .parameters = {},
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Full>(values);

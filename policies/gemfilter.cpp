@@ -14,7 +14,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// An early layer's last query picks the tokens on which the whole model runs again.
+/// The last query of an early layer selects the tokens on which the whole model runs again.
 class GemFilter : public Policy {
  public:
     explicit GemFilter(const ParameterValues& values)
@@ -54,8 +54,8 @@ class GemFilter : public Policy {
     }
 
  private:
-    /// The last query's q k, summed over all query heads, neither scaled nor turned into a distribution; the last token
-    /// is no candidate. Alike in all rows.
+    /// Returns the last query's q k, summed over all query heads, without scaling or softmax, and pooled. The last
+    /// token is NaN. All rows are equal.
     Scores<float> scores_of(const LayerObservations& observations) const {
         const ModelShape& shape = context_.shape;
         const int64_t n = context_.n_tokens, d = shape.head_dim;
@@ -104,13 +104,13 @@ Definition gemfilter_definition() {
             "Shi et al., Discovering the Gems in Early Layers: Accelerating Long-Context LLMs with 1000x Input Token "
             "Reduction, 2024, arXiv:2409.17422",
         .summary =
-            "The last query of an early layer picks the tokens that become the prompt, the last one always among them; "
-            "the model runs again on these, renumbered from 0.",
+            "Selects the tokens with the largest q k of the prompt's last query in an early layer, and always the last "
+            "token. The model then runs again on these tokens, renumbered from 0.",
         .parameters =
             {
-                automatic_integer_parameter("layer", "13 L / 32, rounded", {.low = 0},
-                                            "Layer after which the prompt is filtered, counted from 0."),
-                integer_parameter("kernel", 5, {.low = 1, .odd = true}, "Width of the average-pooling in tokens."),
+                automatic_integer_parameter("layer", "13 L / 32, rounded, for L layers", {.low = 0},
+                                            "Layer whose last query selects the tokens, counted from 0."),
+                integer_parameter("kernel", 5, {.low = 1, .odd = true}, "Width of the average pooling, in tokens."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<GemFilter>(values);

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Heavy hitters by attention summed over all prompt queries, and the most recent entries.
+/// Keeps entries with the largest attention sums over all prompt queries, and the most recent ones.
 class H2o : public AttentionSumPolicy {
  public:
     explicit H2o(const ParameterValues& values) : AttentionSumPolicy(values), rolling_(values.boolean("rolling")) {}
@@ -30,7 +30,7 @@ class H2o : public AttentionSumPolicy {
 
     StepEvictions step(const StepObservations& observations) override {
         std::vector<std::vector<std::vector<double>>>& layer = sums_.at(static_cast<size_t>(observations.layer));
-        // Another answer from the same compressed cache starts where the prompt left the sums.
+        // Each answer from the same compressed cache starts with the sums at the end of the prompt.
         if (observations.step == 0) layer = kept_sums_[static_cast<size_t>(observations.layer)];
         StepEvictions evictions(observations.rows.size());
         for (size_t row = 0; row < evictions.size(); ++row) {
@@ -41,7 +41,7 @@ class H2o : public AttentionSumPolicy {
     }
 
  private:
-    /// The kept entries' sums per query head: [row][query head of the row][entry].
+    /// Stores the attention sums of the kept entries: [row][query head of the row][entry].
     void remember(int layer, std::span<const float> sums, const Selection& selection) {
         const int group = context().shape.n_heads / static_cast<int>(selection.rows.size());
         auto& kept = kept_sums_[static_cast<size_t>(layer)];
@@ -55,7 +55,7 @@ class H2o : public AttentionSumPolicy {
         }
     }
 
-    /// Adds a step's attention; entries that came since (a question's, the new token) start at 0.
+    /// Adds a step's attention. Entries added since then (question, new token) start at 0.
     static void accumulate(const StepObservations::Row& observed, std::vector<std::vector<double>>& sums) {
         const size_t n = observed.positions.size();
         for (size_t q = 0; q < sums.size(); ++q) {
@@ -73,7 +73,7 @@ class H2o : public AttentionSumPolicy {
         return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
 
-    /// Drops what exceeds the budget: the lowest sums among all but the most recent entries and a question's.
+    /// Drops entries beyond the budget: those with the lowest sums, except recent entries and a question's.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
         const DecodeRow entries(context(), observations, observations.rows[row].positions);
@@ -108,8 +108,8 @@ Definition h2o_definition() {
             "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, "
             "NeurIPS 2023, arXiv:2306.14048",
         .summary =
-            "Keeps the entries with the most attention summed over all prompt queries (heavy hitters) and the most "
-            "recent ones.",
+            "Keeps the entries with the largest attention, summed over all prompt queries (heavy hitters), and the "
+            "most recent entries.",
         .parameters =
             {
                 recent_parameter(),

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// SnapKV whose prefix entries are dealt out among all heads of the model: a part alike, the rest by importance.
+/// SnapKV with prefix entries divided among all heads of the model: an equal part for each, the rest by importance.
 class HeadKv : public SnapKvFamily {
  public:
     explicit HeadKv(const ParameterValues& values)
@@ -22,8 +22,8 @@ class HeadKv : public SnapKvFamily {
         SnapKvFamily::begin(context);
         if (importance_.empty()) {
             throw ImportanceError(
-                "headkv deals entries out by the heads' importance: expected `importance`, a JSON file "
-                "{\"layer-head\": [score, ...]}, found none. `kvscope profile-heads MODEL -o FILE` makes one.");
+                "headkv needs the heads' importance. Set the parameter `importance` to a JSON file {\"layer-head\": "
+                "[score, ...]}, which `kvscope profile-heads MODEL -o FILE` creates.");
         }
         shares_ = kernels::integer_shares(
             quotas(read_head_importance(importance_, context.shape)), context.shape.n_layers * rows() * layer_budget(0),
@@ -37,8 +37,8 @@ class HeadKv : public SnapKvFamily {
     }
 
  private:
-    /// (L, R): c - b + S b L R, with the importance (L, H) to the power of `temperature`, normalised over the model and
-    /// summed over a row's query heads, as S.
+    /// Returns (L, R) quotas c - b + S b L R. S is the importance (L, H) to the power of `temperature`, normalized over
+    /// the model and summed over a row's query heads.
     std::vector<double> quotas(const std::vector<double>& importance) const {
         const double most = *std::max_element(importance.begin(), importance.end());
         const size_t n = static_cast<size_t>(context().shape.n_layers * rows());
@@ -59,7 +59,7 @@ class HeadKv : public SnapKvFamily {
     std::string importance_;
     double temperature_;
     double beta_;
-    std::vector<int64_t> shares_;  ///< (L, R) entries of the prefix
+    std::vector<int64_t> shares_;  ///< (L, R) prefix entries
 };
 
 }  // namespace
@@ -72,22 +72,21 @@ Definition headkv_definition() {
             "Fu et al., Not All Heads Matter: A Head-Level KV Cache Compression Method with Integrated Retrieval and "
             "Reasoning, ICLR 2025, arXiv:2410.19258",
         .summary =
-            "SnapKV whose entries are dealt out among all heads of the model by their importance for retrieval and "
-            "reasoning, which a file holds.",
+            "Ranks the prefix as SnapKV does. The budgets of all heads in the model depend on their importance for "
+            "retrieval and reasoning, which is read from a file.",
         .parameters = snapkv_family_parameters({
-            acting_after_scores(text_parameter(
-                "importance", "",
-                "JSON file with the importance of each query head, {\"layer-head\": [score, ...]}, as `kvscope "
-                "profile-heads` writes it and HeadKV publishes it; needed.")),
             acting_after_scores(
-                real_parameter("temperature", 1.0, {.low = 0.0},
-                               "Power to which importances are raised: above 1 sharpens their differences, 0 makes all "
-                               "alike.")),
+                text_parameter("importance", "",
+                               "JSON file with the importance of each query head, {\"layer-head\": [score, ...]}, as "
+                               "written by `kvscope profile-heads` or published for HeadKV. Required.")),
+            acting_after_scores(real_parameter(
+                "temperature", 1.0, {.low = 0.0},
+                "Exponent of the importances: values above 1 increase their differences, 0 makes them equal.")),
             acting_after_scores(
                 real_parameter("beta", 1.2, {.low = 1.0, .low_open = true},
-                               "Of each head's c entries floor(c / beta) go into the pool that importance shares out: "
-                               "near 1 almost all, large values keep heads alike; published runs take the best of "
-                               "1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
+                               "Divisor that sets the pool shared by importance: each head gives floor(c / beta) of "
+                               "its c entries. Values near 1 share almost all entries, large values keep heads nearly "
+                               "equal. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
         }),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<HeadKv>(values);

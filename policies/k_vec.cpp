@@ -16,15 +16,15 @@ namespace kvscope::policies {
 
 namespace {
 
-/// What preserved tokens are ranked by (Eq. 16).
+/// Score of preserved tokens (Eq. 16).
 constexpr float kPreserved = 1.0f;
 
-/// A score below that of preserved tokens, in the order of the sums given: beyond 1/2 these are drawn in.
+/// Maps a sum to a score below kPreserved and keeps the order: sums above 1/2 are compressed.
 float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 0.25 / sum : sum); }
 
-/// SnapKV's scores, recomputed with a longer window for the heads that are least focused (cross-head), plus what is
-/// important in the layer and was kept by few layers below it (cross-layer). Equations and the algorithm's lines are
-/// the paper's.
+/// SnapKV's scores, with a longer window for the least focused heads (cross-head). Adds a focus term for tokens that
+/// are important in the layer but were kept in few lower layers (cross-layer). Equations and algorithm lines refer to
+/// the paper.
 class KVec : public WindowPolicy {
  public:
     explicit KVec(const ParameterValues& values)
@@ -78,7 +78,7 @@ class KVec : public WindowPolicy {
     }
 
  private:
-    /// Alike at every budget; the cross-layer module goes by what the run has kept.
+    /// Shared by all budgets. The cross-layer module is applied later, since it depends on the run's kept entries.
     std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const {
         const std::string key =
             fmt::format("k-vec {} {} {} {} {} {} {} {}", window(), extended_window_, delta_, by_entropy_, cross_head_,
@@ -86,14 +86,14 @@ class KVec : public WindowPolicy {
         return observations.shared<Scores<float>>(key, [&] { return pooled_attention(observations); });
     }
 
-    /// (G, N), NaN behind the prefix.
+    /// Returns (G, N) with NaN after the prefix.
     Scores<float> pooled_attention(LayerObservations& observations) const {
         std::vector<float> attention = mean_attention(observations, window());
         if (cross_head_) widen_unfocused(observations, attention);
         return pooled_prefix(pooling_, kernel_, attention, rows(), n_prefix(), n_tokens());
     }
 
-    /// P of Eq. 8 (G, N) over the last `window` queries.
+    /// Returns P of Eq. 8 (G, N) over the last `window` queries.
     std::vector<float> mean_attention(LayerObservations& observations, int window) const {
         const std::vector<float>& attention = observations.window_attention(window, 0.0f, SoftmaxRange::visible);
         std::vector<float> mean =
@@ -102,7 +102,7 @@ class KVec : public WindowPolicy {
         return mean;
     }
 
-    /// Algorithm 1, lines 3-7: the rows of the delta least focused heads, from the extended window.
+    /// Algorithm 1, lines 3-7: recomputes the rows of the delta least focused heads with the extended window.
     void widen_unfocused(LayerObservations& observations, std::vector<float>& attention) const {
         std::vector<double> focus(static_cast<size_t>(rows()));
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
@@ -120,7 +120,7 @@ class KVec : public WindowPolicy {
         }
     }
 
-    /// Algorithm 1, lines 8-14, of scores (G, N).
+    /// Algorithm 1, lines 8-14, for scores (G, N).
     Scores<float> with_focus(LayerObservations& observations, const Scores<float>& without) const {
         const std::vector<float>& peak = observations.window_peak(window());
         std::vector<double> focus(static_cast<size_t>(n_prefix()));
@@ -161,14 +161,13 @@ class KVec : public WindowPolicy {
     kernels::HeadReduction reduction_;
     kernels::Pooling pooling_;
     int64_t kernel_;
-    std::vector<int> layers_keeping_;  ///< n_t of Eq. 12: the layers so far in which any head kept the token
+    std::vector<int> layers_keeping_;  ///< n_t of Eq. 12: number of layers so far in which any head kept the token
 };
 
 Parameter cross_layer_parameter() {
     Parameter parameter = boolean_parameter("cross_layer", true,
-                                            "Cross-layer coverage: the focus term (Eq. 12-15) and the preserved tokens "
-                                            "(Eq. 16); off ranks by the attention "
-                                            "alone.");
+                                            "Whether scores include cross-layer coverage: the focus term (Eq. 12-15) "
+                                            "and the preserved tokens (Eq. 16). Off ranks by attention alone.");
     parameter.binds_scores_to_budget = true;
     return parameter;
 }
@@ -182,33 +181,31 @@ Definition k_vec_definition() {
         .paper =
             "Coverage-Driven KV Cache Eviction for Efficient and Improved Inference of LLM, anonymous, under review",
         .summary =
-            "SnapKV that widens what the layer's heads cover together (a longer window for the least focused ones) and "
-            "prefers important tokens that few layers before it kept. Its scores are Algorithm 1's P': preserved "
-            "tokens "
-            "have exactly 1; what exceeds 1/2 of the others' is drawn in to 1 - 1 / (4 P'), so that they keep their "
-            "order "
-            "below it.",
+            "Extends SnapKV to cover more tokens: the least focused heads of a layer use a longer window, and tokens "
+            "that few earlier layers kept get higher scores. The scores are P' of Algorithm 1, where preserved tokens "
+            "have exactly 1. Other scores above 1/2 are recorded as 1 - 1 / (4 P'), which keeps their order and stays "
+            "below 1.",
         .parameters =
             {
                 window_parameter(16),
-                integer_parameter("extended_window", 32, {.low = 1},
-                                  "Last queries that rank the prefix for the heads of the cross-head module (O', Eq. "
-                                  "11)."),
+                integer_parameter(
+                    "extended_window", 32, {.low = 1},
+                    "Number of last queries that rank the prefix for the least focused heads (O', Eq. 11)."),
                 integer_parameter("delta", 3, {.low = 1},
-                                  "Heads of a layer that take the extended window, at most all but one."),
-                choice_parameter(
-                    "criterion", {"sd", "entropy"}, "sd",
-                    "Which heads these are: the lowest standard deviation of their scores (Eq. 10), or the "
-                    "highest entropy (Table 10f)."),
-                boolean_parameter("cross_head", true,
-                                  "Cross-head coverage: the extended window for the least focused heads (Eq. 10-11)."),
+                                  "Number of heads per layer that use the extended window, at most all but one."),
+                choice_parameter("criterion", {"sd", "entropy"}, "sd",
+                                 "Criterion for the least focused heads: lowest standard deviation (Eq. 10) or highest "
+                                 "entropy (Table 10f) of their scores."),
+                boolean_parameter(
+                    "cross_head", true,
+                    "Whether the least focused heads use the extended window (cross-head coverage, Eq. 10-11)."),
                 cross_layer_parameter(),
                 real_parameter("lambda", 1.0, {.low = 0.0, .high = 10.0},
-                               "Weight of the focus term, importance times what is not yet covered (Eq. 15)."),
-                real_parameter(
-                    "beta", 0.25, {.low = 0.0, .high = 1.0},
-                    "Share of the budget that goes to the tokens with the most attention, whatever the focus "
-                    "term says (Eq. 16)."),
+                               "Weight of the focus term, which is the importance of a token times its missing "
+                               "coverage (Eq. 15)."),
+                real_parameter("beta", 0.25, {.low = 0.0, .high = 1.0},
+                               "Share of the budget for the tokens with the most attention, regardless of the focus "
+                               "term (Eq. 16)."),
                 pooling_parameter("max"),
                 kernel_parameter(),
                 reduce_parameter(),

@@ -12,12 +12,12 @@ namespace kvscope::policies {
 
 namespace {
 
-/// What a KV head's queries attend to, and what they get: means over the queries and the group.
+/// One KV head's attention, output and entries: means over the queries and the group.
 struct HeadObservations {
-    std::vector<double> attention;  ///< (n) n_i exp(e_i) over the sum of all
+    std::vector<double> attention;  ///< (n) n_i exp(e_i) divided by the sum over all entries
     std::vector<double> output;     ///< (d)
     std::vector<float> keys;        ///< (n, d)
-    std::vector<float> values;      ///< (n, d) sums over an entry's tokens
+    std::vector<float> values;      ///< (n, d) sums over the tokens of an entry
 
     HeadObservations(const MergeObservations& observations, int head)
         : attention(static_cast<size_t>(observations.n_entries), 0.0),
@@ -41,13 +41,14 @@ struct HeadObservations {
     std::span<const float> value(size_t i) const { return std::span(values).subspan(i * output.size(), output.size()); }
 };
 
-/// The two keys' weights, which add up to 1.
+/// Weights of two merged keys, with sum 1.
 struct PairWeights {
     double first = 0.5, second = 0.5;
     bool outside() const { return first < 0 || second < 0; }
 };
 
-/// (|c11| - |c12|) : (|c22| - |c12|), 2-norms, of their sum; alike where that vanishes.
+/// Returns the weights (|c11| - |c12|) : (|c22| - |c12|), 2-norms, divided by their sum; equal weights if the sum
+/// vanishes.
 PairWeights weights_of(const MergeObservations& observations, const HeadObservations& head, size_t first) {
     double c11 = 0, c22 = 0, c12 = 0;  // squared norms
     for (size_t c = 0; c < head.output.size(); ++c) {
@@ -66,12 +67,13 @@ PairWeights weights_of(const MergeObservations& observations, const HeadObservat
     return {(c11 - c12) / denominator, (c22 - c12) / denominator};
 }
 
-/// The weights as the published code computes them. With alpha the attention over the entries behind the sinks alone, o
-/// = sum alpha v and v the entries' sums: h = alpha (1 - 2 alpha) |v - o|, 1-norms, averaged over the chunks (the
-/// newest has the share 1 / k behind k others, and all of an entry that it is the first to look at). Then c12 = alpha_m
-/// alpha_{m+1} (x_m + x_{m+1}), x = h / (alpha (1 - 2 alpha)), and h - c12 are the weights' shares. A merged entry
-/// carries w_m^2 h_m + w_{m+1}^2 h_{m+1}. Two departures: equal shares where they add up to 0, for which the code has a
-/// key of zeros; and, behind the prompt, where it never merges, the last chunk's entries take what the last query says.
+/// Computes the weights as in the published code. alpha is the attention over the entries after the sinks, v the sum of
+/// an entry's values, o = sum alpha v. h = alpha (1 - 2 alpha) |v - o| (1-norm) is averaged over the chunks: after k
+/// chunks, the newest has weight 1 / k, and the first chunk that attends to an entry has weight 1. With c12 = alpha_m
+/// alpha_{m+1} (x_m + x_{m+1}) and x = h / (alpha (1 - 2 alpha)), the weights are proportional to h - c12. A merged
+/// entry gets w_m^2 h_m + w_{m+1}^2 h_{m+1}. Two differences from the code: weights with sum 0 are equal, where the
+/// code gives a zero key; and after the prompt, where the code does not merge, the last chunk's entries use the last
+/// query's h.
 class PublishedWeights {
  public:
     explicit PublishedWeights(const RunContext& context = {}, int64_t sinks = 0) : sinks_(static_cast<size_t>(sinks)) {
@@ -79,7 +81,7 @@ class PublishedWeights {
             layers_.push_back({EntryAverages(context.shape.n_kv_heads), -1});
     }
 
-    /// (pairs, G)
+    /// Returns (pairs, G).
     std::vector<PairWeights> weights(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                                      std::span<const uint32_t> first) {
         std::vector<std::vector<double>> alpha;
@@ -106,7 +108,7 @@ class PublishedWeights {
 
     struct Layer {
         EntryAverages averages;
-        int64_t last_look = -1;  // chunks that were read before it; one more behind the prompt
+        int64_t last_look = -1;  // number of chunks read before the latest update; one more after the prompt
     };
 
     std::vector<double> alpha_of(const HeadObservations& head) const {
@@ -117,7 +119,7 @@ class PublishedWeights {
         return alpha;
     }
 
-    /// Takes in a chunk's h, once, however many rounds of merging it takes.
+    /// Adds a chunk's h to the averages, once per chunk, even if it takes several rounds of merging.
     EntryAverages& look(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                         const std::vector<std::vector<double>>& alpha) {
         Layer& layer = layers_[static_cast<size_t>(observations.layer)];
@@ -145,8 +147,8 @@ class PublishedWeights {
     std::vector<Layer> layers_;
 };
 
-/// Merges neighbouring entries where they matter least, with the keys' weights from the exact Hessian of the loss with
-/// respect to the two keys, of which the forward pass alone has everything that does not cancel (its Eq. 33):
+/// Merges neighboring entries with little attention. The key weights come from the exact Hessian of the loss with
+/// respect to the two keys, computed by the forward pass alone (the paper's Eq. 33):
 /// k* = ((|c11| - |c12|) k_m + (|c22| - |c12|) k_{m+1}) / (|c11| - 2 |c12| + |c22|).
 class KvSlimmer : public MergingPolicy {
  public:
@@ -158,17 +160,18 @@ class KvSlimmer : public MergingPolicy {
     void begin(const RunContext& context) override {
         MergingPolicy::begin(context);
         if (merges_while_decoding_ && context.budget <= sinks() + 1)
-            throw BudgetError(fmt::format(
-                "decode_merge: a budget of {} entries, of which {} are sinks, leaves nothing to merge decoded tokens "
-                "into: it needs at least {}, or fewer sinks",
-                context.budget, sinks(), sinks() + 2));
+            throw BudgetError(
+                fmt::format("decode_merge: a budget of {} entries, {} of them sinks, leaves no entries to merge "
+                            "decoded tokens into. Give at least {} entries, or fewer sinks.",
+                            context.budget, sinks(), sinks() + 2));
         if (as_published_ && merges_while_decoding_)
             throw BudgetError(
-                "weights=published follows its code, which never merges while it decodes: leave out decode_merge, or "
-                "take the exact weights");
+                "weights=published follows the published code, which does not merge during decoding. Switch off "
+                "decode_merge or use weights=exact.");
         if (cap() && merges_while_decoding_)
             throw BudgetError(
-                "cap follows its code, which never merges while it decodes: leave out decode_merge, or cap");
+                "cap follows the published code, which does not merge during decoding. Switch off decode_merge or "
+                "leave out cap.");
         published_ = PublishedWeights(context, sinks());
     }
 
@@ -204,14 +207,16 @@ class KvSlimmer : public MergingPolicy {
 
 std::vector<Parameter> parameters() {
     std::vector<Parameter> all = merging_parameters();
-    all.push_back(choice_parameter("weights", {"exact", "published"}, "exact",
-                                   "The merged keys' weights: by Eq. 33, or as its code computes them."));
+    all.push_back(
+        choice_parameter("weights", {"exact", "published"}, "exact",
+                         "Weights of merged keys: by Eq. 33 (exact) or as in the published code (published)."));
     all.push_back(boolean_parameter("size_factor", true,
-                                    "Pairs of more tokens are merged later; off in its code, where the factor has "
-                                    "become a constant."));
-    all.push_back(boolean_parameter("decode_merge", false,
-                                    "Behind every `chunk` decoded tokens, merge what lies before them back to the "
-                                    "budget by what they attend to; its code never merges while it decodes."));
+                                    "Whether pairs with more tokens are merged later; off reproduces the published "
+                                    "code, where this factor is constant."));
+    all.push_back(
+        boolean_parameter("decode_merge", false,
+                          "Whether, after every `chunk` decoded tokens, earlier entries are merged back to the budget "
+                          "by the attention of these tokens. The published code never merges during decoding."));
     return all;
 }
 
@@ -225,13 +230,13 @@ Definition kvslimmer_definition() {
             "KVSlimmer: Theoretical Insights and Practical Optimizations for Asymmetric KV Merging, 2026, "
             "arXiv:2603.00907",
         .summary =
-            "Reads the prompt in chunks through its own cache and merges neighbouring entries that are attended to "
-            "least: values add up, keys are weighed by how sharply the loss bends in them.",
+            "Reads the prompt in chunks through its own cache and merges neighboring entries with the least attention. "
+            "Values are added, and keys are weighted by the curvature of the loss.",
         .parameters = parameters(),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<KvSlimmer>(values);
         },
-        .remark = "Each chunk is read twice once the cache is full, and so a prompt takes longer than its prefill.",
+        .remark = "A prompt takes longer than its prefill, because each chunk is read twice once the cache is full.",
     };
 }
 

@@ -14,7 +14,8 @@ constexpr int64_t kMostSinks = 128;
 
 int64_t divided_up(int64_t dividend, int64_t divisor) { return (dividend + divisor - 1) / divisor; }
 
-/// Neighbouring layers keep neighbouring entries of each run, like the rungs of a ladder. Positions alone decide.
+/// Each layer keeps some neighboring entries of each run. Their places move from layer to layer, like the rungs of a
+/// ladder. Positions alone determine the kept entries.
 class LaCache : public Policy {
  public:
     explicit LaCache(const ParameterValues& values)
@@ -31,7 +32,7 @@ class LaCache : public Policy {
             throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
                               (given_sinks_ ? std::to_string(*given_sinks_) + " sinks and the " : "") +
                               std::to_string(recent) +
-                              " last entries (one per layer), which are always kept; give more");
+                              " last entries (one per layer), which are always kept. Give a larger budget.");
         }
         context_ = context;
         sinks_ = given_sinks_.value_or(std::clamp<int64_t>(context.budget - recent - 1, 0, kMostSinks));
@@ -59,8 +60,9 @@ class LaCache : public Policy {
     Positions positions() const override { return positions_; }
 
  private:
-    /// One pass over the whole runs between the sinks and the last entries, the oldest first, until `excess` entries
-    /// are cut. Returns how many were.
+    /// Cuts the complete runs between the sinks and the last entries once, oldest first, until `excess` entries are
+    /// cut.
+    /// @returns the number of cut entries
     int64_t cut_runs(int layer, int64_t excess, std::vector<uint32_t>& kept) const {
         const int64_t n_layers = context_.shape.n_layers;
         const int64_t run = 1 + divided_up(std::max<int64_t>(n_layers - span_, 0), step_);
@@ -102,22 +104,21 @@ Definition lacache_definition() {
             "Shi et al., LaCache: Ladder-Shaped KV Caching for Efficient Long-Context Modeling of Large Language "
             "Models, ICML 2025, arXiv:2507.14204",
         .summary =
-            "Keeps sinks, the last entries (one per layer) and of each run between them a few neighbouring entries, "
-            "which move along from layer to layer like a ladder; repeated, from the oldest run on, until the budget is "
-            "met. Where no run is left that would lose anything (a span of all layers), the oldest entries go. "
-            "Positions alone decide, so it has no scores.",
+            "Keeps the sinks, the last entries (one per layer) and, of each run of entries in between, a few "
+            "neighboring ones, whose place moves from layer to layer like a ladder. Runs are cut repeatedly, oldest "
+            "first, until the budget is met. If no run can be cut (a span of all layers), the oldest entries are "
+            "dropped. Positions alone decide, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(
-                    "sinks", "128, or what the budget leaves beside the last entries and one more", {.low = 0},
-                    "First entries that are always kept.")),
+                    "sinks", "128, or the budget less the last entries and one, if that is smaller", {.low = 0},
+                    "Number of first entries that are always kept.")),
+                acting_after_scores(integer_parameter("span", 16, {.low = 1},
+                                                      "Number of layers that a rung of the ladder covers (S); with a "
+                                                      "larger span, each cut of a run drops fewer entries.")),
                 acting_after_scores(
-                    integer_parameter("span", 16, {.low = 1},
-                                      "Layers that a rung of the ladder runs over (S); the longer, the less of "
-                                      "a run is cut at a time.")),
-                acting_after_scores(integer_parameter("overlap", 0, {.low = 0},
-                                                      "Layers that two neighbouring rungs share (O), at most span - "
-                                                      "1.")),
+                    integer_parameter("overlap", 0, {.low = 0},
+                                      "Number of layers that two neighboring rungs share (O), at most span - 1.")),
                 positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

@@ -17,10 +17,9 @@ class Laq : public LookaheadPolicy {
 }  // namespace
 
 Definition laq_definition() {
-    return lookahead_q_cache_definition<Laq>(
-        "laq", "LAQ",
-        "Generates a few tokens from a cache compressed as SnapKV does, ranks the full cache by their queries, and "
-        "compresses again.");
+    return lookahead_q_cache_definition<Laq>("laq", "LAQ",
+                                             "Generates a few tokens from a cache compressed like SnapKV's, ranks the "
+                                             "full cache by their queries, and compresses it again.");
 }
 
 }  // namespace kvscope::policies

@@ -33,7 +33,7 @@ class LaqPlusPlus : public LookaheadPolicy {
 
 Definition laq_plus_plus_definition() {
     return lookahead_q_cache_definition<LaqPlusPlus>(
-        "laq++", "LAQ++", "LAQ that ranks by the window's queries together with those of the tokens looked ahead.");
+        "laq++", "LAQ++", "LAQ with a ranking by both the window's queries and the queries of the generated tokens.");
 }
 
 }  // namespace kvscope::policies

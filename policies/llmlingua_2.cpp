@@ -12,8 +12,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The texts of a list as it is written on a command line: separated by spaces; \n is a line break, \t a tab, \s a
-/// space, \c a comma, \\ a backslash.
+/// Splits a list from the command line at spaces. Escapes: \n line break, \t tab, \s space, \c comma, \\ backslash.
 std::vector<std::string> texts_of(std::string_view list) {
     static constexpr std::string_view letters = "ntsc\\", characters = "\n\t ,\\";
     std::vector<std::string> texts(1);
@@ -26,7 +25,7 @@ std::vector<std::string> texts_of(std::string_view list) {
             const size_t letter = ++i < list.size() ? letters.find(list[i]) : std::string_view::npos;
             if (letter == std::string_view::npos)
                 throw ParameterError("force_tokens: expected \\n, \\t, \\s, \\c or \\\\ in '" + std::string(list) +
-                                     "', found another letter behind a backslash");
+                                     "', found another character after a backslash");
             texts.back() += characters[letter];
         }
     }
@@ -34,7 +33,7 @@ std::vector<std::string> texts_of(std::string_view list) {
     return texts;
 }
 
-/// A token classifier picks the tokens that become the prompt.
+/// A token classifier selects the tokens of the prompt.
 class LlmLingua2 : public Policy {
  public:
     explicit LlmLingua2(const ParameterValues& values)
@@ -48,10 +47,10 @@ class LlmLingua2 : public Policy {
     PassPlan plan(const RunContext&) const override {
         if (classification_.model.empty())
             throw ParameterError(
-                "llmlingua-2 needs its token classifier, which kvscope does not bring along: download "
+                "llmlingua-2 needs a token classifier. Download "
                 "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank (0.7 GB) or "
-                "microsoft/llmlingua-2-xlm-roberta-large-meetingbank (2.2 GB) from Hugging Face into a folder and give "
-                "that as its parameter: llmlingua-2:model=FOLDER");
+                "microsoft/llmlingua-2-xlm-roberta-large-meetingbank (2.2 GB) from Hugging Face into a folder and pass "
+                "the folder: llmlingua-2:model=FOLDER");
         PassPlan plan;
         plan.classification = classification_;
         return plan;
@@ -67,7 +66,7 @@ class LlmLingua2 : public Policy {
         return select_from_scores(observations.layer, {Granularity::kv_head, std::move(scores), {}});
     }
 
-    /// Tokens without a probability stay; of the others the best ones.
+    /// Keeps all tokens without a probability, and then the most probable ones.
     Selection select_from_scores(int layer, LayerScores scores) override {
         const auto n = static_cast<size_t>(context_.n_tokens);
         const auto rows = static_cast<size_t>(context_.shape.n_kv_heads);
@@ -83,9 +82,10 @@ class LlmLingua2 : public Policy {
             std::partition(order.begin(), order.end(), [&](uint32_t i) { return !is_candidate(i); });
         const auto n_forced = static_cast<int64_t>(candidates - order.begin());
         if (context_.budget < context_.n_tokens && context_.budget <= n_forced)
-            throw BudgetError("a budget of " + std::to_string(context_.budget) + " tokens is not above the " +
-                              std::to_string(n_forced) +
-                              " of the chat template and the question, which are always kept; give more");
+            throw BudgetError(
+                "a budget of " + std::to_string(context_.budget) + " tokens is not above the " +
+                std::to_string(n_forced) +
+                " tokens of the chat template and the question, which are always kept. Give a larger budget.");
         std::sort(candidates, order.end(), [&](uint32_t a, uint32_t b) {
             return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
         });
@@ -112,19 +112,21 @@ Definition llmlingua_2_definition() {
             "Pan et al., LLMLingua-2: Data Distillation for Efficient and Faithful Task-Agnostic Prompt Compression, "
             "ACL 2024, arXiv:2403.12968",
         .summary =
-            "A token classifier that the user supplies reads the context before the model does; its B most probable "
-            "tokens become the prompt, renumbered from 0. Chat template and question are always kept.",
+            "A token classifier, supplied by the user, reads the context before the model does. The B tokens with the "
+            "highest probabilities become the prompt, renumbered from 0. The chat template and the question are always "
+            "kept.",
         .parameters =
             {
                 text_parameter("model", "",
-                               "Folder of the classifier, for example a download of "
-                               "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank; has to be given."),
-                choice_parameter("token_to_word", {"mean", "first"}, "mean",
-                                 "A word's probability: the mean over its tokens, or that of the first."),
+                               "Folder of the classifier, such as a download of "
+                               "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank. Required."),
+                choice_parameter(
+                    "token_to_word", {"mean", "first"}, "mean",
+                    "Probability of a word: the mean over its tokens (mean) or that of its first token (first)."),
                 text_parameter("force_tokens", "",
-                               "Texts that count as kept for certain, separated by spaces; \\n is a line break, \\t a "
-                               "tab, \\s a space, \\c a comma."),
-                boolean_parameter("force_reserve_digit", false, "Tokens with a digit count as kept for certain."),
+                               "Texts that are always kept, separated by spaces. \\n is a line break, \\t a tab, \\s a "
+                               "space, \\c a comma."),
+                boolean_parameter("force_reserve_digit", false, "Whether tokens with a digit are always kept."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<LlmLingua2>(values);

@@ -16,7 +16,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Sinks, recent entries and the chunks in between that the prompt's last query looks for.
+/// Keeps sinks, recent entries and the chunks in between to which the prompt's last query attends.
 class LongCache : public Policy {
  public:
     explicit LongCache(const ParameterValues& values)
@@ -39,7 +39,7 @@ class LongCache : public Policy {
             throw BudgetError(
                 "a budget of " + std::to_string(context.budget) + " entries is not above the " +
                 std::to_string(sinks_) + " sinks and the " + std::to_string(recent_) +
-                " recent entries, which are always kept; give more, or fewer sinks or a smaller `recent`");
+                " recent entries, which are always kept. Give a larger budget, fewer sinks or a smaller `recent`.");
         }
         context_ = context;
     }
@@ -93,7 +93,8 @@ class LongCache : public Policy {
         return kept;
     }
 
-    /// `count` places of `scores`, ascending: the chunks with the best entry, whole, and of one more its best entries.
+    /// Returns `count` indices of `scores`, ascending: whole chunks in the order of their best entry, and the best
+    /// entries of the last chunk.
     std::vector<uint32_t> best_chunks(std::span<const float> scores, int64_t count) const {
         struct Chunk {
             int64_t begin, size;
@@ -138,19 +139,20 @@ Definition longcache_definition() {
             "Liu et al., Farewell to Length Extrapolation, a Training-Free Infinite Context with Finite Attention "
             "Scope, 2024, arXiv:2407.15176v1 (later ReAttention, ICLR 2025)",
         .summary =
-            "Keeps the first entries, the recent ones, and of the chunks between them those whose best entry the "
-            "prompt's last query attends to most; of a last chunk, where the budget ends within it, the best entries. "
-            "The original chooses anew at each step, by queries and keys before their rotation, and evicts nothing; "
-            "its published code has 32 first, 4,096 or 8,192 recent and spans of 32 around the 1 to 4 best entries. "
-            "KVSlimmer's comparison names no settings.",
+            "Keeps the first entries, the recent entries, and the chunks in between whose best entry gets the most "
+            "attention from the prompt's last query. If the budget ends within a chunk, its best entries are kept. The "
+            "original method chooses anew at each step, by queries and keys before RoPE, and evicts nothing. Its "
+            "published code uses 32 first entries, 4,096 or 8,192 recent entries and spans of 32 around the 1 to 4 "
+            "best entries. KVSlimmer's comparison does not name its settings.",
         .parameters =
             {
+                acting_after_scores(integer_parameter(
+                    "sinks", 4, {.low = 0}, "Number of first entries that are always kept (attention sinks).")),
                 acting_after_scores(
-                    integer_parameter("sinks", 4, {.low = 0}, "First entries that are always kept (attention sinks).")),
-                acting_after_scores(automatic_integer_parameter("recent", "half of what the sinks leave, rounded down",
-                                                                {.low = 0}, "Last entries that are always kept.")),
-                acting_after_scores(
-                    integer_parameter("chunk", 32, {.low = 1}, "Entries of a chunk, counted from behind the sinks.")),
+                    automatic_integer_parameter("recent", "half of the budget without the sinks, rounded down",
+                                                {.low = 0}, "Number of last entries that are always kept.")),
+                acting_after_scores(integer_parameter("chunk", 32, {.low = 1},
+                                                      "Number of entries in a chunk; chunks start after the sinks.")),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -14,10 +14,10 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps every token. Layers go in pairs from the last one down; of the first `pairs` of them a token's key is stored
-/// as one direction for both layers and a length of each, its value alike. The direction is that on the arc between
-/// both layers' own, `t` of the way to the deeper layer's. The vectors of a head that lie farthest apart, a share
-/// `retained` of them, stay exact in both layers, keys and values each by themselves.
+/// Keeps every token. Layers form pairs, from the last layer down. The layers of each merged pair share the direction
+/// of a token's key, each with its own length; values likewise. The direction is interpolated on the arc from the
+/// shallower layer's to the deeper layer's, at `t`. The share `retained` of a head's keys with the largest angles stays
+/// exact in both layers; values likewise, chosen separately.
 class MiniCache : public Policy {
  public:
     explicit MiniCache(const ParameterValues& values)
@@ -28,11 +28,11 @@ class MiniCache : public Policy {
     void begin(const RunContext& context) override {
         context_ = context;
         const auto n = static_cast<double>(context.n_tokens);
-        // What a number such as 0.05 lacks in binary must not cost a token.
+        // The subtrahend compensates rounding errors of shares such as 0.05.
         n_retained_ = std::min(static_cast<int64_t>(std::ceil(retained_share_ * n - 1e-9)), context.n_tokens);
         const int most = context.shape.n_layers / 2;
         if (pairs_ && *pairs_ > most)
-            throw ParameterError(fmt::format("pairs={}: this model's {} layers make {} pairs at most", *pairs_,
+            throw ParameterError(fmt::format("pairs={}: this model's {} layers form at most {} pairs", *pairs_,
                                              context.shape.n_layers, most));
         const double share = context.share_of_bytes();
         n_pairs_ = pairs_ ? static_cast<int>(*pairs_) : 0;
@@ -82,16 +82,16 @@ class MiniCache : public Policy {
 
  private:
     using Block = std::shared_ptr<const StoredBlock>;
-    /// Tokens of a head that are stored alike.
+    /// Tokens of a head with the same storage layout.
     struct Entries {
         std::vector<uint32_t> positions;
         Block keys, values;  ///< directions; nullptr: exact
     };
     struct Merged {
-        std::array<Entries, 3> entries;  ///< both are directions, keys alone, values alone
+        std::array<Entries, 3> entries;  ///< both as directions, keys only, values only
         std::vector<uint32_t> exact;
     };
-    /// A head's keys or values of both layers as directions.
+    /// Shared directions of a head's keys or values in a pair of layers.
     struct Directions {
         std::vector<float> shared;   ///< (N, d)
         std::vector<bool> is_exact;  ///< (N)
@@ -100,7 +100,8 @@ class MiniCache : public Policy {
     bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
     bool is_deeper(int layer) const { return (context_.shape.n_layers - layer) % 2 == 1; }
 
-    /// Of the full cache's bytes: in each pair a merged vector of 2 d numbers becomes one of d and two lengths.
+    /// Returns the share of the full cache's bytes. In each pair, the 2 d numbers of a merged vector become d numbers
+    /// and two lengths.
     double bytes_share(int n_pairs) const {
         const double saved = (context_.shape.head_dim - 2.0) / context_.shape.head_dim *
                              static_cast<double>(context_.n_tokens - n_retained_);
@@ -109,13 +110,13 @@ class MiniCache : public Policy {
 
     [[noreturn]] void refuse_budget(double share, int n_pairs) const {
         throw BudgetError(fmt::format(
-            "a budget of {:.4g} % of the full cache: this policy keeps every token and merges {} pair{} of this "
-            "model's {} layers{}, but for {} of {} tokens; {:.4g} % is the least it can do with",
+            "a budget of {:.4g} % of the full cache is too small: this policy keeps every token and merges {} pair{} "
+            "of this model's {} layers{}, except {} of {} tokens, and needs at least {:.4g} %",
             100.0 * share, n_pairs, n_pairs == 1 ? "" : "s", context_.shape.n_layers, pairs_ ? "" : " at most",
             n_retained_, context_.n_tokens, std::ceil(1000.0 * bytes_share(n_pairs) - 1e-6) / 10.0));
     }
 
-    /// Of the pair whose shallower layer is given.
+    /// Merges a pair, given its shallower layer.
     void merge_pair(const LayerObservations& shallower) {
         merged_.clear();
         for (int head = 0; head < context_.shape.n_kv_heads; ++head) {
@@ -146,8 +147,8 @@ class MiniCache : public Policy {
             read_entry(deeper, head, static_cast<int64_t>(token), d, b.data());
             angles[token] = share_direction(a, b, found.shared.data() + token * width);
             if (std::isnan(angles[token]))
-                throw ScoreError(fmt::format("layers {} and {}, head {}: the {} of token {} is not a number", layer,
-                                             layer + 1, head, what, token));
+                throw ScoreError(fmt::format("layers {} and {}, head {}: the {} of token {} is NaN", layer, layer + 1,
+                                             head, what, token));
         }
         std::vector<uint32_t> farthest(static_cast<size_t>(n_retained_));
         kernels::select_topk(angles.data(), context_.n_tokens, n_retained_, farthest.data());
@@ -161,8 +162,8 @@ class MiniCache : public Policy {
         return std::sqrt(squares);
     }
 
-    /// Writes the direction at t between those of a and b, the other's where one has none.
-    /// @returns the angle between them
+    /// Interpolates between the directions of a and b at t. If one vector is zero, uses the other's direction.
+    /// @returns the angle between a and b
     double share_direction(const std::vector<float>& a, const std::vector<float>& b, float* out) const {
         const double length_a = norm(a), length_b = norm(b);
         double cosine = 1.0;
@@ -176,7 +177,7 @@ class MiniCache : public Policy {
         if (sine >= 1e-6) {
             of_a = std::sin((1.0 - t_) * angle) / sine;
             of_b = std::sin(t_ * angle) / sine;
-        } else if (cosine < 0) {  // no arc is the shortest: the nearer of the two
+        } else if (cosine < 0) {  // opposite directions have no shortest arc, so the nearer one is used
             of_b = t_ < 0.5 ? 0.0 : 1.0;
             of_a = 1.0 - of_b;
         }
@@ -200,7 +201,7 @@ class MiniCache : public Policy {
         return block;
     }
 
-    /// A layer's keys or values: the directions with the layer's own lengths, or what the prompt has.
+    /// Returns a layer's keys or values: directions with the layer's own lengths, or the exact vectors.
     StoredVectors vectors(const Entries& entries, const Block& directions, const EntriesView& view, int head) const {
         const int d = context_.shape.head_dim;
         StoredPart part{.width = d, .block = directions};
@@ -218,9 +219,9 @@ class MiniCache : public Policy {
     double t_, retained_share_;
     RunContext context_;
     int n_pairs_ = 0;
-    int64_t n_retained_ = 0;                   ///< of each head's keys, and of its values
-    EntriesView deeper_keys_, deeper_values_;  ///< of the pair that is decided next
-    std::vector<Merged> merged_;               ///< (G) of the pair whose deeper layer comes next
+    int64_t n_retained_ = 0;                   ///< number of exact keys per head, and of exact values
+    EntriesView deeper_keys_, deeper_values_;  ///< of the pair to be decided next
+    std::vector<Merged> merged_;               ///< (G) for the pair whose deeper layer is next
 };
 
 }  // namespace
@@ -233,25 +234,28 @@ Definition minicache_definition() {
             "Liu et al., MiniCache: KV Cache Compression in Depth Dimension for Large Language Models, NeurIPS 2024, "
             "arXiv:2405.14366",
         .summary =
-            "Keeps every token; two adjacent layers share the directions of their keys and values, each with lengths "
-            "of its own, from the last layers down; those that lie farthest apart stay exact.",
+            "Keeps every token. Pairs of adjacent layers, from the last layers down, share the directions of their "
+            "keys and values, but not their lengths. Vectors with the largest angles between the layers stay exact.",
         .parameters =
             {
-                automatic_integer_parameter("pairs", "as many as the budget needs, a share of the full cache's bytes",
-                                            {.low = 0},
-                                            "Pairs of layers that are merged, the last layers first; its paper merges "
-                                            "those of the upper half. The budget has to hold them."),
-                real_parameter("t", 0.6, {.low = 0.0, .high = 1.0},
-                               "Where the shared direction lies between the shallower layer's (0) and the deeper's."),
+                automatic_integer_parameter(
+                    "pairs", "as many as the budget requires, a share of the full cache's bytes", {.low = 0},
+                    "Number of layer pairs that are merged, from the last layers down; the paper merges those of the "
+                    "upper half. The result must fit into the budget."),
+                real_parameter(
+                    "t", 0.6, {.low = 0.0, .high = 1.0},
+                    "Position of the shared direction between the shallower layer's (0) and the deeper layer's (1)."),
                 real_parameter("retained", 0.05, {.low = 0.0, .high = 1.0},
-                               "Share of each head's keys, and of its values, that stay exact: those of the largest "
+                               "Share of each head's keys, and of its values, that stay exact: those with the largest "
                                "angles between the layers."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<MiniCache>(values);
         },
         .budget_of = BudgetOf::bytes,
-        .remark = "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step.",
+        .remark =
+            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "step.",
     };
 }
 

@@ -5,7 +5,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// What the full cache's own answer attends to most: known only afterwards, hence a ceiling and no method.
+/// Ranks by the full cache's own answer. An upper bound rather than a method, since the answer is known only
+/// afterwards.
 class Oracle : public ScoringPolicy {
  public:
     explicit Oracle(const ParameterValues& values) : ScoringPolicy(values), reduction_(reduction_of(values)) {}
@@ -36,8 +37,9 @@ Definition oracle_definition() {
             "M_gold of Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware "
             "Pseudo-Queries, anonymous, under review",
         .summary =
-            "Keeps what the full cache's real answer attends to most, summed over the answer's queries (of several "
-            "questions asked of one context, over all answers): a ceiling that no policy can know.",
+            "Keeps the entries that the full cache's answer attends to most, summed over the answer's queries. With "
+            "several questions on one context, all answers count. It is an upper bound, since a policy cannot know the "
+            "answer.",
         .parameters = {reduce_parameter(), granularity_parameter(), positions_parameter()},
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Oracle>(values);

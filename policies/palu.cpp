@@ -16,10 +16,10 @@ namespace kvscope::policies {
 
 namespace {
 
-/// What a number such as 0.3 lacks in binary must not cost a direction.
+/// Returns the share of `width`, rounded down. The addend compensates rounding errors of shares such as 0.3.
 int rank_of(double share, int width) { return static_cast<int>(std::floor(share * width + 1e-6)); }
 
-/// What the directions are taken from.
+/// Source of the directions.
 enum class Whitening { calibration, prompt, off };
 
 Whitening whitening_of(const ParameterValues& values) {
@@ -28,20 +28,20 @@ Whitening whitening_of(const ParameterValues& values) {
 }
 
 Parameter whitening_parameter() {
-    Parameter parameter = choice_parameter(
-        "whitening", {"calibration", "prompt", "off"}, "calibration",
-        "What the directions are taken from: keys and values of a calibration text, which the model reads once (the "
-        "paper's way); `prompt` or `on`: the prompt's own, which are stored with it and counted; `off`: the weights "
-        "alone.");
+    Parameter parameter =
+        choice_parameter("whitening", {"calibration", "prompt", "off"}, "calibration",
+                         "Source of the directions: keys and values of a calibration text, which the model reads once "
+                         "(calibration, as in the paper); those of the prompt itself, which are stored with the prompt "
+                         "and counted (prompt, also `on`); or the weights alone (off).");
     parameter.aliases = {{"on", "prompt"}};
     return parameter;
 }
 
-/// Keeps every token. Of a group of heads the D = heads * d numbers of a token's keys (before RoPE) are stored as
-/// z = B (k - b), their parts along the r = floor(share * D) leading left singular vectors B (r, D) of the rows of W_K
-/// that belong to the group; a key is B^T z + b, b the projection's bias. Values alike. With whitening the vectors are
-/// those of W_K times a square root of X^T X, X the projections' inputs over a text: they are the leading eigenvectors
-/// of the sum of (k - b) (k - b)^T over the text's tokens, which needs no X.
+/// Keeps every token. For a group of heads, the D = heads * d numbers of a token's keys k (before RoPE) are stored as z
+/// = B (k - b), and keys are rebuilt as B^T z + b, with the projection's bias b. B (r, D) has the r = floor(share * D)
+/// leading left singular vectors of the group's rows of W_K; values likewise. With whitening, W_K is multiplied by a
+/// square root of X^T X, where X are the projections' inputs over a text. The vectors are then the leading eigenvectors
+/// of the sum of (k - b) (k - b)^T over the text's tokens, so X is not needed.
 class Palu : public Policy {
  public:
     explicit Palu(const ParameterValues& values)
@@ -72,8 +72,8 @@ class Palu : public Policy {
         if (whitening_ == Whitening::off && stores_parts() && context.projection &&
             context.projection(0, Projected::keys).is_normalised)
             throw ParameterError(
-                "this model normalises its keys behind their projection, so that the projection's weights do not say "
-                "in which directions keys lie: leave out whitening=off, so that it goes by the keys of a text");
+                "this model normalizes keys after their projection, so that the weights do not determine the "
+                "directions of keys. Leave out whitening=off, so that palu uses the keys of a text.");
     }
 
     bool prepares() const override { return whitening_ != Whitening::prompt && stores_parts(); }
@@ -116,23 +116,23 @@ class Palu : public Policy {
 
     [[noreturn]] static void refuse_budget(double share, int width) {
         throw BudgetError(
-            fmt::format("a budget of {:.4g} % of the full cache: this policy keeps every token, and of each group of "
-                        "heads at least one number in place of {}; {:.4g} % is the least it can do with",
+            fmt::format("a budget of {:.4g} % of the full cache is too small: this policy keeps every token and stores "
+                        "at least one of {} numbers for each group of heads; it needs at least {:.4g} %",
                         100.0 * share, width, std::ceil(1000.0 / width) / 10.0));
     }
 
     Projection projection(int layer, Projected which) const {
         if (context_.projection) return context_.projection(layer, which);
         if (whitening_ == Whitening::off)
-            throw std::logic_error("palu needs the model's projections, and no model is loaded");
+            throw std::logic_error("palu needs the model's projections, but no model is loaded");
         return {};
     }
 
-    /// Of a group in a layer.
+    /// Directions of one group in one layer.
     struct GroupDirections {
         std::vector<float> bias;                          ///< (D) or empty
         std::vector<float> basis;                         ///< B (r, D)
-        std::vector<std::shared_ptr<const Matrix>> maps;  ///< of each head (r, d)
+        std::vector<std::shared_ptr<const Matrix>> maps;  ///< for each head (r, d)
     };
 
     void find_directions(const EntriesView& view, int layer, Projected which) {
@@ -193,14 +193,14 @@ class Palu : public Policy {
         }
     }
 
-    /// (D) of the group, or none. What is normalised behind the projection has lost its bias.
+    /// Returns the group's bias (D), or none. Normalization after the projection makes a bias meaningless.
     std::vector<float> bias_of(const Projection& made_with, const Group& group) const {
         if (made_with.bias.empty() || made_with.is_normalised) return {};
         const auto begin = made_with.bias.begin() + static_cast<std::ptrdiff_t>(group.first) * context_.shape.head_dim;
         return {begin, begin + group.width};
     }
 
-    /// The columns of W that make the group's numbers, (hidden, D).
+    /// Returns the group's rows of W, transposed: (hidden, D).
     std::vector<float> rows_of(const Projection& made_with, const Group& group) const {
         const auto width = static_cast<size_t>(group.width), n_in = static_cast<size_t>(made_with.n_in);
         const float* weight =
@@ -211,7 +211,7 @@ class Palu : public Policy {
         return transposed;
     }
 
-    /// The first n tokens' keys or values of the group, without the bias, (n, D).
+    /// Returns the keys or values of the first n tokens in the group, without the bias: (n, D).
     std::vector<float> vectors_of(const EntriesView& view, int64_t n, const Group& group,
                                   const std::vector<float>& bias) const {
         const auto width = static_cast<size_t>(group.width), d = static_cast<size_t>(context_.shape.head_dim);
@@ -226,15 +226,15 @@ class Palu : public Policy {
         return vectors;
     }
 
-    /// All D eigenvectors of the sum of x x^T over the rows x (n, D).
+    /// Returns all D eigenvectors of the sum of x x^T over the rows x (n, D).
     static Directions directions_of_rows(const std::vector<float>& rows, int width) {
         std::vector<double> products(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
         add_products(rows, width, products);
         return leading_directions(products, width, width);
     }
 
-    /// Of each group, all D directions that the model alone decides, whatever the rank: runs at other budgets share
-    /// them.
+    /// Returns, for each group, all D directions that follow from the model alone. They do not depend on the rank, so
+    /// runs at other budgets share them.
     std::shared_ptr<const std::vector<Directions>> directions_of_model(int layer, Projected which) const {
         const bool is_off = whitening_ == Whitening::off;
         const auto key = fmt::format("palu {} {} of layer {}, groups of {}", is_off ? "weights" : "calibration",
@@ -248,7 +248,7 @@ class Palu : public Policy {
                 return all;
             }
             if (!context_.calibration)
-                throw std::logic_error("palu needs a model that reads its calibration text, and no model is loaded");
+                throw std::logic_error("palu needs a model to read its calibration text, but no model is loaded");
             const std::vector<double> moments = context_.calibration(layer, which);
             for (const Group& group : groups_)
                 all.push_back(leading_directions(block_of(moments, group), group.width, group.width));
@@ -256,7 +256,7 @@ class Palu : public Policy {
         });
     }
 
-    /// (D, D) of the group, the lower triangle.
+    /// Returns the group's block (D, D), lower triangle.
     std::vector<double> block_of(const std::vector<double>& moments, const Group& group) const {
         const size_t all =
             static_cast<size_t>(context_.shape.n_kv_heads) * static_cast<size_t>(context_.shape.head_dim);
@@ -269,7 +269,7 @@ class Palu : public Policy {
         return block;
     }
 
-    /// (r, d) what a head's numbers are made with.
+    /// Returns the map (r, d) that computes a head's numbers.
     std::shared_ptr<const Matrix> map_of(const Group& group, const std::vector<float>& basis, int head) const {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
         auto map =
@@ -287,10 +287,11 @@ class Palu : public Policy {
     Whitening whitening_;
     RunContext context_;
     std::vector<Group> groups_;
-    std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;  ///< by layer, of each group
+    /// By layer and kind, for each group.
+    std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;
 };
 
-/// With the prompt's own directions (rank, width) of each group, in f32.
+/// Adds the prompt's own directions (rank, width) of each group, in f32, if whitening=prompt.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto group_heads = static_cast<int>(values.integer("group_heads"));
     const auto n = static_cast<double>(size.n_tokens);
@@ -298,7 +299,7 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
     for (int first = 0; first < size.shape.n_kv_heads; first += group_heads) {
         const int width = std::min(group_heads, size.shape.n_kv_heads - first) * size.shape.head_dim;
         const int rank = rank_of(asked, width);
-        if (rank == width) return 1;  // as all groups are, then
+        if (rank == width) return 1;  // then all groups have full rank
         const double once = whitening_of(values) == Whitening::prompt ? 4.0 * width : 0.0;
         needed += std::max(rank, 1) * (n * size.bytes_per_number + once);
         full += width * n * size.bytes_per_number;
@@ -314,15 +315,16 @@ Definition palu_definition() {
         .title = "Palu",
         .paper = "Chang et al., Palu: KV-Cache Compression with Low-Rank Projection, ICLR 2025, arXiv:2407.21118",
         .summary =
-            "Keeps every token; of each group of heads the keys and values along a few directions only, those in "
-            "which a calibration text's are largest.",
+            "Keeps every token as its components along a few directions. Each group of heads has its own directions: "
+            "those along which the keys and values of a calibration text are largest.",
         .parameters =
             {
-                integer_parameter("group_heads", 4, {.low = 1}, "KV heads whose keys (values) share their numbers."),
-                automatic_real_parameter("rank_share", "the budget, which is a share of the full cache's bytes",
+                integer_parameter("group_heads", 4, {.low = 1},
+                                  "Number of KV heads whose keys (or values) are stored together."),
+                automatic_real_parameter("rank_share", "the budget, a share of the full cache's bytes",
                                          {.low = 0.0, .high = 1.0, .low_open = true},
-                                         "Directions that are kept, as a share of all of a group, whatever the budget: "
-                                         "the share of the full cache's bytes that tokens then need."),
+                                         "Share of a group's directions that are kept. It replaces the budget and is "
+                                         "the share of the full cache's bytes that tokens need."),
                 whitening_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
@@ -332,11 +334,11 @@ Definition palu_definition() {
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .needed_share = needed_share,
         .remark =
-            "On a processor it decodes more slowly than the full cache: keys are computed again at each step. With "
-            "whitening=prompt the directions are stored with the prompt in f32, and counted: at N tokens a group of D "
-            "numbers takes 2 D / N more than the share asked for in bf16, D / N more in f32 (9 % and 5 % of it at "
-            "4,096 "
-            "tokens and 192 numbers). With whitening=off, models of few KV heads lose the answer.",
+            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "step. With whitening=prompt, the directions are stored with the prompt in f32 and counted. For N tokens "
+            "and groups of D numbers, this increases the requested share by a factor of 1 + 2 D / N in bf16 and 1 + D "
+            "/ N in f32 (by 9 % and 5 % at 4,096 tokens and D = 192). With whitening=off, models with few KV heads no "
+            "longer answer correctly.",
     };
 }
 

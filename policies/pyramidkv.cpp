@@ -10,7 +10,8 @@ Definition pyramidkv_definition() {
             "Cai et al., PyramidKV: Dynamic KV Cache Compression based on Pyramidal Information Funneling, 2024, "
             "arXiv:2406.02069",
         .summary =
-            "SnapKV whose budget shrinks linearly from the first layer to the last, the model's total unchanged.",
+            "Ranks the prefix as SnapKV does. The budgets decrease linearly from the first layer to the last, with the "
+            "same total.",
         .parameters = snapkv_family_parameters({beta_parameter(), schedule_parameter()}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<PyramidPolicy<SnapKvFamily>>(values);

@@ -5,7 +5,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The finaliser of SplitMix64: every bit of the result depends on every bit of the number.
+/// The finalizer of SplitMix64: every bit of the result depends on every bit of the input.
 uint64_t mixed(uint64_t number) {
     number += 0x9e3779b97f4a7c15u;
     number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -13,8 +13,8 @@ uint64_t mixed(uint64_t number) {
     return number ^ (number >> 31);
 }
 
-/// What a choice that knows nothing comes to. Each draw is a function of seed, prompt, layer, row and position, so that
-/// layers may be decided in any order and a run gives the same entries again.
+/// A random choice as a baseline. Each draw is a function of seed, prompt, layer, row and position, so layers may be
+/// decided in any order and runs are reproducible.
 class Random : public ScoringPolicy {
  public:
     explicit Random(const ParameterValues& values) : ScoringPolicy(values), shared_(values.boolean("shared")) {}
@@ -37,7 +37,7 @@ class Random : public ScoringPolicy {
                     ? state_
                     : mixed(mixed(state_ ^ static_cast<uint64_t>(observations.layer + 1)) ^ static_cast<uint64_t>(row));
             for (int64_t position = 0; position < context().n_tokens; ++position) {
-                // The upper 24 bits: all that a float in [0, 1) holds evenly.
+                // A float represents the numbers in [0, 1) evenly with 24 bits.
                 scores.push_back(static_cast<float>(mixed(of_row ^ static_cast<uint64_t>(position)) >> 40) * 0x1p-24f);
             }
         }
@@ -57,13 +57,15 @@ Definition random_definition() {
         .title = "Random",
         .paper = "",
         .summary =
-            "Keeps entries drawn uniformly, anew for each head, layer and prompt, and the same ones for the same seed; "
-            "a policy that does no better has chosen nothing.",
+            "Keeps uniformly random entries, drawn separately for each head, layer and prompt, and reproducible with "
+            "the seed. It is a lower bound for useful policies.",
         .parameters =
             {
-                acting_after_scores(integer_parameter("recent", 0, {.low = 0}, "Last entries that are always kept.")),
+                acting_after_scores(
+                    integer_parameter("recent", 0, {.low = 0}, "Number of last entries that are always kept.")),
                 boolean_parameter("shared", false,
-                                  "One draw for all heads of all layers: the floor of policies that choose tokens."),
+                                  "Whether all heads of all layers keep the same random tokens, as a lower bound for "
+                                  "policies that choose tokens."),
                 granularity_parameter(),
                 positions_parameter(),
             },

@@ -10,8 +10,8 @@ Definition snapkv_definition() {
             "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, NeurIPS 2024, "
             "arXiv:2404.14469",
         .summary =
-            "Keeps, per head, the prefix entries that the last queries attend to most (pooled along the prompt), "
-            "and the window of those queries.",
+            "Keeps the window of the last queries and, per head, the prefix entries to which these queries attend "
+            "most. Scores are pooled along the prompt.",
         .parameters = snapkv_family_parameters(),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<SnapKvFamily>(values);

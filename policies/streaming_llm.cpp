@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The first `sinks` entries and the last B - sinks. Positions alone decide, so there are no scores.
+/// Keeps the first `sinks` and the last B - sinks entries. Positions alone decide, so there are no scores.
 class StreamingLlm : public Policy {
  public:
     explicit StreamingLlm(const ParameterValues& values)
@@ -20,12 +20,13 @@ class StreamingLlm : public Policy {
     void begin(const RunContext& context) override {
         if (context.budget <= sinks_ && (context.budget < context.n_tokens || rolling_)) {
             throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
-                              std::to_string(sinks_) + " sinks, which are always kept; give more, or fewer sinks");
+                              std::to_string(sinks_) +
+                              " sinks, which are always kept. Give a larger budget or fewer sinks.");
         }
         context_ = context;
     }
 
-    bool gathers() const override { return true; }  // nothing
+    bool gathers() const override { return true; }  // nothing to collect
     Selection select(LayerObservations& observations) override { return select_from_scores(observations.layer, {}); }
 
     Selection select_from_scores(int, LayerScores) override {
@@ -73,12 +74,12 @@ Definition streaming_llm_definition() {
         .title = "StreamingLLM",
         .paper = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, ICLR 2024, arXiv:2309.17453",
         .summary =
-            "Keeps the first entries (attention sinks) and the most recent ones; positions alone decide, so it has "
+            "Keeps the first entries (attention sinks) and the most recent ones. Positions alone decide, so there are "
             "no scores.",
         .parameters =
             {
-                acting_after_scores(
-                    integer_parameter("sinks", 4, {.low = 0}, "First entries that are always kept (attention sinks).")),
+                acting_after_scores(integer_parameter(
+                    "sinks", 4, {.low = 0}, "Number of first entries that are always kept (attention sinks).")),
                 rolling_parameter(),
                 positions_parameter(),
             },

@@ -12,8 +12,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps every entry, and of the keys of all but the last `recent` only the channels through which the window's queries
-/// read most (`channel_scores`).
+/// Keeps every entry. Keys, except the last `recent` ones, keep only the channels with the best channel_scores().
 class Think : public Policy {
  public:
     explicit Think(const ParameterValues& values)
@@ -33,15 +32,15 @@ class Think : public Policy {
         const auto n = static_cast<double>(context.n_tokens);
         n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
         const double share = context.share_of_bytes();
-        // A given ratio is rounded as in the paper's code. What a number such as 0.8 lacks in binary must not cost a
-        // channel.
+        // A given ratio is rounded as in the paper's code. The small terms compensate rounding errors of ratios such as
+        // 0.8.
         const double dropped = ratio_        ? std::floor(*ratio_ * d + 1e-6)
                                : share < 1.0 ? std::ceil(dropped_for(share) - 1e-6)
                                              : 0.0;
         if (!ratio_ && (!(dropped < d) || (share < 1.0 && n_pruned_ == 0)))
             throw BudgetError(fmt::format(
-                "a budget of {:.4g} % of the full cache: this policy keeps every token and drops channels of the keys "
-                "alone, but of the last {}; {:.4g} % is the least it can do with on {} tokens",
+                "a budget of {:.4g} % of the full cache is too small: this policy keeps every token and drops only key "
+                "channels, except for the last {} tokens; it needs at least {:.4g} % for {} tokens",
                 100.0 * share, recent_, least_percent(n, d), context.n_tokens));
         n_dropped_ = static_cast<int>(std::min(dropped, d - 1.0));
     }
@@ -56,12 +55,11 @@ class Think : public Policy {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
         const auto rows = static_cast<size_t>(context_.shape.n_kv_heads);
         if (scores.channel_scores.size() != rows * d)
-            throw ScoreError(fmt::format("layer {}: expected the scores of {} channels, found {}", layer, rows * d,
+            throw ScoreError(fmt::format("layer {}: expected scores of {} channels, found {}", layer, rows * d,
                                          scores.channel_scores.size()));
         for (size_t i = 0; i < scores.channel_scores.size(); ++i)
             if (std::isnan(scores.channel_scores[i]))
-                throw ScoreError(
-                    fmt::format("layer {}, head {}: the score of channel {} is not a number", layer, i / d, i % d));
+                throw ScoreError(fmt::format("layer {}, head {}: the score of channel {} is NaN", layer, i / d, i % d));
         std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
         std::iota(all.begin(), all.end(), 0u);
         Selection selection;
@@ -74,14 +72,14 @@ class Think : public Policy {
     bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
 
  private:
-    /// Channels to drop for a share of the full cache's 2 N d numbers of a head: the keys that stay whole are made up
-    /// for by the others, and so are the d - dropped numbers that say which channels are left.
+    /// Returns the channels to drop for a share of a head's 2 N d numbers. The pruned keys must also compensate for the
+    /// keys that stay whole and for the d - dropped channel indices.
     double dropped_for(double share) const {
         const double d = context_.shape.head_dim, saved = 2.0 * (1.0 - share) * static_cast<double>(context_.n_tokens);
         return n_pruned_ > 0 ? d * (saved + 1.0) / (static_cast<double>(n_pruned_) + 1.0) : 0.0;
     }
 
-    /// One channel left of each key that may lose some, and its number; rounded up to a tenth.
+    /// Returns the smallest possible percentage, with one channel and its index left, rounded up to a tenth.
     double least_percent(double n, int d) const {
         const double saved = std::max(static_cast<double>(n_pruned_) * (d - 1) - 1.0, 0.0);
         return std::ceil(1000.0 * (1.0 - saved / (2.0 * n * d))) / 10.0;
@@ -111,8 +109,8 @@ class Think : public Policy {
     int64_t recent_;
     std::optional<double> ratio_;
     RunContext context_;
-    int n_dropped_ = 0;     ///< channels of a key
-    int64_t n_pruned_ = 0;  ///< entries that lose them, the first ones
+    int n_dropped_ = 0;     ///< dropped channels of a key
+    int64_t n_pruned_ = 0;  ///< number of first entries that lose channels
 };
 
 }  // namespace
@@ -123,18 +121,19 @@ Definition think_definition() {
         .title = "ThinK",
         .paper = "Xu et al., ThinK: Thinner Key Cache by Query-Driven Pruning, ICLR 2025, arXiv:2407.21018",
         .summary =
-            "Keeps every token, and of each head's keys only the channels through which the last queries read most; "
-            "the last keys and all values stay whole.",
+            "Keeps every token. Keys keep only the channels with the largest products with the window's queries, "
+            "separately for each KV head. The last keys and all values stay whole.",
         .parameters =
             {
-                integer_parameter("window", 32, {.low = 1}, "Last prompt tokens whose queries rank the channels."),
+                integer_parameter("window", 32, {.low = 1},
+                                  "Number of last prompt tokens whose queries rank the channels."),
                 acting_after_scores(automatic_real_parameter(
-                    "ratio", "what the budget leaves, which is a share of the full cache's bytes",
+                    "ratio", "the ratio that meets the budget, a share of the full cache's bytes",
                     {.low = 0.0, .high = 1.0, .high_open = true},
-                    "Share of the key channels that are dropped, 0.4 in its paper; whatever the budget, the cache then "
-                    "needs 1 - ratio / 2 of the full one's bytes, and the last keys' channels.")),
+                    "Share of key channels that are dropped; 0.4 in the paper. It replaces the budget: the cache needs "
+                    "1 - ratio / 2 of the full cache's bytes, plus the dropped channels of the last keys.")),
                 acting_after_scores(
-                    integer_parameter("recent", 32, {.low = 0}, "Last keys of the prompt that keep all channels.")),
+                    integer_parameter("recent", 32, {.low = 0}, "Number of last prompt keys that keep all channels.")),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Think>(values);
@@ -147,7 +146,7 @@ Definition think_definition() {
         },
         .needed_share = [](const ParameterValues& values, double asked, const CacheSize& size) -> double {
             if (!values.automatic_real("ratio")) return asked;
-            // The last keys keep all channels, on top of what the ratio leaves.
+            // The last keys keep all channels, in addition to the ratio.
             const int64_t whole = std::min(values.integer("recent"), size.n_tokens);
             return asked + (1.0 - asked) * static_cast<double>(whole) / static_cast<double>(size.n_tokens);
         },
