@@ -175,9 +175,9 @@ TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimme
     for (size_t step = 0; step < merged.step_kl.size(); ++step)
         CHECK((merged.step_kl[step] == whole.step_kl[step]) == (step <= 16));
     CHECK(reader.run_record(0, 6).status == "failed");
-    CHECK_THAT(reader.run_record(0, 6).message, Catch::Matchers::Contains("nothing to merge decoded tokens into"));
+    CHECK_THAT(reader.run_record(0, 6).message, Catch::Matchers::Contains("no entries to merge decoded tokens into"));
     CHECK(reader.run_record(0, 5).status == "failed");
-    CHECK_THAT(reader.run_record(0, 5).message, Catch::Matchers::Contains("never merges while it decodes"));
+    CHECK_THAT(reader.run_record(0, 5).message, Catch::Matchers::Contains("does not merge during decoding"));
 }
 
 TEST_CASE("merging while decoding depends neither on the mode nor on what runs beside", "[kvslimmer]") {

@@ -80,7 +80,7 @@ TEST_CASE("a run that decides layers later keeps what one does that decides at o
         CHECK(same_bits(found.step_kl, expected.step_kl));
         CHECK(same_bits(found.attention_kept, expected.attention_kept));
         CHECK(found.cache_bytes == expected.cache_bytes);
-        CHECK_THAT(reader.run_record(0, 3).message, Catch::Matchers::Contains("layer 2 is to be decided at layer 0"));
+        CHECK_THAT(reader.run_record(0, 3).message, Catch::Matchers::Contains("layer 2 cannot be decided at layer 0"));
         CHECK_THAT(reader.run_record(0, 4).message, Catch::Matchers::Contains("layer 1: it does not like layer 1"));
         CHECK_THAT(reader.run_record(0, 5).message, Catch::Matchers::Contains("layer 2: it does not like layer 2"));
     }

@@ -79,7 +79,7 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
     CHECK_THROWS_WITH(parse_budget("0"), Contains("at least 1"));
     CHECK_THROWS_WITH(parse_budget("1.5"), Contains("at most 1"));
     CHECK_THROWS_WITH(parse_budget("99999999999999999999"), Contains("no prompt is that long"));
-    CHECK_THROWS_WITH(parse_budget("99999999999999999999x"), Contains("it is no number"));
+    CHECK_THROWS_WITH(parse_budget("99999999999999999999x"), Contains("it is not a number"));
     CHECK_THROWS_WITH(parse_budgets("512-64"), Contains("backwards"));
     CHECK_THROWS_WITH(parse_budgets("64-512"), Contains("needs a step (64-512+64)"));
     CHECK(parse_budgets("64-127").size() == 64);
@@ -88,12 +88,12 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
     CHECK_THROWS_WITH(parse_budget("0.001").resolve(100), Contains("less than one entry"));
     CHECK(parse_budget("0.3").resolve(1, BudgetOf::bytes) == 1);
     CHECK(parse_budget("0.3").describe(1, BudgetOf::bytes) ==
-          "every token kept, 30.0 % of the full cache's bytes asked for (70.0 % saved)");
+          "every token kept, 30.0 % of the full cache's bytes requested (70.0 % saved)");
     CHECK(parse_budget("0.85").describe(390, BudgetOf::bytes, 1.685) ==
-          "every token kept, 85.0 % of the full cache's bytes asked for, 168.5 % with what is stored besides (68.5 % "
+          "every token kept, 85.0 % of the full cache's bytes requested, 168.5 % including extra data (68.5 % "
           "more than the full cache)");
     CHECK(parse_budget("0.5").describe(390, BudgetOf::bytes, 0.669) ==
-          "every token kept, 50.0 % of the full cache's bytes asked for, 66.9 % with what is stored besides (33.1 % "
+          "every token kept, 50.0 % of the full cache's bytes requested, 66.9 % including extra data (33.1 % "
           "saved)");
 }
 

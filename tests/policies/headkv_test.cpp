@@ -55,7 +55,7 @@ TEST_CASE("headkv: without a file of importances the message says how to make on
     CHECK_THROWS_AS(policy->begin(cache.context(10)), std::invalid_argument);
     CHECK_THROWS_WITH(policy->begin(cache.context(10)), Contains("kvscope profile-heads"));
     CHECK_THROWS_WITH(parse_policy("headkv:window=2,importance=no/such.json").create()->begin(cache.context(10)),
-                      Contains("no/such.json") && Contains("no such file"));
+                      Contains("no/such.json") && Contains("does not exist"));
 }
 
 TEST_CASE("files of importances that do not fit are refused with what was expected and found", "[headkv]") {
@@ -71,8 +71,8 @@ TEST_CASE("files of importances that do not fit are refused with what was expect
         return std::string("accepted");
     };
     CHECK(refusal(R"({"0-0": [1], "0-1": [0], "1-0": [2], "1-1": [3]})") == "accepted");
-    CHECK_THAT(refusal("importance"), Contains("found no JSON"));
-    CHECK_THAT(refusal(""), Contains("found no JSON"));
+    CHECK_THAT(refusal("importance"), Contains("found invalid JSON"));
+    CHECK_THAT(refusal(""), Contains("found invalid JSON"));
     CHECK_THAT(refusal("[1, 2]"), Contains("found array"));
     CHECK_THAT(refusal(R"({"0-0": [1], "0-1": [0]})"),
                Contains("2 layers of 2 heads") && Contains("found 2 heads") && Contains("\"1-0\""));
@@ -82,8 +82,8 @@ TEST_CASE("files of importances that do not fit are refused with what was expect
         CHECK_THAT(refusal("{\"" + std::string(key) + "\": [1]}"), Contains("layer-head"));
     }
     CHECK_THAT(refusal(R"({"0-0": 1})"), Contains("\"0-0\"") && Contains("found number"));
-    CHECK_THAT(refusal(R"({"0-0": []})"), Contains("found an empty one"));
+    CHECK_THAT(refusal(R"({"0-0": []})"), Contains("found an empty list"));
     CHECK_THAT(refusal(R"({"0-0": [1, -0.5]})"), Contains("found -0.5"));
     CHECK_THAT(refusal(R"({"0-0": [1, null]})"), Contains("found null"));
-    CHECK_THAT(refusal(R"({"0-0": [0], "0-1": [0], "1-0": [0], "1-1": [0]})"), Contains("found 0 for all"));
+    CHECK_THAT(refusal(R"({"0-0": [0], "0-1": [0], "1-0": [0], "1-1": [0]})"), Contains("found only 0"));
 }

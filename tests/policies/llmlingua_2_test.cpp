@@ -36,7 +36,8 @@ TEST_CASE("llmlingua-2 keeps what is not the user's text, and the most probable 
     CHECK(select(probabilities, 6).rows == rows({0, 1, 2, 3, 5, 7}));
     CHECK(select(probabilities, 8).rows == rows({0, 1, 2, 3, 4, 5, 6, 7}));
     CHECK(select(probabilities, 100).rows == select(probabilities, 8).rows);
-    CHECK_THROWS_WITH(select(probabilities, 2), Contains("budget of 2") && Contains("the 2 of the chat template"));
+    CHECK_THROWS_WITH(select(probabilities, 2),
+                      Contains("budget of 2") && Contains("the 2 tokens of the chat template"));
     const auto scores = select(probabilities, 4).scores;
     REQUIRE(scores.size() == 16);
     CHECK((scores[2] == 0.7f && scores[10] == 0.7f && std::isnan(scores[8])));

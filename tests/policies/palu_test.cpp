@@ -271,7 +271,7 @@ TEST_CASE(
     CHECK_THROWS_AS(parse_policy("palu:rank_share=0"), ParameterError);
     const auto policy = parse_policy("palu").create();
     CHECK_THROWS_AS(policy->begin(context_of(cache, 0.06)), BudgetError);
-    CHECK_THROWS_WITH(policy->begin(context_of(cache, 0.06)), Contains("6.3 % is the least"));
+    CHECK_THROWS_WITH(policy->begin(context_of(cache, 0.06)), Contains("at least 6.3 %"));
     CHECK_NOTHROW(policy->begin(context_of(cache, 0.063)));
     const auto summary = summary_of("palu", 0, kShape, kTokens, select("palu", cache, context_of(cache, 0.5))[0], 2);
     CHECK(summary.n_stored == std::vector<uint32_t>(5, kTokens));
@@ -307,5 +307,5 @@ TEST_CASE("an offset has as many numbers as a head", "[palu]") {
     auto selection = select("palu", cache, context_of(cache, 0.5))[0];
     selection.stored->rows[2].stored[0].values.offset.assign(15, 1.0f);
     CHECK_THROWS_WITH(require_stored("palu", 0, kShape, selection),
-                      Contains("16 numbers of an offset") && Contains("15"));
+                      Contains("16 numbers in an offset") && Contains("15"));
 }

@@ -74,7 +74,7 @@ TEST_CASE("a whole number that does not fit where it is used is refused", "[para
     const Parameter window = integer_parameter("window", 32, {.low = 1}, "its help");
     CHECK(std::get<int64_t>(window.parse("1000000000")) == 1'000'000'000);
     for (const char* text : {"1000000001", "2147483648", "4294967297", "9223372036854775807"})
-        CHECK_THROWS_WITH(window.parse(text), Catch::Matchers::Contains("No more than 1,000,000,000"));
+        CHECK_THROWS_WITH(window.parse(text), Catch::Matchers::Contains("The maximum is 1,000,000,000"));
     const Parameter least = integer_parameter("offset", 0, {}, "its help");
     CHECK_THROWS_AS(least.parse("-4294967297"), ParameterError);
 }

@@ -83,7 +83,7 @@ TEST_CASE("what does not exist is answered with what does", "[registry]") {
     CHECK_THROWS_WITH(parse_policy("xyz"), Contains("Unknown policy 'xyz'") && !Contains("Did you mean"));
     CHECK_THROWS_WITH(parse_policy(""), Contains("Unknown policy"));
     CHECK_THROWS_WITH(parse_policy("snapkv:windw=8"), Contains("snapkv") && Contains("Did you mean window"));
-    CHECK_THROWS_WITH(parse_policy("full:window=8"), Contains("There are none here"));
+    CHECK_THROWS_WITH(parse_policy("full:window=8"), Contains("This policy has no parameters"));
     CHECK_THROWS_WITH(parse_policy("snapkv:window"), Contains("parameter=value"));
     CHECK_THROWS_WITH(parse_policy("snapkv:window=8,,kernel=3"), Contains("between the commas"));
     CHECK_THROWS_WITH(parse_policy("pyramidkv:beta=0.5"), Contains("at least 1"));

@@ -97,12 +97,12 @@ TEST_CASE("ThinK's budget is a share of the bytes, which its ratio decides where
     const auto policy = parse_policy("think:recent=0").create();
     for (const int64_t budget : {1, 30, 45}) {
         CHECK_THROWS_AS(policy->begin(cache.context(budget)), BudgetError);
-        CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("53.2 % is the least"));
+        CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("at least 53.2 %"));
     }
     CHECK_NOTHROW(policy->begin(cache.context(48)));
     // Of a prompt whose keys all stay whole nothing can be saved.
     CHECK_THROWS_WITH(parse_policy("think:recent=90").create()->begin(cache.context(80)),
-                      Catch::Matchers::Contains(" 100 % is the least"));
+                      Catch::Matchers::Contains("at least 100 %"));
     CHECK_NOTHROW(parse_policy("think:recent=90").create()->begin(cache.context(90)));
     CHECK_THROWS_AS(parse_policy("think:ratio=1"), ParameterError);
 }
@@ -166,9 +166,9 @@ TEST_CASE("ThinK's decision follows from its channels' scores, which have to be 
 
 TEST_CASE("a budget in bytes says that every token is kept", "[think]") {
     CHECK(parse_budget("0.8").describe(2000, BudgetOf::bytes) ==
-          "every token kept, 80.0 % of the full cache's bytes asked for (20.0 % saved)");
+          "every token kept, 80.0 % of the full cache's bytes requested (20.0 % saved)");
     CHECK(parse_budget("0.7001").describe(10, BudgetOf::bytes) ==
-          "every token kept, 70.0 % of the full cache's bytes asked for (30.0 % saved)");
+          "every token kept, 70.0 % of the full cache's bytes requested (30.0 % saved)");
     CHECK(parse_budget("1500").describe(2000, BudgetOf::bytes) ==
-          "every token kept, 75.0 % of the full cache's bytes asked for (25.0 % saved)");
+          "every token kept, 75.0 % of the full cache's bytes requested (25.0 % saved)");
 }
