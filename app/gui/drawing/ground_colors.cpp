@@ -8,14 +8,14 @@ namespace kvscope::gui {
 
 namespace {
 
-/// 0 black, 1 white.
+/// Returns 0 for black and 1 for white.
 double luminance(ImVec4 color) { return 0.2126 * color.x + 0.7152 * color.y + 0.0722 * color.z; }
 
 ImVec4 opaque(analysis::Rgb color) {
     return {static_cast<float>(color.r) / 255, static_cast<float>(color.g) / 255, static_cast<float>(color.b) / 255, 1};
 }
 
-/// Neither black nor grey, and nearly white.
+/// Whether a color is nearly white, but not gray.
 bool is_pale_hue(analysis::Rgb color) {
     const auto [least, most] = std::minmax({color.r, color.g, color.b});
     return least > 0xc0 && most - least >= 8;
@@ -31,7 +31,7 @@ ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
     if (theme.brightness == Brightness::light) return opaque(color);
     if (color == analysis::Rgb{}) return theme.ink;
     const auto [least, most] = std::minmax({color.r, color.g, color.b});
-    if (is_pale_hue(color)) {  // nearly paper becomes nearly ground, of the same hue
+    if (is_pale_hue(color)) {  // nearly white becomes nearly the background, with the same hue
         const auto full = [rest = static_cast<float>(255 - least)](uint8_t channel) {
             return 1 - static_cast<float>(255 - channel) / rest;
         };

@@ -27,7 +27,7 @@ GLuint compile(GLenum kind, const char* text) {
     return shader;
 }
 
-/// The shader with the places of its uniforms; one for all maps, as long as the window lives.
+/// The shader program with the locations of its uniforms. All maps share one.
 struct Program {
     GLuint program = 0;
     GLuint vertices = 0;
@@ -80,7 +80,7 @@ Program& program_of_window() {
 
 bool is_whole(double value) { return value == std::floor(value); }
 
-/// Fills a picture with the window of a level's cells.
+/// Renders a section of a level into a picture.
 void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, int columns, const MapWindow& window,
                 Reduce reduce, const MapColors& look) {
     GLint frame_buffer = 0;
@@ -95,7 +95,7 @@ void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, i
     glDisable(GL_BLEND);
     glUseProgram(program.program);
     glBindVertexArray(program.vertices);
-    glUniform4f(program.rectangle, -1, -1, 1, 1);  // the picture's first row is the window's top
+    glUniform4f(program.rectangle, -1, -1, 1, 1);  // the first row of the picture is the top of the section
     glUniform3i(program.size, rows, columns, HeatMap::strip_columns);
     glUniform4f(program.window, static_cast<float>(window.left), static_cast<float>(window.right),
                 static_cast<float>(window.top), static_cast<float>(window.bottom));
@@ -123,8 +123,8 @@ void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, i
     glViewport(viewport[0], viewport[1], viewport[2], viewport[3]);
 }
 
-/// A picture as large as this is copied to the screen past Dear ImGui's blending, which costs a software renderer more
-/// than the map itself; the many small ones go with the widgets.
+/// Pictures of at least this size are copied to the screen without Dear ImGui's blending, which takes a software
+/// renderer longer than the map itself. Smaller pictures are drawn with the widgets.
 constexpr int least_copied_pixels = 100'000;
 
 struct Copy {
@@ -164,7 +164,7 @@ ImU32 color_of(const MapColors& colors, float value) {
     const float share = colors.logarithmic
                             ? std::log(std::max(value, 1e-30f) / colors.min) / std::log(colors.max / colors.min)
                             : (value - colors.min) / (colors.max - colors.min);
-    if (std::isnan(share)) return colors.ground;  // of infinite limits, or limits that are one
+    if (std::isnan(share)) return colors.ground;  // if the limits are infinite or equal
     const float at = colors.map_begin + (colors.map_end - colors.map_begin) * std::clamp(share, 0.0f, 1.0f);
     const auto table = analysis::color_table(colors.map);
     const auto entry = table[static_cast<size_t>(at * static_cast<float>(table.size() - 1) + 0.5f)];
@@ -182,8 +182,8 @@ HeatMap::HeatMap(const Pyramid& pyramid) : rows_(pyramid.rows), columns_(pyramid
         glGetIntegerv(GL_MAX_TEXTURE_SIZE, &most);
         if (strips * rows > most) {
             throw std::runtime_error("this map of " + std::to_string(rows) + " x " + std::to_string(columns) +
-                                     " cells is larger than the graphics driver's " + std::to_string(most) +
-                                     " rows of texture; show fewer layers or heads");
+                                     " cells exceeds the graphics driver's limit of " + std::to_string(most) +
+                                     " texture rows: show fewer layers or heads");
         }
         const GLuint texture = Program::texture(GL_R32F, width, strips * rows, GL_RED, GL_FLOAT, nullptr);
         glPixelStorei(GL_UNPACK_ROW_LENGTH, columns);
@@ -208,7 +208,7 @@ HeatMap::Picture& HeatMap::picture_for(const MapWindow& window, const MapColors&
         return p.width == width && p.height == height && p.window == window && p.colors == colors;
     };
     auto found = std::find_if(pictures_.begin(), pictures_.end(), fits);
-    // Another place of this frame may show the map differently; what nobody showed in the last frame is taken over.
+    // A map may be drawn differently in several places. Reuses a picture that was not drawn in the last frame.
     if (found == pictures_.end())
         found = std::find_if(pictures_.begin(), pictures_.end(), [&](const Picture& p) { return p.frame < frame - 1; });
     if (found == pictures_.end()) found = pictures_.emplace(pictures_.end());
@@ -223,7 +223,7 @@ void HeatMap::draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& wi
     const int width = static_cast<int>(std::lround((max.x - min.x) * pixels.x));
     const int height_on_screen = static_cast<int>(std::lround((max.y - min.y) * pixels.y));
     if (levels_.empty() || width <= 0 || height_on_screen <= 0) return;
-    // A pixel a row is enough where rows are higher: the card stretches the picture.
+    // If rows are higher than a pixel, one pixel per row is enough: the GPU stretches the picture.
     const double rows_shown = std::abs(window.bottom - window.top);
     const bool rows_are_whole = is_whole(window.top) && is_whole(window.bottom);
     const int height =

@@ -16,7 +16,7 @@ struct Known {
     const char* name;
 };
 
-/// Scripts of many people, by their names; others are told by a character.
+/// Names of common scripts. For other scripts, the message names a character.
 constexpr Known known_scripts[] = {
     {G_UNICODE_SCRIPT_ARABIC, "Arabic"},       {G_UNICODE_SCRIPT_ARMENIAN, "Armenian"},
     {G_UNICODE_SCRIPT_BENGALI, "Bengali"},     {G_UNICODE_SCRIPT_DEVANAGARI, "Devanagari"},
@@ -50,9 +50,9 @@ std::string name_of(uint32_t c) {
     return number;
 }
 
-/// Only the window's thread draws.
+/// UI thread only.
 struct Missing {
-    std::set<std::string> told;  ///< packages; "" for characters that are in none
+    std::set<std::string> told;  ///< reported packages; "" for characters without a package
     std::vector<std::string> sentences;
 };
 
@@ -82,11 +82,10 @@ void note_missing_character(uint32_t character) {
     const std::string package = font_package(character);
     Missing& all = missing();
     if (!all.told.insert(package).second) return;
-    const std::string what =
-        fmt::format("no font of this machine has {}: boxes stand in for what it lacks", name_of(character));
+    const std::string what = fmt::format("no installed font has {}, so boxes are shown instead", name_of(character));
     all.sentences.push_back(package.empty()
-                                ? what + ". It is of private use, or not assigned: only a font made for it has it"
-                                : fmt::format("{}. Debian and Ubuntu have one in the package {}; then start "
+                                ? what + ". The character is unassigned or for private use: only a special font has it"
+                                : fmt::format("{}. On Debian and Ubuntu, install the package {}, then start "
                                               "kvscope again",
                                               what, package));
 }

@@ -10,7 +10,7 @@ namespace kvscope::gui {
 std::pair<double, double> moved_within(double min, double max, double low, double high, bool is_logarithmic) {
     if (is_logarithmic) {
         const auto [from, to] = moved_within(std::log(min), std::log(max), std::log(low), std::log(high));
-        // The limits themselves do not come back from their logarithms to the last bit.
+        // exp(log(limit)) may differ from the limit in the last bit.
         return {from <= std::log(low) ? low : std::exp(from), to >= std::log(high) ? high : std::exp(to)};
     }
     if (max - min >= high - low) return {low, high};

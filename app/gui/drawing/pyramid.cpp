@@ -35,15 +35,15 @@ float reduced(Reduce reduce, float a, float b) {
 
 Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Reduce reduce) {
     if (values.size() != rows * columns) {
-        throw std::invalid_argument(
-            fmt::format("a map of {} x {} cells needs as many values, found {}", rows, columns, values.size()));
+        throw std::invalid_argument(fmt::format("a map of {} x {} cells needs one value per cell, found {} values",
+                                                rows, columns, values.size()));
     }
     Pyramid pyramid{rows, reduce, {}};
     pyramid.levels.push_back({columns, std::move(values)});
     while (pyramid.levels.back().columns > smallest_level) {
         const auto& last = pyramid.levels.back();
         auto next = reduce == Reduce::maximum
-                        // fmax prefers the number to the NaN, as reduced() does
+                        // like reduced(), fmax prefers a number to NaN
                         ? halved(last.values, rows, last.columns, [](float a, float b) { return std::fmax(a, b); })
                         : halved(last.values, rows, last.columns,
                                  [](float a, float b) { return reduced(Reduce::largest_magnitude, a, b); });

@@ -14,7 +14,7 @@ using analysis::Dash;
 using analysis::Marker;
 
 constexpr float pixels_a_point = 1.6f;
-constexpr float thinnest_pattern = 5;  // pixels of a bar
+constexpr float thinnest_pattern = 5;  // minimum width of a bar with a pattern, in pixels
 
 std::vector<ImVec2> corners_of(Marker marker, ImVec2 at, float r) {
     std::vector<ImVec2> corners;
@@ -27,14 +27,14 @@ void draw_hollow_marker(Marker marker, ImVec2 at, float size, ImU32 color, ImDra
     const float r = size / 2 - 0.5f;
     if (marker == Marker::circle) return list->AddCircle(at, r, color);
     const std::vector<ImVec2> corners = corners_of(marker, at, r);
-    if (marker == Marker::cross) {  // which has no inside: thin instead
+    if (marker == Marker::cross) {  // a cross has no inside, so draw thin lines
         for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], color);
         return;
     }
     list->AddPolyline(corners.data(), static_cast<int>(corners.size()), color, 1.0f, ImDrawFlags_Closed);
 }
 
-/// Of a bar too thin for a pattern.
+/// Returns the opacity of a bar that is too thin for a pattern.
 float alpha_of(Dash dash) {
     switch (dash) {
         case Dash::solid:
@@ -49,7 +49,7 @@ float alpha_of(Dash dash) {
     return 1;
 }
 
-/// Lines through a rectangle, `rise` pixels up for each one across.
+/// Fills a rectangle with parallel lines. @param rise pixels up per pixel to the right
 void hatch(ImVec2 min, ImVec2 max, float rise, ImU32 color, ImDrawList* list) {
     const float gap = std::max(4.0f, 2.5f * pixels_of_point());
     list->PushClipRect(min, max, true);

@@ -23,41 +23,41 @@ namespace kvscope::gui {
 namespace {
 
 constexpr size_t most_bytes = size_t{48} << 20;
-constexpr float text_height = 1.21f;  // Inter's ascent and descent in ems
-constexpr float mono_height = 1.32f;  // JetBrains Mono's
-constexpr int margin = 1;             // pixels around a text, for ink beyond its box
+constexpr float text_height = 1.21f;  // ascent plus descent of Inter, in em
+constexpr float mono_height = 1.32f;  // ascent plus descent of JetBrains Mono, in em
+constexpr int margin = 1;             // pixels around a text, for glyphs that extend beyond its box
 
 struct Unref {
     void operator()(void* object) const { g_object_unref(object); }
 };
 using Layout = std::unique_ptr<PangoLayout, Unref>;
 
-/// A text as a texture.
+/// A text rendered to a texture.
 struct Shaped {
     GLuint texture = 0;
-    int width = 0;  ///< of the texture, in pixels
+    int width = 0;  ///< width of the texture in pixels
     int height = 0;
-    float left = 0;  ///< of the texture, from where the text begins
-    float top = 0;   ///< of the texture, from the baseline
+    float left = 0;  ///< left edge of the texture, relative to the beginning of the text
+    float top = 0;   ///< top edge of the texture, relative to the baseline
     float advance = 0;
-    bool is_colored = false;   ///< has colours of its own: tinting it would be wrong
-    int used = 0;              ///< frame
-    std::vector<float> edges;  ///< of each byte, in pixels; empty until somebody asks
+    bool is_colored = false;   ///< has colors of its own, so it must not be tinted
+    int used = 0;              ///< frame of the last use
+    std::vector<float> edges;  ///< see byte_edges(); empty until requested
     size_t bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(height) * 4; }
 };
 
-/// Texts that were drawn lately; dropped with the window's context.
+/// Cache of drawn texts. Destroyed with the ImGui context.
 struct Store {
     std::unordered_map<std::string, Shaped> texts;
-    std::unordered_map<uint64_t, bool> glyphs;  ///< by font and character: whether the font has it
-    std::unordered_map<std::string, std::vector<size_t>> line_starts;  ///< by text, face and width
+    std::unordered_map<uint64_t, bool> glyphs;                         ///< whether a font has a character, by both
+    std::unordered_map<std::string, std::vector<size_t>> line_starts;  ///< see line_starts(), by text, face and width
     size_t bytes = 0;
 
     ~Store() {
         for (const auto& entry : texts) glDeleteTextures(1, &entry.second.texture);
     }
 
-    /// Lets go of what this frame does not draw, oldest first.
+    /// Removes the oldest texts, except those that this frame draws.
     void shrink() {
         if (bytes <= most_bytes) return;
         std::vector<std::pair<int, std::string>> by_age;
@@ -124,8 +124,8 @@ void note_boxes(PangoLayout* layout) {
     } while (pango_layout_iter_next_run(iter.get()));
 }
 
-/// Cairo's premultiplied BGRA as RGBA that Dear ImGui blends. What was drawn in white and is not has colours of its
-/// own.
+/// Converts Cairo's premultiplied BGRA to straight RGBA. Sets `is_colored` if text drawn in white is not white, which
+/// means that its glyphs have their own colors.
 std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
     std::vector<uint8_t> out;
     out.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * 4);
@@ -182,7 +182,7 @@ Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
     return shaped;
 }
 
-/// A font in a size of Dear ImGui, in pixels of the display.
+/// A font of Dear ImGui and its size in pixels.
 struct Face {
     ImFont* font = ImGui::GetFont();
     float size = ImGui::GetFontSize();
@@ -196,7 +196,7 @@ struct Face {
 
 float framebuffer_scale() { return std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f); }
 
-/// Size of a font as Pango has it: Dear ImGui's is that of ascent and descent together, Pango's of the em.
+/// Returns the font size for Pango, which is the em. The size in Dear ImGui is ascent plus descent.
 float pango_pixels(const Face& face) {
     return std::round(face.size * framebuffer_scale() / (face.is_mono() ? mono_height : text_height));
 }
@@ -206,7 +206,8 @@ std::string key_of(std::string_view text, const Face& face) {
            (face.is_mono() ? 'm' : 't');
 }
 
-/// From the store, or made now. @param color of texts that have colours of their own; white for all others
+/// Returns a rendered text from the cache or renders it. @param color color of the plain letters if the text also has
+/// colored glyphs; other texts are rendered in white and tinted later
 Shaped& shaped_of(std::string_view text, ImU32 color, const Face& face = {}) {
     Store& store = *store_of_window();
     const auto find = [&](ImU32 of) -> Shaped& {
@@ -229,7 +230,7 @@ Shaped& shaped_of(std::string_view text, ImU32 color, const Face& face = {}) {
     return *shaped;
 }
 
-/// Places each character's bytes from its leading to its trailing edge.
+/// Collects the left edges of bytes. The bytes of a character divide its width evenly.
 struct Edges {
     std::vector<float> of_bytes;
 
@@ -243,7 +244,7 @@ struct Edges {
     }
 };
 
-/// By the characters of each run in turn: letters of one cluster share its width evenly.
+/// Measures each run once. Letters of one cluster divide its width evenly.
 std::vector<float> edges_by_runs(const PangoLayoutLine& line, const std::string& text) {
     Edges edges(text.size());
     int left = 0;
@@ -269,8 +270,8 @@ std::vector<float> edges_by_runs(const PangoLayoutLine& line, const std::string&
 }
 
 std::vector<float> measure_edges(const std::string& text, float pixels, bool mono) {
-    // Pango's question for one character's place goes through the line from its beginning.
-    constexpr size_t most_questions = 2000;  // bytes
+    // Each query of Pango scans the line from its beginning, which is too slow for long texts.
+    constexpr size_t most_questions = 2000;  // in bytes
     const Layout layout = make_layout(text, pixels, mono);
     PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
     if (text.size() > most_questions) return edges_by_runs(*line, text);
@@ -292,7 +293,7 @@ void draw_shaped(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text
     const Shaped& shaped = shaped_of(text, color, face);
     const float scale = framebuffer_scale();
     const auto width = static_cast<float>(shaped.width);
-    // Ink that stands out at either end belongs to the piece there.
+    // The first and last piece include ink beyond the ends of the text.
     const float from = left <= 0 ? 0 : left * scale - shaped.left;
     const float to = right * scale >= shaped.advance ? width : right * scale - shaped.left;
     if (to <= from) return;
@@ -311,7 +312,7 @@ float width_of(std::string_view text, const Face& face) {
         .x;
 }
 
-/// Where Pango begins the lines of a paragraph that is wider than `width`.
+/// Returns where Pango starts new lines in a paragraph that is wider than `width`.
 const std::vector<size_t>& line_starts(std::string_view paragraph, float width, const Face& face) {
     constexpr size_t most_paragraphs = 1000;
     auto& known = store_of_window()->line_starts;
@@ -320,7 +321,7 @@ const std::vector<size_t>& line_starts(std::string_view paragraph, float width, 
     if (found != known.end()) return found->second;
     if (known.size() >= most_paragraphs) known.clear();
     std::vector<size_t>& starts = known[std::move(key)] = {0};
-    // Pango replaces invalid bytes by longer ones, after which its places are no longer those of the text.
+    // Pango replaces invalid bytes by longer sequences, so its positions would not fit the text.
     if (!g_utf8_validate(paragraph.data(), static_cast<gssize>(paragraph.size()), nullptr)) return starts;
     const Layout layout = make_layout(std::string(paragraph), pango_pixels(face), face.is_mono());
     pango_layout_set_width(layout.get(), static_cast<int>(width * framebuffer_scale() * PANGO_SCALE));
@@ -331,7 +332,7 @@ const std::vector<size_t>& line_starts(std::string_view paragraph, float width, 
     return starts;
 }
 
-/// The lines of a text in which something needs shaping. @param wrap_width 0: lines end at "\n" alone
+/// Splits a text that needs shaping into lines. @param wrap_width 0: split only at "\n"
 std::vector<std::string_view> lines_of(std::string_view text, float wrap_width, const Face& face) {
     std::vector<std::string_view> lines;
     for (size_t at = 0; at < text.size();) {
@@ -358,12 +359,12 @@ std::vector<std::string_view> lines_of(std::string_view text, float wrap_width, 
     return lines;
 }
 
-/// Code points of a text with what Pango knows of the places between them.
+/// The positions between the code points of a text, with Pango's attributes.
 struct Places {
     Layout layout;
     std::string_view text;
     const PangoLogAttr* attributes = nullptr;
-    int count = 0;  ///< of places
+    int count = 0;  ///< number of positions
 
     explicit Places(std::string_view of) : layout(make_layout(std::string(of), 16, false)), text(of) {
         attributes = pango_layout_get_log_attrs_readonly(layout.get(), &count);
@@ -490,8 +491,8 @@ size_t bytes_that_fit(std::string_view text, float width) {
 std::string beginning_that_fits(const std::string& text, float width) {
     const size_t line = std::min(text.find('\n'), text.size());
     if (line == text.size() && text_width(text) <= width) return text;
-    constexpr size_t most = 400;  // bytes; no line of the window is as long
-    std::vector<size_t> ends;     // of characters
+    constexpr size_t most = 400;  // in bytes; more than fit on any line of the screen
+    std::vector<size_t> ends;     // ends of characters
     for (size_t end = 1; end <= std::min(line, most); ++end)
         if (end == text.size() || (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80) ends.push_back(end);
     const auto beginning = [&](size_t end) { return text.substr(0, end) + "…"; };
@@ -502,7 +503,7 @@ std::string beginning_that_fits(const std::string& text, float width) {
 
 }  // namespace kvscope::gui
 
-// Dear ImGui's own functions of these names are renamed in cmake/Imgui.cmake: all text of the window comes by here.
+// cmake/Imgui.cmake renames Dear ImGui's functions of these names, so that these functions draw and measure all text.
 
 void ImDrawList::AddText(ImFont* font, float size, const ImVec2& at, ImU32 color, const char* begin, const char* end,
                          float wrap_width, const ImVec4* clip) {

@@ -38,7 +38,7 @@ std::vector<std::string_view> rows_of(const Sketch& sketch) {
 void draw_sketch(ImDrawList& list, const Sketch& sketch, ImVec2 from, ImVec2 size, const Theme& theme) {
     const auto rows = rows_of(sketch);
     if (rows.empty() || rows.front().empty()) return;
-    // Edges on whole pixels: no seams between cells.
+    // Edges on whole pixels avoid seams between cells.
     const auto edge = [](float begin, float length, size_t i, size_t n) {
         return std::round(begin + length * static_cast<float>(i) / static_cast<float>(n));
     };

@@ -5,7 +5,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// To be deleted when the frame is drawn.
 std::vector<GLuint>& textures_to_delete() {
     static std::vector<GLuint> textures;
     return textures;

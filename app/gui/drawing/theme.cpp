@@ -34,7 +34,7 @@ struct FontFile {
     int index = 0;
 };
 
-/// The system's nearest face to a pattern such as "Inter:bold".
+/// Returns the system font that best matches a pattern such as "Inter:bold".
 FontFile find_font(const char* pattern_text) {
     const auto destroy = [](FcPattern* pattern) { FcPatternDestroy(pattern); };
     const std::unique_ptr<FcPattern, decltype(destroy)> pattern(
@@ -49,7 +49,7 @@ FontFile find_font(const char* pattern_text) {
     if (!match || FcPatternGetString(match.get(), FC_FILE, 0, &file) != FcResultMatch) return {};
     found.path = reinterpret_cast<const char*>(file);
     FcPatternGetInteger(match.get(), FC_INDEX, 0, &found.index);
-    found.index &= 0xffff;  // the upper half names an instance of a variable font
+    found.index &= 0xffff;  // the upper half selects an instance of a variable font
     return found;
 }
 
@@ -67,11 +67,11 @@ ImFont* add_family(const char* pattern) {
     if (!font) font = ImGui::GetIO().Fonts->AddFontDefault();
     add_font("Noto Sans CJK SC", true);
     add_font("Noto Sans Symbols2", true);
-    add_font("DejaVu Sans", true);  // mathematical letters, as in WᵀW
+    add_font("DejaVu Sans", true);  // for mathematical letters, as in WᵀW
     return font;
 }
 
-/// Sizes and roundings, in pixels of the design's grid. @param scale of all of them
+/// Sets sizes and corner radii, in pixels at scale 1.
 void set_sizes(ImGuiStyle& style, float scale) {
     style.FontSizeBase = 15;
     style.WindowPadding = {8, 8};
@@ -132,7 +132,7 @@ void set_colors(ImVec4 (&colors)[ImGuiCol_COUNT], const Theme& theme) {
     colors[ImGuiCol_TableBorderStrong] = colors[ImGuiCol_TableBorderLight] = theme.line;
     colors[ImGuiCol_TableRowBgAlt] = is_dark ? hex(0xffffff, 0.02f) : hex(0x000000, 0.02f);
     colors[ImGuiCol_SeparatorHovered] = colors[ImGuiCol_SeparatorActive] = theme.accent;
-    colors[ImGuiCol_PlotHistogram] = faded(theme.accent, 0.45f);  // text lies over it
+    colors[ImGuiCol_PlotHistogram] = faded(theme.accent, 0.45f);  // text is drawn on top
     colors[ImGuiCol_NavCursor] = theme.accent;
     colors[ImGuiCol_TextSelectedBg] = faded(theme.accent, 0.35f);
     colors[ImGuiCol_DockingPreview] = faded(theme.accent, 0.4f);

@@ -59,9 +59,9 @@ uintmax_t bytes_of(const fs::path& path) {
     return bytes;
 }
 
-/// Whether the trace that was begun at an output, or is there, has spectra: a job that goes on there has to hold what
-/// was begun, whatever spectra cost by now. nullopt where there is none.
-/// @param replaced what is complete there does not count
+/// Whether the trace at an output, unfinished or complete, records spectra; nullopt if there is none. A job that
+/// continues the trace has to record the same.
+/// @param replaced ignores a complete trace
 std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
     std::vector<fs::path> places = {output.string() + ".part"};
     if (!replaced) places.push_back(output);
@@ -70,19 +70,19 @@ std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
             const auto recipe = nlohmann::json::parse(trace::Reader(path).recipe_json());
             return recipe.value("analyze", false);
         } catch (const std::exception&) {
-            continue;  // not there, or no trace: the writer says so
+            continue;  // no trace here; the writer reports errors
         }
     }
     return std::nullopt;
 }
 
-/// Whether so little memory is left that a run which is paused is better begun again.
+/// Whether memory is so short that paused runs should be freed and repeated later.
 bool is_memory_short() {
     constexpr uint64_t plenty = uint64_t{4} << 30;
     return engine::available_memory().bytes.value_or(plenty) < plenty;
 }
 
-/// What policies see of a prompt.
+/// Returns the tokens that policies see.
 std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
     return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
 }
@@ -101,7 +101,7 @@ class ThreadedSession final : public EngineSession {
           model_(
               progress_,
               [this](const auto& model) {
-                  end_paused_runs();  // each holds the model before, as the caches do
+                  end_paused_runs();  // each holds the previous model
                   jobs_.post([this, model] {
                       model_for_counts_ = model;
                       caches_.clear();
@@ -125,7 +125,7 @@ class ThreadedSession final : public EngineSession {
     uint64_t go_on(const fs::path& path) override {
         const fs::path output = path.extension() == ".part" ? fs::path(path).replace_extension() : path;
         if (outputs_.is_taken(output)) {
-            notice_(fmt::format("{} is being written already", output.filename().string()), false);
+            notice_(fmt::format("{} is already being written", output.filename().string()), false);
             return 0;
         }
         if (is_paused_at(output)) return continue_stopped_run();
@@ -154,7 +154,7 @@ class ThreadedSession final : public EngineSession {
             }
         }
         fs::create_directories(output.parent_path(), error);
-        if (error) return notice_(output.parent_path().string() + " cannot be made here: " + error.message(), true);
+        if (error) return notice_(output.parent_path().string() + " cannot be created here: " + error.message(), true);
         try {
             auto job = program::demo_job(output);
             job.model = program::default_model();
@@ -165,7 +165,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void load_model(const fs::path& path) override {
-        outputs_.forget_begun();  // the next run may be another model's
+        outputs_.forget_begun();  // the next run may use another model
         if (stopped_) stopped_->request.reset();
         jobs_.enqueue(path.empty() ? "the default model" : path.filename().string(),
                       [this, path] { model_.choose(path.empty() ? program::default_model() : path); });
@@ -202,7 +202,7 @@ class ThreadedSession final : public EngineSession {
                 }
                 if (!trace::has_kept_spectra(wanted))
                     throw std::runtime_error(fmt::format(
-                        "the spectra of {} cannot be kept in the cache folder (~/.cache/kvscope/spectra, or below "
+                        "the spectra of {} cannot be saved in the cache folder (~/.cache/kvscope/spectra, or in "
                         "$XDG_CACHE_HOME): make it writable",
                         wanted.name));
                 model_.tell_spectra();
@@ -297,7 +297,7 @@ class ThreadedSession final : public EngineSession {
         const Document& document = *session_.document(run);
         const trace::RunAttributes& attributes = session_.attributes(run);
         if (stopped_ && stopped_->paused_job != 0 && document.is_pending(run.run))
-            return analysis::run_label(attributes) + " belongs to a run that is paused: continue it first";
+            return analysis::run_label(attributes) + " belongs to a paused run: continue that run first";
         if (attributes.status != "complete") return analysis::run_label(attributes) + " failed: it has no cache";
         if (document.is_pending(run.run) && running_ && running_->document() == document.id()) {
             const auto& answers = partial_answers();
@@ -305,7 +305,7 @@ class ThreadedSession final : public EngineSession {
                 return answer.key == run && answer.has_ended;
             });
             return analysis::run_label(attributes) +
-                   (has_answered ? " can be asked as soon as its job has ended" : " is still being decoded");
+                   (has_answered ? " can be asked once its job has ended" : " is still being decoded");
         }
         return {};
     }
@@ -352,20 +352,20 @@ class ThreadedSession final : public EngineSession {
     }
 
  private:
-    /// A run that was cancelled.
+    /// A run that was canceled.
     struct Stopped {
         StoppedRun run;
         fs::path output;
-        std::optional<RunRequest> request{};  ///< that it was made of
-        std::shared_ptr<RunOutput> taken;     ///< of a paused job
-        std::function<uint64_t()> start{};    ///< begins it again; what is finished on the disk is not repeated
-        uint64_t paused_job = 0;              ///< holds what it has computed; 0: nothing does
+        std::optional<RunRequest> request{};  ///< the request of the run
+        std::shared_ptr<RunOutput> taken;     ///< set if the job is paused
+        std::function<uint64_t()> start{};    ///< starts the run again; finished runs on disk are not repeated
+        uint64_t paused_job = 0;              ///< job that holds its data in memory; 0: none
     };
 
-    // ---- the window's thread ---------------------------------------------------------------------------------------
+    // UI thread:
 
-    /// @param spectra unset: where they cost little @param request that the job was made of
-    /// @returns the job's number; 0: it was refused
+    /// Starts a run. Returns the number of its job, or 0 if the run is refused.
+    /// @param spectra unset: only if they cost little @param request the request of the run
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, std::optional<RunRequest> request) {
         std::vector<engine::RunPlan> plans;
         try {
@@ -377,7 +377,7 @@ class ThreadedSession final : public EngineSession {
         return start_run(std::move(job), spectra, plans, nullptr, std::move(request));
     }
 
-    /// @param find_model called on the jobs' thread for the job's model; empty: it has it
+    /// @param find_model called on the engine's thread to find the job's model; empty: the job names it
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                        std::function<fs::path()> find_model, std::optional<RunRequest> request) {
         if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
@@ -407,10 +407,10 @@ class ThreadedSession final : public EngineSession {
         });
     }
 
-    /// The engine's thread: waits until the run continues. @param place where it is paused @returns as JobQueue::pause
+    /// Engine's thread. Blocks until the run continues, see JobQueue::pause(). @param place where the run is paused
     bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
-        stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it is ({}).", place);
-        run->store_answers();  // for a process that is killed while it waits
+        stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
+        run->store_answers();  // in case the process is killed while it waits
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
             stopped.taken->is_paused = true;
             run->stop(session_);
@@ -427,25 +427,25 @@ class ThreadedSession final : public EngineSession {
         return true;
     }
 
-    /// The run that was stopped before leaves the memory.
+    /// Replaces the previously stopped run and frees its memory.
     void set_stopped(const Stopped& stopped) {
         forget_stopped();
         stopped_ = stopped;
     }
 
-    /// With the model that a request without one is made on, so that requests before and after its loading are alike.
+    /// Fills in the model, so that a request compares equal before and after its model is loaded.
     RunRequest naming_its_model(RunRequest request) const {
         if (request.model.empty()) request.model = status().model_path;
         try {
             if (request.model.empty()) request.model = program::default_model();
-        } catch (const std::exception&) {  // there is none: the run says so
+        } catch (const std::exception&) {  // there is no default model; the run reports this
         }
         return request;
     }
 
     static fs::path normal(const fs::path& output) { return whole_path(output).lexically_normal(); }
 
-    /// Whether a run that writes there is paused in memory.
+    /// Whether a run that writes to this file is paused in memory.
     bool is_paused_at(const fs::path& output) const {
         return stopped_ && stopped_->paused_job != 0 && stopped_->output == normal(output);
     }
@@ -455,7 +455,7 @@ class ThreadedSession final : public EngineSession {
         if (before) jobs_.end_paused(before->paused_job);
     }
 
-    /// The engine's thread: frees what paused runs hold. The last of them can still be started again.
+    /// Engine's thread. Frees the memory of paused runs. The last one can be started again.
     void end_paused_runs() {
         jobs_.end_paused();
         jobs_.post([this] {
@@ -463,7 +463,7 @@ class ThreadedSession final : public EngineSession {
         });
     }
 
-    /// What is left of a run that was cancelled and is not in memory, as a sentence.
+    /// Returns a sentence on what is left of a canceled run that is not in memory.
     static std::string rest_of(const fs::path& output) {
         size_t n_runs = 0;
         bool has_prompt = false;
@@ -476,11 +476,11 @@ class ThreadedSession final : public EngineSession {
         if (n_runs > 0)
             return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
                                analysis::format_count(static_cast<int64_t>(n_runs)));
-        return has_prompt ? "No run was finished: the prompt is read again, and all runs are made."
-                          : "Nothing was finished: the run begins anew.";
+        return has_prompt ? "No run was finished: the prompt is read again, and all runs are repeated."
+                          : "Nothing was finished: the run starts again.";
     }
 
-    /// @param change what becomes of the answer, where it is still there
+    /// Applies `change` to an answer if it still exists.
     void change_answer(int document, int answer, const std::function<void(FurtherAnswer&)>& change) {
         Document* of = session_.document(document);
         FurtherAnswer* to = of ? of->further_answer(answer) : nullptr;
@@ -489,7 +489,7 @@ class ThreadedSession final : public EngineSession {
         if (to->finished) of->annotations_changed = true;
     }
 
-    /// A what-if that was made as a run, unless its settings have changed since.
+    /// Stores a decoded what-if, unless its settings have changed since.
     void take_decoded(const DecodingJob::WhatIf& what_if, trace::RunRecord record) {
         if (!session_.exists(what_if.key)) return;
         Document& of = *session_.document(what_if.key);
@@ -557,7 +557,7 @@ class ThreadedSession final : public EngineSession {
             partial_.push_back({.key = key, .label = label, .text = text});
     }
 
-    /// Figures of these traces are made anew.
+    /// Opens the traces of the model again, so that their figures are redrawn.
     void show_spectra(const std::string& fingerprint) {
         for (const auto& document : session_.documents()) {
             if (!document->reader()->has_model() || document->reader()->model().fingerprint != fingerprint) continue;
@@ -569,7 +569,7 @@ class ThreadedSession final : public EngineSession {
         }
     }
 
-    // ---- the engine's thread ---------------------------------------------------------------------------------------
+    // Engine's thread:
 
     DecodingEvents decoding_events() {
         DecodingEvents events;
@@ -586,7 +586,7 @@ class ThreadedSession final : public EngineSession {
         return events;
     }
 
-    /// Whether a job is under way, for whoever outlasts this session.
+    /// Returns a function that tells whether a job is running. The function may outlive this object.
     std::function<bool()> is_busy() const {
         return [progress = shared_progress_] { return progress->status().busy(); };
     }
@@ -610,11 +610,11 @@ class ThreadedSession final : public EngineSession {
             std::transform(prompts.begin(), prompts.end(), std::back_inserter(contexts), visible_ids);
             jobs_.post([this, run] {
                 running_ = run;
-                caches_.clear();  // they make room; what is asked again is made again
+                caches_.clear();  // frees memory; caches are rebuilt when needed
             });
         };
         events.on_begin = [&](engine::Experiment& experiment) {
-            if (!job.experiment.isolated)  // alone in memory, a run is measured without pauses
+            if (!job.experiment.isolated)  // isolated runs are measured without pauses
                 progress.allow([model] { model->transformer().backend().wait(); });
             run->attach(
                 experiment, model, [this](auto act) { jobs_.post(std::move(act)); }, session_);
@@ -622,7 +622,7 @@ class ThreadedSession final : public EngineSession {
         events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
             progress.forbid();
-            if (progress.has_ended()) return;  // what it holds is to be free
+            if (progress.has_ended()) return;  // its memory should be freed
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
             for (auto& cache : experiment.take_caches()) caches.push_back(with_model(std::move(cache), model));
@@ -646,7 +646,7 @@ class ThreadedSession final : public EngineSession {
             if (progress.cancelled()) program::remove_empty_trace(job.output);
             jobs_.post([this, run] {
                 run->end_early(session_);
-                if (running_ != run) return;  // it was paused, and another one is shown
+                if (running_ != run) return;  // it was paused, and another run is shown
                 running_.reset();
                 partial_.clear();
             });
@@ -657,8 +657,8 @@ class ThreadedSession final : public EngineSession {
             run->finish(session_);
             running_.reset();
             partial_.clear();
-            notice_(name + (was_complete ? " holds all of this already: nothing was run"
-                                         : " is written: the run has ended"),
+            notice_(name + (was_complete ? " already contains these runs: nothing was run"
+                                         : " is complete: the run has ended"),
                     false);
         });
     }
@@ -668,14 +668,14 @@ class ThreadedSession final : public EngineSession {
     std::function<void()> wake_;
     std::function<std::vector<fs::path>()> known_models_;
     std::function<void()> before_step_;
-    /// Also theirs who hold a prefill: a what-if that is computed on a worker may outlast this session.
+    /// Shared with prefills, because a what-if on a worker may outlive this object.
     std::shared_ptr<JobProgress> shared_progress_ = std::make_shared<JobProgress>(wake_);
     JobProgress& progress_ = *shared_progress_;
     TokenCounter counter_;
 
-    LoadedModel model_;  ///< the engine's thread alone
+    LoadedModel model_;  ///< engine's thread only
 
-    // The window's thread alone.
+    // UI thread only:
     LoadedModel::Pointer model_for_counts_;
     RunOutputs outputs_;
     std::optional<Stopped> stopped_;
@@ -686,9 +686,9 @@ class ThreadedSession final : public EngineSession {
     KeptPrefills prefills_;
     RunCaches caches_;
 
-    std::jthread device_search_;  ///< beside the jobs: the driver takes its time
+    std::jthread device_search_;  ///< not a job, because drivers start slowly
 
-    JobQueue jobs_;  ///< last: its thread uses all of the above
+    JobQueue jobs_;  ///< last member, because its thread uses the others
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ program::RunJob job_of(const RunRequest& request) {
     static_cast<RunOptions&>(job.experiment) = request.options;
     job.output = request.output;
     job.force = request.force;
-    job.requires_files = false;  // the form has said which runs will fail, and that the others are made
+    job.requires_files = false;  // the form has already said which runs will fail
     return job;
 }
 

@@ -110,7 +110,7 @@ void JobProgress::advance(int64_t done) {
         const std::lock_guard lock(mutex_);
         if (steps_ > 0) status_.share = std::clamp(static_cast<double>(done) / static_cast<double>(steps_), 0.0, 1.0);
         const double elapsed = seconds_since(phase_start_);
-        // An estimate from the first moments would jump about.
+        // Estimates from the first half second are unstable.
         if (done > first_step_ && elapsed > 0.5)
             status_.seconds_left = elapsed / static_cast<double>(done - first_step_) *
                                    static_cast<double>(std::max<int64_t>(0, steps_ - done));

@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// The thread and those that it starts leave the processor to the window first.
+/// Lowers the priority of the jobs' threads, so that the UI thread comes first.
 constexpr int niceness = 5;
 
 }  // namespace
@@ -35,7 +35,7 @@ JobQueue::~JobQueue() {
     progress_.cancel();
     changed_.notify_all();
     thread_.join();
-    dropped.clear();  // without the lock: a job that was paused posts while it ends
+    dropped.clear();  // without the lock, because paused jobs call post() while they end
     end_paused();
 }
 
@@ -51,14 +51,14 @@ uint64_t JobQueue::enqueue(std::string what, std::function<void()> run, std::fun
 }
 
 void JobQueue::cancel() {
-    uint64_t next = 0;  // the job that was added just now has not begun yet
+    uint64_t next = 0;  // a job that was just added has not started yet
     {
         const std::lock_guard lock(mutex_);
-        // With the lock: no other job begins meanwhile.
+        // With the lock, so that no other job starts meanwhile.
         if (under_way_ != 0) return progress_.cancel();
         if (!jobs_.empty()) next = jobs_.front().number;
     }
-    if (!drop(next)) progress_.cancel();  // it has begun meanwhile
+    if (!drop(next)) progress_.cancel();  // it has started meanwhile
 }
 
 bool JobQueue::drop(uint64_t number) {
@@ -89,7 +89,7 @@ bool JobQueue::go_on(uint64_t number, std::function<void()> on_dropped, std::fun
 }
 
 void JobQueue::end_paused(uint64_t number) {
-    Job ended;  // goes after the lock: the job posts while it ends
+    Job ended;  // destroyed after the lock is released, because the job calls post() while it ends
     const std::lock_guard lock(mutex_);
     ended = take(paused_, number);
 }
@@ -103,7 +103,7 @@ void JobQueue::end_paused() {
         std::move(first, jobs_.end(), std::back_inserter(waiting));
         jobs_.erase(first, jobs_.end());
     }
-    // Without the lock: the jobs post while they end.
+    // Without the lock, because the jobs call post() while they end.
     ended.clear();
     for (Job& job : waiting) {
         job.work.reset();
@@ -141,7 +141,7 @@ std::string JobQueue::error_of(uint64_t job) const {
 EngineStatus JobQueue::status() const {
     bool has_jobs = false;
     {
-        // Before the progress: a job that has left the queue by now has started there.
+        // Before progress_.status(): a job that has left the queue has already started there.
         const std::lock_guard lock(mutex_);
         has_jobs = under_way_ != 0 || !jobs_.empty();
     }
@@ -165,7 +165,7 @@ void JobQueue::attempt(const std::function<void()>& act) const {
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     } catch (...) {
-        notice_("what the engine has computed cannot be shown, for an unknown reason", true);
+        notice_("a result of the engine cannot be shown, for an unknown reason", true);
     }
 }
 
@@ -189,8 +189,8 @@ bool JobQueue::pause(std::function<void(uint64_t)> on_paused) {
 
 std::unique_ptr<PausableWork> JobQueue::work_of(Job& job) {
     return std::make_unique<PausableWork>([this, run = std::exchange(job.run, nullptr)] {
-        setpriority(PRIO_PROCESS, 0, niceness);                // on Linux, of this thread alone
-        if (n_threads_ > 0) kernels::set_threads(n_threads_);  // of this thread alone
+        setpriority(PRIO_PROCESS, 0, niceness);                // on Linux only for this thread
+        if (n_threads_ > 0) kernels::set_threads(n_threads_);  // only for this thread
         const checkpoint::StopCheck stop_check([this] {
             if (progress_.cancelled()) throw engine::Cancelled();
         });
@@ -239,7 +239,7 @@ void JobQueue::work() {
         progress_.end(failure);
         {
             const std::lock_guard lock(mutex_);
-            under_way_ = 0;  // last: a late cancel must not drop the next job
+            under_way_ = 0;  // last, so that a late cancel() does not drop the next job
         }
         wake_();
     }

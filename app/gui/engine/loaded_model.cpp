@@ -22,17 +22,17 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
     try {
         places.push_back(program::default_model());
     } catch (const std::exception&) {
-        // There is none: it may be in another place.
+        // Without a default model, the other places are searched.
     }
     for (const auto& place : places) {
         try {
             if (checkpoint::open_checkpoint(place)->fingerprint() == wanted.fingerprint) return place;
         } catch (const std::exception&) {
-            continue;  // moved since, or damaged: not the one
+            continue;  // it was moved or is damaged
         }
     }
     throw std::runtime_error(fmt::format(
-        "the trace was made with {}, which is neither loaded, nor the default model, nor among the recent ones: load "
+        "the trace was made with {}, which is neither loaded, nor the default model, nor a recent model: load "
         "that model first",
         wanted.name));
 }
@@ -50,10 +50,10 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
         refused_.clear();
         progress_.set_model_error("", false);
     } catch (const engine::Cancelled&) {
-        progress_.set_model_error(path.filename().string() + " is not loaded: that was cancelled", false);
+        progress_.set_model_error(path.filename().string() + " was not loaded, because loading was canceled", false);
         throw;
     } catch (const std::exception& error) {
-        // What a run asks for may fail with its device or its number type alone.
+        // A run may fail only because of its device or number type.
         progress_.set_model_error(error.what(), !asked || progress_.status().is_model_refused);
         throw;
     }
@@ -72,9 +72,8 @@ void LoadedModel::need(const trace::Reader& trace, const std::vector<fs::path>& 
         if (device == "cpu") throw;
         load(path, dtype, "cpu");
         if (warned_.insert(trace.path()).second)
-            on_warning_(
-                fmt::format("{} was made on {}; here it is computed on the processor, which rounds otherwise: {}",
-                            trace.path().filename().string(), device, error.what()));
+            on_warning_(fmt::format("{} was made on {}; it is now computed on the CPU, which rounds differently: {}",
+                                    trace.path().filename().string(), device, error.what()));
     }
 }
 
@@ -101,7 +100,7 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
         model_ = open();
     } catch (const engine::RunError&) {
         if (!model_) throw;
-        model_.reset();  // there may be no room for another beside it
+        model_.reset();  // there may be no memory for two models
         engine::reset_peak();
         model_ = open();
     }

@@ -10,7 +10,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Queries that a repeated prefill observes, so that windows can grow, too.
+/// Minimum number of queries that a repeated prefill observes, so that windows can be enlarged.
 constexpr int64_t observed_window = 128;
 
 class InMemory final : public PrefillInMemory {

@@ -14,8 +14,8 @@ namespace {
 std::string remark_on(const engine::RepeatedRun& again) {
     if (again.n_other == 0) return {};
     return fmt::format(
-        "its cache was made again, and {} entries are kept by one of the recorded and this one alone: the arithmetic "
-        "is not that of the machine that wrote the trace",
+        "the cache was rebuilt and differs from the recorded one in {} entries, because this machine's arithmetic "
+        "differs from that of the machine that wrote the trace",
         analysis::format_count(again.n_other));
 }
 
@@ -25,14 +25,14 @@ void make_again(QuestionJob& job, const engine::Model& model, engine::Progress& 
     std::vector<int> runs;
     bool lacks_answer = false;
     for (auto& asked : job.runs) {
-        if (asked.cache && !asked.cache->is_of(model)) asked.cache.reset();  // the model was loaded anew since
+        if (asked.cache && !asked.cache->is_of(model)) asked.cache.reset();  // the model has been loaded again since
         if (asked.cache) continue;
         missing.push_back(&asked);
         runs.push_back(asked.run);
         lacks_answer = lacks_answer || job.reader->run(job.prompt, asked.run).output_text.empty();
     }
     if (missing.empty()) return;
-    // Where policies saw the question, a further one stands behind the run's own answer.
+    // If policies saw the question, a further question comes after the run's own answer.
     const bool needs_answers = lacks_answer && job.reader->prompt(job.prompt).query_aware;
     const auto repeated = engine::repeat_runs(model, *job.reader, job.prompt, runs, needs_answers, progress);
     for (size_t i = 0; i < missing.size(); ++i) {

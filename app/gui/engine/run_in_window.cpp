@@ -39,7 +39,7 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
     };
     experiment.on_run = [this, self = shared_from_this()](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
-        if (prompt == answered_) end_answer(run);  // of one that failed nobody else says so
+        if (prompt == answered_) end_answer(run);  // a failed run has no on_answered event
         arrived_.push_back({prompt, run, record});
     };
     experiment.on_token = [this, self = shared_from_this()](int run, int32_t id) {
@@ -66,7 +66,7 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
 
 void RunInWindow::store_answers_in_time() {
     using std::chrono::seconds, std::chrono::steady_clock;
-    constexpr int least_share = 20;  // decoding waits for it: of long answers it is done less often
+    constexpr int least_share = 20;  // storing delays decoding, so it takes at most 1/20 of the time
     const auto begin = steady_clock::now();
     if (begin < store_next_at_) return;
     store_answers();
@@ -94,7 +94,7 @@ void RunInWindow::store_answers() {
         if (answers.empty()) return;
         write_unfinished_answers(output_, answers);
     } catch (const engine::Cancelled&) {     // the next call writes them
-    } catch (const std::exception& error) {  // a full disk: what the run itself cannot write it says itself
+    } catch (const std::exception& error) {  // e.g. a full disk; the run reports its own write errors
         spdlog::debug("{}", error.what());
     }
 }
@@ -168,10 +168,11 @@ void RunInWindow::show_one_budget(Session& session, Document& document) const {
     const Cursor now = session.cursor();
     const size_t n_hidden = session.show_one_budget(document, now == selected_ ? RunKey{} : now.run);
     if (n_hidden > 0)
-        notice_(fmt::format("{}: runs with the largest budget that drops anything are shown; Runs has the {} others, "
-                            "and 0 shows all",
-                            document.name(), n_hidden),
-                false);
+        notice_(
+            fmt::format("{}: only runs with the largest budget that drops entries are shown. Runs lists the {} others, "
+                        "and the key 0 shows all",
+                        document.name(), n_hidden),
+            false);
 }
 
 void RunInWindow::finish(Session& session) {
@@ -202,7 +203,7 @@ void RunInWindow::end_early(Session& session) {
     stop(session);
     if (!session.document(document_)) return;
     notice_(
-        fmt::format("{}.part contains what was finished, and the same run continues from there; kept sets that were "
+        fmt::format("{}.part contains the finished part, and the same run continues from there. Kept sets that were "
                     "not written stay in memory until the trace is closed",
                     output_.string()),
         false);
@@ -229,7 +230,7 @@ void RunInWindow::keep_partial_answers(Session& session) {
         if (answers_[run].empty() || !session.exists(key) || !session.document(key)->is_pending(key.run)) continue;
         const RunAt at = session.at(key);
         trace::RunRecord record = at.reader->run_record(at.prompt, at.run);
-        if (!record.output_ids.empty()) continue;  // it is whole
+        if (!record.output_ids.empty()) continue;  // the answer is complete
         partly_answered_[answered_][static_cast<int>(run)] = record;
         record.output_ids = answers_[run];
         record.output_text = model_->answer_text(answers_[run]);

@@ -86,7 +86,7 @@ void TokenCounter::work() {
         lock.unlock();
         std::optional<TokenCount> found;
         try {
-            // A template or a tokenizer may take seconds: not those of a text that is older, or of an end.
+            // Templates and tokenizers may take seconds. Stops them if the text is outdated or the app closes.
             const checkpoint::StopCheck stop_check([this] {
                 const std::lock_guard asking(mutex_);
                 if (stopping_ || wanted_) throw engine::Cancelled();

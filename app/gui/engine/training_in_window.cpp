@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// A job's progress whose messages are also told elsewhere.
+/// Forwards the progress of a job and passes its messages to a callback.
 class Telling final : public engine::Progress {
  public:
     Telling(engine::Progress& shown, std::function<void(const std::string&)> tell)

@@ -20,13 +20,14 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
     const trace::Reader reader(part);
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto cannot = [&](const char* why) {
-        return std::runtime_error(fmt::format(
-            "{} cannot go on by itself: {}; run it as it was begun, and it goes on from there", part.string(), why));
+        return std::runtime_error(
+            fmt::format("{} cannot be continued by itself: {}. Start the same run again, and it continues from there",
+                        part.string(), why));
     };
     try {
         const size_t n_prompts = recipe.at("prompts").size();
         if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)
-            throw cannot("it ended before all of its prompts were read");
+            throw cannot("it ended before all prompts were read");
         UnfinishedRun unfinished;
         unfinished.model = reader.model();
         unfinished.job.output = output;
@@ -43,7 +44,7 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
                  policies::parse_budget(run.at("budget").get<std::string>())});
         return unfinished;
     } catch (const nlohmann::json::exception&) {
-        throw cannot("its recipe is not understood");
+        throw cannot("its recipe is invalid");
     }
 }
 

@@ -17,7 +17,7 @@ using analysis::Border;
 using analysis::Table;
 using analysis::TokenDecision;
 
-constexpr size_t n_entries = 5;  // on either side
+constexpr size_t n_entries = 5;  // entries on each side of the cut-off
 
 void draw_entry(Context& context, const PromptText& prompt, const TokenQuestion& asked, const Border::Entry& entry,
                 double cut_off, int digits, bool kept) {
@@ -60,7 +60,7 @@ Table table_of_border(const Border& border, double cut_off, const PromptText& pr
                       const std::string& run) {
     using analysis::ColumnType;
     Table table{"border",
-                fmt::format("The border of layer {}, head {} of {}", layer, row, run),
+                fmt::format("Entries at the cut-off of layer {}, head {} of {}", layer, row, run),
                 {{"rank", "Rank", "", ColumnType::integer},
                  {"kept", "Kept", ""},
                  {"token", "Token", "", ColumnType::integer},
@@ -93,10 +93,10 @@ Table draw_border(Context& context, const TaskSlot<Border>& slot, const PromptTe
     if (!answer.current || !answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return {};
     const Border& at_border = *answer.value;
     ImGui::Spacing();
-    ImGui::TextDisabled("at the border of head %d", row);
+    ImGui::TextDisabled("entries at the cut-off of head %d", row);
     constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
     if (!ImGui::BeginTable("border", 4, flags)) return {};
-    // In a narrow place the token gives way: of a number each digit counts.
+    // In a narrow view the token column shrinks first, so that numbers are not cut off.
     ImGui::TableSetupColumn("rank", ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableSetupColumn("token", ImGuiTableColumnFlags_WidthStretch);
     ImGui::TableSetupColumn("score", ImGuiTableColumnFlags_WidthFixed);

@@ -37,7 +37,7 @@ void draw_heads_of_layer(Context& context, const Document& document, const Token
         const int row = static_cast<int>(r);
         ImGui::TableNextRow();
         ImGui::TableNextColumn();
-        // A square: kept, a dash: dropped. (What is hollow stands for a hidden run.)
+        // A square means kept, a dash dropped. A hollow mark would mean a hidden run.
         const float side = 0.65f * ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
         if (ImGui::Selectable(fmt::format("##head {}", row).c_str(), row == chosen,

@@ -12,9 +12,9 @@ namespace kvscope::gui {
 namespace {
 
 constexpr size_t most_rows = 20;
-constexpr size_t least_rows = 3;  // where there is no room for them, too
+constexpr size_t least_rows = 3;  // drawn even if there is no space
 
-/// Which columns of a ranking are shown.
+/// Indices of the columns of a ranking that are shown.
 struct ShownColumns {
     size_t text = 0;
     size_t number = 0;
@@ -30,7 +30,7 @@ ShownColumns columns_of(const RankedRows& rows, const std::string& text, const s
     return shown;
 }
 
-/// A text on two lines at most.
+/// A text broken into at most two lines.
 struct BrokenText {
     std::string first, second;
     float height() const { return static_cast<float>(second.empty() ? 1 : 2) * ImGui::GetTextLineHeight(); }
@@ -43,7 +43,7 @@ BrokenText break_text(const std::string& text, float width) {
     return {std::string(text.data(), at), rest.empty() ? rest : beginning_that_fits(rest, width)};
 }
 
-/// The text at the left, the number at the right; a click selects what the row is of.
+/// Draws the text on the left and the number on the right. A click selects what the row describes.
 void draw_row(Context& context, const RankedRows& rows, size_t row, const ShownColumns& columns) {
     const std::string& number = rows.texts[row][columns.number];
     const std::string& text = rows.texts[row][columns.text];
@@ -78,7 +78,7 @@ void draw_rows(Context& context, const OrderedRows& ordered, const ShownColumns&
     }
 }
 
-/// Whether the first, which has the largest number, has any: rows of zeros say nothing of where to look.
+/// Whether the first and largest number is positive. Rows of zeros are not useful.
 bool is_above_zero(const OrderedRows& ordered, const ShownColumns& columns) {
     if (ordered.rows.empty()) return false;
     const analysis::Cell& first = ordered.of->made.table.rows[ordered.rows.front()].cells[columns.number];
@@ -94,7 +94,7 @@ void draw_heading(const Context& context, const std::string& heading, const char
     ImGui::Spacing();
 }
 
-/// Of the selected run, where it is one of those that the request is of.
+/// Limits a request to the selected run if it is one of its runs.
 void narrow_down_to_selected(const Session& session, RankingRequest& request) {
     const RunKey selected = session.told_run();
     if (std::find(request.runs.begin(), request.runs.end(), selected) == request.runs.end()) return;
@@ -107,11 +107,10 @@ void narrow_down_to_selected(const Session& session, RankingRequest& request) {
 void LargestLosses::draw(Context& context) {
     ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
     ImGui::TextWrapped(
-        "Click a token in Prompt or Retention to see why it was kept or dropped: in which runs, layers and heads, with "
-        "which score, and what it lost to.");
+        "Click a token in Prompt or Retention to see why it was kept or dropped: by which runs, layers and heads, with "
+        "which score, and which entries were ranked next to it.");
     ImGui::PopStyleColor();
-    // A what-if has no answer that it could have lost something for, and nothing is to be ranked while its slider
-    // moves.
+    // A what-if has no answer to lose anything for, and nothing should be ranked while its slider moves.
     const RunKey selected = context.session.told_run();
     const Document* document = context.session.document(selected);
     if (document && document->is_what_if(selected.run)) return;
@@ -132,8 +131,8 @@ LargestLosses::Drawn LargestLosses::draw_losses(Context& context) {
         losses_.of = request.runs.size() == 1 ? session.look(request.runs.front()).run
                                               : fmt::format("{} shown runs", request.runs.size());
     draw_heading(context, fmt::format("Where {} lost most", losses_.of),
-                 "Sentences by the full cache's attention that was lost there, each step of the answer weighted by how "
-                 "far it is from the full cache's (nats). Click one to select it.");
+                 "Sentences by lost attention of the full cache. Each step of the answer is weighted by its divergence "
+                 "from the full run (nats). Click a sentence to select it.");
     draw_rows(context, *answer.value, columns_of(rows, "text", "kl_lost_mean"));
     return Drawn::rows;
 }
@@ -148,11 +147,12 @@ void LargestLosses::draw_disagreement(Context& context) {
     const ShownColumns columns = columns_of(*answer.value->of, "token_text", "disagreement");
     if (!is_above_zero(*answer.value, columns)) {
         ImGui::Spacing();
-        ImGui::TextWrapped("%s", fmt::format("The {} keep every token alike.", disagreement_.of).c_str());
+        ImGui::TextWrapped("%s", fmt::format("The {} agree on every token.", disagreement_.of).c_str());
         return;
     }
-    draw_heading(context, fmt::format("Where {} disagree most", disagreement_.of),
-                 "Tokens by the standard deviation of the share of heads that keep them. Click one to select it.");
+    draw_heading(
+        context, fmt::format("Where {} disagree most", disagreement_.of),
+        "Tokens by the standard deviation over runs of the share of heads that keep them. Click a token to select it.");
     draw_rows(context, *answer.value, columns);
 }
 

@@ -15,12 +15,12 @@ namespace {
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
-/// score / cut-off of a head; NaN where one of them is missing or the quotient says nothing.
+/// Returns score / cut-off of a head, or NaN if one is missing or the ratio is meaningless.
 double ratio(const TokenDecision& d) {
     return d.candidate && d.cut_off > 0 && d.score >= 0 ? d.score / d.cut_off : TokenDecision::nothing;
 }
 
-/// One chart: a value per layer. @param value in [0, 1] of the chart's height, NaN for nothing
+/// Draws one chart with a value per layer. @param value height of the bar in [0, 1]; NaN: no bar
 template <class Value, class Text>
 void sparkline(Context& context, const char* id, const std::string& title, size_t n, ImU32 color, float reference,
                Value value, Text text) {
@@ -81,7 +81,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         return sum;
     };
     sparkline(
-        context, "##inspector kept", fmt::format("heads that keep it, of {}, by layer →", report.n_rows),
+        context, "##inspector kept", fmt::format("heads of {} that keep it, by layer →", report.n_rows),
         report.n_layers, color, 0,
         [&](size_t layer) { return static_cast<float>(entries(layer) / static_cast<double>(report.n_rows)); },
         [&](size_t layer) {
@@ -93,7 +93,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         });
     if (!report.has_scores) {
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        ImGui::TextWrapped("this run records no scores of its tokens");
+        ImGui::TextWrapped("the trace has no scores of this run");
         ImGui::PopStyleColor();
         return;
     }
@@ -113,8 +113,8 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         low = std::min(low, here);
         high = std::max(high, here);
     }
-    if (low == high) return;  // forced in everywhere
-    // Logarithmic, since scores lie orders of magnitude apart; at most a factor of 1,000 either way.
+    if (low == high) return;  // the token was forced in everywhere
+    // Logarithmic, because scores differ by orders of magnitude. Limited to a factor of 1,000 in both directions.
     const double bottom = std::log(std::max(low, 1e-3)) - 0.05;
     const double top = std::log(std::min(high, 1e3)) + 0.05;
     const auto share = [&](double quotient) {
@@ -131,7 +131,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
             const double here = best(layer);
             return std::isnan(here)
                        ? std::string("not ranked")
-                       : fmt::format("best head has {} times the cut-off\n{}", analysis::format_number(here), measure);
+                       : fmt::format("best head: {} times the cut-off\n{}", analysis::format_number(here), measure);
         });
 }
 

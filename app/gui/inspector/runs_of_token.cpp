@@ -19,7 +19,7 @@ namespace {
 
 using analysis::Table;
 
-/// The document's prompt and, of other open traces, those that have the same tokens; nullopt: one is not read yet.
+/// Returns the open traces whose shown prompt has the same tokens; nullopt until all are read.
 std::optional<std::vector<const Document*>> with_same_tokens(Session& session, const Document& document,
                                                              const PromptText& prompt) {
     std::vector<const Document*> same;
@@ -36,7 +36,7 @@ std::optional<std::vector<const Document*>> with_same_tokens(Session& session, c
     return same;
 }
 
-/// Adds those of one document. @returns false: they are not read yet
+/// Adds the runs of one document. Returns false if they are not read yet.
 bool add_runs(Session& session, const Document& document, const TokenQuestion& asked, const TaskSlot<SpanReports>& slot,
               std::vector<RunOfToken>& runs) {
     const trace::Reader& reader = *document.reader();
@@ -52,7 +52,7 @@ bool add_runs(Session& session, const Document& document, const TokenQuestion& a
     return true;
 }
 
-/// Without the name of its trace, below which it stands.
+/// Draws a run without its trace's name, which is shown above.
 void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report, const TokenQuestion& asked) {
     Session& session = context.session;
     const RunLook look = session.look(key);
@@ -69,7 +69,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
                         : report.n_tokens > 1 ? fmt::format("{} of {} tokens", report.n_tokens_kept, report.n_tokens)
                         : is_narrow           ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
                                               : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
-    // Of a token that shares its entries with others, what it has of them.
+    // For merged tokens, also shows the token's share of entries.
     if (report.n_merging > 0 && !is_narrow)
         heads += fmt::format(", {} entries", analysis::format_number(report.n_entries, 2));
     const ImVec2 label = ImGui::GetCursorScreenPos();
@@ -133,7 +133,7 @@ std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const
     const auto documents = with_same_tokens(session, document, prompt);
     if (!documents) return std::nullopt;
     std::vector<RunOfToken> runs;
-    bool are_read = true;  // all are asked for before any is waited for
+    bool are_read = true;  // request all reports before waiting for any
     for (const Document* each : *documents) are_read = add_runs(session, *each, asked, slot, runs) && are_read;
     return are_read ? std::optional(std::move(runs)) : std::nullopt;
 }

@@ -27,7 +27,7 @@ void draw_words(const Context& context, const PromptText& prompt, size_t first, 
     }
 }
 
-/// In one line, of as many tokens as find room in it.
+/// Draws as many of the tokens as fit on one line.
 void draw_joined_words(const Context& context, const PromptText& prompt, size_t first, size_t token, size_t last) {
     const float room = ImGui::GetContentRegionAvail().x;
     JoinedTokens joined;
@@ -71,7 +71,6 @@ void draw_token_heading(const Context& context, const PromptText& prompt, const 
                                    : "",
                         prompt.ids[t], asked.is_hover ? " · under the mouse" : "");
     ImGui::PopTextWrapPos();
-    // A few words of context, so that a token is found again in the text.
     const size_t first = t < 6 ? 0 : t - 6;
     const size_t last = std::min(t + 7, prompt.shown.size()) - 1;
     bool is_joined = false;

@@ -44,7 +44,7 @@ void TokenNotes::draw_field(Session& session, const Document& document, const Pl
         writing_ = here;
     else
         finish(session);
-    ImGui::SetItemTooltip("kept in a file beside the trace; an empty one is taken away");
+    ImGui::SetItemTooltip("Notes are saved in a file next to the trace. An empty note is removed.");
     ImGui::PopID();
 }
 

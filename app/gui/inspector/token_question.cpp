@@ -13,7 +13,7 @@ TokenQuestion token_question(const Session& session) {
         if (!cursor.has_tokens()) continue;
         TokenQuestion asked{cursor.run, cursor.first_token, is_hover,
                             is_hover ? cursor.first_token : cursor.last_token};
-        const auto& flicker = session.pair.flicker;  // then no other run is seen
+        const auto& flicker = session.pair.flicker;  // the only visible run
         if (flicker && flicker->document == cursor.run.document && flicker->prompt == cursor.run.prompt)
             asked.run = *flicker;
         if (!usable(asked.run)) {
@@ -26,7 +26,7 @@ TokenQuestion token_question(const Session& session) {
         if (!usable(asked.run)) continue;
         const Document& document = *session.document(asked.run);
         if (document.prompt != asked.run.prompt) continue;
-        // What the question says of a range is kept whole, and no policy's doing.
+        // The question is always kept and not decided by the policy, so the range ends before it.
         const int64_t n_visible = document.reader()->prompt(asked.run.prompt).visible_tokens();
         if (asked.token < n_visible) asked.last_token = std::min(asked.last_token, n_visible - 1);
         return asked;

@@ -29,8 +29,6 @@ fs::path path_beside_later(const fs::path& trace) {
     return fmt::format("{}.notes.v{}.json", trace.string(), notes_version);
 }
 
-// ---- from JSON ---------------------------------------------------------------------------------------------------
-
 int64_t saved_integer(const json& value) {
     if (!value.is_number_integer()) throw std::invalid_argument("no integer");
     return value.get<int64_t>();
@@ -47,17 +45,17 @@ std::string unknown_text(const json& object, std::initializer_list<const char*> 
     return rest.empty() ? std::string() : rest.dump();
 }
 
-/// What is understood of a file.
+/// Annotations parsed from a file.
 struct Annotations {
     std::map<int, std::set<int64_t>> pins;
     std::vector<Note> notes;
     std::vector<FurtherAnswer> answers;
     std::vector<KeptWhatIf> what_ifs;
     std::vector<GivenLabel> labels;
-    std::vector<std::string> not_understood;  ///< "notes[2]"
+    std::vector<std::string> not_understood;  ///< invalid values, e.g. "notes[2]"
 };
 
-/// Hands each member to `add`, which throws where it does not understand it.
+/// Calls `add` for each member. `add` throws if the member is invalid.
 template <class Add>
 void each_member(const json& contents, const char* key, bool is_list, Annotations& into, Add add) {
     if (!contents.contains(key)) return;
@@ -132,8 +130,6 @@ Annotations annotations_in(const json& contents) {
     return found;
 }
 
-// ---- to JSON -----------------------------------------------------------------------------------------------------
-
 json with_unknown(json object, const std::string& unknown_json) {
     if (!unknown_json.empty()) object.update(json::parse(unknown_json));
     return object;
@@ -186,11 +182,9 @@ json annotations_json(const Document& document) {
                                         {}});
 }
 
-// ---- what others wrote since -------------------------------------------------------------------------------------
-
 bool holds(const json& list, const json& value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
-/// `theirs`, without what left `ours` since `base`, and with what came to it.
+/// Returns `theirs` with the changes from `base` to `ours`: without the values we removed, and with those we added.
 json merged_list(const json& base, const json& ours, const json& theirs) {
     json all = json::array();
     for (const json& value : theirs) {
@@ -215,7 +209,7 @@ json merged_pins(const json& base, const json& ours, const json& theirs) {
     return all;
 }
 
-/// A view as it is now, with what a later kvscope keeps in the one of the file.
+/// Returns our view state with the unknown fields of the file.
 json merged_view(const json& base, const json& ours, const json& theirs) {
     if (ours == base) return theirs;
     json view = ours.is_null() ? json::object() : ours;
@@ -231,7 +225,7 @@ json view_of(const json& contents) {
     return found != contents.end() && found->is_object() ? *found : json();
 }
 
-/// The file beside the trace as it is now, and what is wrong with it.
+/// The annotations file as it is at present.
 struct InFile {
     fs::path path;
     StoredJson stored;
@@ -251,7 +245,7 @@ struct InFile {
     }
 };
 
-/// What a document holds as it would be written into a file that is now as `file`.
+/// Returns the new contents of the file: its present contents with the changes from `base` to `ours`.
 json file_contents(const json& base, const json& ours, const InFile& file) {
     const bool is_known = file.stored.state != StoredJson::State::absent && !file.stored.contents.empty();
     const json theirs = is_known ? annotations_json(file.known) : base;
@@ -291,7 +285,7 @@ json load_view(const fs::path& trace) { return view_of(InFile(trace).stored.cont
 
 namespace {
 
-/// Where a trace has no annotations, those that were made beside its folder while it was not finished.
+/// Returns the folder of the unfinished trace if only it had annotations and it no longer exists; else `trace`.
 fs::path annotated(const fs::path& trace) {
     const fs::path unfinished = trace::part_folder_of(trace);
     std::error_code error;
@@ -323,7 +317,7 @@ void load_annotations(Document& document) {
     if (trace == document.path())
         document.annotations_in_file = base.dump();
     else
-        document.annotations_changed = true;  // into a file beside the trace
+        document.annotations_changed = true;  // so that they are saved next to the trace
 }
 
 void save_annotations(Document& document, const json& view) {
@@ -355,7 +349,7 @@ void save_annotations(Document& document, const json& view) {
                         "and it is tried again",
                         document.name(), error.what()));
     }
-    // A mark may be half a character.
+    // The mark may contain an incomplete character.
     document.annotations_in_file = ours.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

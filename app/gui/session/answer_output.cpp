@@ -21,15 +21,15 @@ std::vector<float> kl_of(const RunAt& of) {
     return of.reader->read<float>(of.place(), schema::run::step_kl);
 }
 
-/// "behind step 16 its cache became full; behind step 40 compressed"
+/// Returns e.g. "after step 16 the cache became full; after step 40 compressed".
 std::string switches_of(const RunAt& of) {
     if (!of.reader->has(of.place(), schema::run::switch_steps)) return {};
     const auto steps = of.reader->read<uint32_t>(of.place(), schema::run::switch_steps);
     const auto is_full = of.reader->read<uint8_t>(of.place(), schema::run::switch_is_full);
     std::string text;
     for (size_t i = 0; i < steps.size() && i < is_full.size(); ++i)
-        text += fmt::format("{}behind step {} {}{}", text.empty() ? "" : "; ", steps[i],
-                            text.empty() ? "its cache became " : "", is_full[i] ? "full" : "compressed");
+        text += fmt::format("{}after step {} {}{}", text.empty() ? "" : "; ", steps[i],
+                            text.empty() ? "the cache became " : "", is_full[i] ? "full" : "compressed");
     return text;
 }
 
@@ -84,7 +84,7 @@ AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference)
     out.switches = switches_of(of);
     if (of.reader->has(of.place(), schema::run::step_agreement))
         out.agreement = of.reader->read<uint8_t>(of.place(), schema::run::step_agreement);
-    if (!reference || (out.text.empty() && ids.empty())) return out;  // nothing was decoded, which is no answer
+    if (!reference || (out.text.empty() && ids.empty())) return out;  // nothing was decoded
     out.has_reference = true;
     out.reference_kl = kl_of(*reference);
     const std::vector<int32_t> reference_ids = ids_of(*reference);

@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::string_view, 3> stored_names = {"full", "a", "trace"};  // as Kind counts
+constexpr std::array<std::string_view, 3> stored_names = {"full", "a", "trace"};  // in the order of Kind
 
 }  // namespace
 
@@ -39,7 +39,7 @@ std::optional<RunKey> AnswerReference::of(const Session& session, const RunKey& 
     if (now_ == Kind::full) {
         const Document& document = *session.document(run);
         const auto full = document.reader()->full_run(run.prompt);
-        // One that failed has the beginning of an answer at most.
+        // A failed full run has at most the beginning of an answer.
         if (full && document.reader()->run(run.prompt, *full).status == "complete")
             reference = document.key_of(run.prompt, *full);
     } else if (now_ == Kind::a) {

@@ -9,12 +9,12 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr size_t most_cells = size_t{1} << 24;  // of the table of common subsequences
-constexpr size_t longest_word = 32;             // characters
+constexpr size_t most_cells = size_t{1} << 24;  // limit on the table of common subsequences
+constexpr size_t longest_word = 32;             // in characters
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/// A character that lines may break beside.
+/// A character and whether lines may break next to it.
 struct WordCharacter {
     size_t bytes = 1;
     bool is_word = false;
@@ -31,18 +31,18 @@ WordCharacter word_character_at(std::string_view text, size_t i) {
 
 std::string_view at(std::string_view text, const Word& word) { return text.substr(word.begin, word.end - word.begin); }
 
-/// Of n things and m others.
+/// Compares n_all elements with m_all reference elements.
 template <class Alike>
 Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
     Difference out{std::vector<bool>(n_all, false), std::vector<size_t>(n_all + 1, 0), m_all};
     size_t first = 0;
     while (first < n_all && first < m_all && are_alike(first, first)) ++first;
-    size_t last = 0;  // alike at the end
+    size_t last = 0;  // number of equal elements at the end
     while (first + last < n_all && first + last < m_all && are_alike(n_all - 1 - last, m_all - 1 - last)) ++last;
     const size_t n = n_all - first - last;
     const size_t m = m_all - first - last;
-    size_t own = 0;     // since what both have
-    size_t others = 0;  // of the reference, since then
+    size_t own = 0;     // own elements since the last common one
+    size_t others = 0;  // reference elements since the last common one
     const auto both = [&](size_t i) {
         if (others > own) out.left_out[first + i - own] = others - own;
         own = others = 0;
@@ -58,7 +58,7 @@ Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
         return out;
     }
     const auto alike = [&](size_t i, size_t j) { return are_alike(first + i, first + j); };
-    std::vector<uint32_t> common((n + 1) * (m + 1), 0);  // [i][j]: of the things from i and j on
+    std::vector<uint32_t> common((n + 1) * (m + 1), 0);  // [i][j]: length for the elements from i and j on
     const auto cell = [&](size_t i, size_t j) -> uint32_t& { return common[i * (m + 1) + j]; };
     for (size_t i = n; i-- > 0;) {
         for (size_t j = m; j-- > 0;)

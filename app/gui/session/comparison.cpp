@@ -12,7 +12,8 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::string_view, 4> stored_kinds = {"automatic", "none", "runs", "traces"};  // as Kind counts
+constexpr std::array<std::string_view, 4> stored_kinds = {"automatic", "none", "runs",
+                                                          "traces"};  // in the order of Kind
 
 const Document* find_named(const Session& session, const std::string& name) {
     for (const auto& document : session.documents()) {
@@ -96,7 +97,7 @@ Compared resolve(const Session& session, const Comparison& comparison, Automatic
         compared.less = less;
         compared.title = title_of_both(session, *trace, *less);
         compared.pairs = pairs_of(session, *trace, *less, shown_only);
-        // Whichever runs are shown: a run that is hidden does not end the comparison of two traces.
+        // Checks all runs, so that hiding runs does not end the comparison of two traces.
         if (!is_chosen && compared.pairs.empty() && pairs_of(session, *trace, *less, false).empty()) compared = {};
     }
     return compared;
@@ -129,7 +130,7 @@ FigureRequest difference_request(const std::string& figure, const Compared& comp
 }
 
 std::string why_no_pairs(const Compared& compared) {
-    return fmt::format("{}: no shown run has its like, of the same policy and budget, in the other trace.",
+    return fmt::format("{}: no shown run has a counterpart with the same policy and budget in the other trace.",
                        compared.title);
 }
 

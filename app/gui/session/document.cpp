@@ -15,7 +15,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// KeptWhatIf::answer_json
+/// See KeptWhatIf::answer_json.
 std::string answer_json(const trace::RunRecord& run) {
     if (run.output_text.empty() && run.output_ids.empty()) return {};
     const nlohmann::json answer = {{"text", run.output_text},
@@ -64,7 +64,7 @@ void Document::reload() {
 void Document::follow_to_finished_file() {
     if (is_written_ || !file_->complete() || path_ != trace::part_folder_of(file_->path())) return;
     path_ = file_->path();
-    annotations_changed = annotations_changed || !annotations_in_file.empty();  // they lie beside the folder's name
+    annotations_changed = annotations_changed || !annotations_in_file.empty();  // they were saved next to the folder
     annotations_in_file.clear();
 }
 
@@ -76,7 +76,7 @@ bool Document::has_text(const std::string& text) const {
         try {
             is_there = !analysis::find_text(analysis::token_texts(file_->token_text(i)), text).empty();
         } catch (const std::exception&) {
-            continue;  // what cannot be read is not shown with a mark
+            continue;  // an unreadable prompt counts as one without the text
         }
     }
     searched_text_ = {text, file_version_, is_there};
@@ -86,7 +86,7 @@ bool Document::has_text(const std::string& text) const {
 bool Document::is_of_another_trace() const {
     const trace::Reader now(source());
     if (now.recipe_json() != file_->recipe_json() &&
-        !trace::is_part_of_recipe(file_->recipe_json(), now.recipe_json()))  // which was extended
+        !trace::is_part_of_recipe(file_->recipe_json(), now.recipe_json()))  // not merely extended
         return true;
     for (int i = 0; i < std::min(now.n_prompts(), file_->n_prompts()); ++i) {
         const auto &before = file_->prompt(i), &after = now.prompt(i);
@@ -106,7 +106,7 @@ void Document::number_runs_of_file() {
                 numbered(prompt_index, file_->run_number(prompt_index, run), file_->run(prompt_index, run).label));
 }
 
-/// A run of that number keeps its id as long as it is called the same: another file may lie at the path by now.
+/// A run keeps the id of its number while its label is the same. Otherwise the path has another trace by now.
 RunId Document::numbered(int prompt_index, int number, const std::string& label) {
     Numbered& known = numbered_[{prompt_index, number}];
     if (!known.id.valid() || known.label != label) known = {label, RunId{next_id_++}};
@@ -148,7 +148,7 @@ void Document::replace_run(RunId what_if, trace::RunRecord run) {
             return show(file_, std::move(memory));
         }
     }
-    throw std::out_of_range("there is no such what-if any more");
+    throw std::out_of_range("this what-if no longer exists");
 }
 
 void Document::remove_run(RunId what_if) {

@@ -15,8 +15,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr const char* follows_budget =
-    "the recorded scores were made for the recorded budget: the prefill has to be repeated";
+constexpr const char* follows_budget = "the recorded scores depend on the recorded budget: repeat the prefill";
 
 }  // namespace
 
@@ -37,14 +36,14 @@ void LiveWhatIf::follow_selection(const Session& session) {
     const RunKey told = selected;
     const bool is_new = std::exchange(told_, told) != told;
     const Document* document = session.document(selected);
-    // Of a what-if the run that it came from is changed.
+    // The sliders of a what-if change its source.
     const bool is_what_if = document && document->is_what_if(selected.run);
     if (is_what_if) selected.run = document->source_of(selected.run);
     settings_ = nullptr;
     source_ = selected;
     refusal_.clear();
     if (is_what_if && !session.exists(selected)) {
-        refusal_ = "The run that this what-if came from is not in the trace any more. Select another run.";
+        refusal_ = "The source of this what-if is no longer in the trace. Select another run.";
         return;
     }
     if (!document || !session.exists(selected)) {
@@ -53,11 +52,11 @@ void LiveWhatIf::follow_selection(const Session& session) {
     }
     const trace::RunAttributes& run = session.attributes(selected);
     if (run.status != trace::schema::run::status_complete) {
-        refusal_ = analysis::run_label(run) + " failed: there is nothing to change. Select another run.";
+        refusal_ = analysis::run_label(run) + " failed, so there is nothing to change. Select another run.";
         return;
     }
     if (run.policy == "full") {
-        refusal_ = "The full cache keeps everything. Select a run of a policy that selects.";
+        refusal_ = "The full run keeps every entry. Select a compressed run.";
         return;
     }
     auto& settings = all_[selected];
@@ -86,14 +85,14 @@ void LiveWhatIf::take_settings_of(const Session& session, const RunKey& what_if)
     try {
         settings_->values = analysis::run_policy(run).values;
     } catch (const analysis::NothingToShow&) {
-        return;  // the sliders stay where they are
+        return;  // the sliders stay unchanged
     }
     settings_->budget = run.budget;
     if (what_if.run == settings_->added) return;
     settings_->kept = what_if.run;
     settings_->kept_settings = settings_text();
     settings_->kept_summary.reset();
-    settings_->milliseconds = 0;  // it was found at some other time
+    settings_->milliseconds = 0;  // the time of another computation
 }
 
 void LiveWhatIf::read_source(Session& session) {
@@ -169,12 +168,13 @@ void LiveWhatIf::compute(Session& session) {
             return computed;
         });
     if (answer.current) error_ = answer.error;
-    // Where none stands yet, one that belongs to earlier settings does not come back.
+    // If there is no what-if yet, ignores a result for earlier settings.
     const bool is_wanted = answer.value && answer.value != taken_ && answer.value->source == source_ &&
                            (settings_->added.valid() || answer.value->settings == settings);
     if (is_wanted) {
         taken_ = answer.value;
-        // The same once more, computed anew after the view was hidden: it may have been decoded since.
+        // A hidden view may have the same settings computed again. Do not replace a what-if that may have been decoded
+        // since.
         if (!settings_->added.valid() || settings_->shown != answer.value->settings) show(session, *answer.value);
     }
 }
@@ -201,9 +201,9 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
 }
 
 void LiveWhatIf::select_result(Session& session) {
-    session.pair.flicker.reset();  // which would hide it
+    session.pair.flicker.reset();  // it would hide the result
     session.selection.select_run(result(session));
-    told_ = session.told_run();  // its settings may be left again already
+    told_ = session.told_run();  // the sliders may have moved on, so do not take its settings
 }
 
 std::string LiveWhatIf::settings_text() const {
@@ -229,13 +229,13 @@ std::string LiveWhatIf::obstacle(const policies::Parameter& parameter) const {
     if (!from_trace_) return trace_refusal_;
     if (scores_follow_budget()) return follows_budget;
     if (parameter.after_scores) return {};
-    return "it acts before the scores are made: the prefill has to be repeated";
+    return "this parameter changes the scores: repeat the prefill";
 }
 
 std::string LiveWhatIf::budget_obstacle() const {
     if (is_reading_) return "reading the run";
     if (policies::PolicySpec{settings_->recorded.definition, settings_->values}.own_share())
-        return "a parameter decides how much is kept, whatever the budget: set it to auto";
+        return "a parameter sets the kept share, so the budget has no effect: set that parameter to auto";
     if (prefill_ && prefill_obstacle_.empty()) return {};
     if (!from_trace_) return trace_refusal_;
     return scores_follow_budget() ? follows_budget : "";

@@ -27,17 +27,18 @@ RankingRequest no_ranking(std::string why) {
 RankingRequest of_pair(const Session& session) {
     const auto [a, b] = session.compared();
     if (!a.valid() || !b.valid() || a == b)
-        return no_ranking("Choose two runs, A and B: above, or by the letters beside them in Runs.");
+        return no_ranking("Choose two runs as A and B, above or with the letters next to each run in Runs.");
     if (a.document != b.document || a.prompt != b.prompt)
         return no_ranking(
-            "A and B are of two traces: sentences are compared within one. Choose another for one of them.");
+            "A and B belong to different prompts, but this ranking compares two runs of one prompt. Choose another A "
+            "or B.");
     RankingRequest request;
     request.document = session.document(a);
     request.runs = {a, b};
     return request;
 }
 
-/// A token with its white space made visible, a sentence on one line, numbers in the digits of their column.
+/// Formats a cell. Makes white space in tokens visible and puts sentences on one line.
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
     if (!text) return text_of(column, cell);
@@ -69,7 +70,7 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefin
     return rows;
 }
 
-/// −1, 0 or 1 of cells that have something.
+/// Returns −1, 0 or 1. Requires two cells with a value.
 int compare_cells(const Cell& x, const Cell& y) {
     const auto a = number_in(x), b = number_in(y);
     if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;
@@ -97,13 +98,13 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
             const auto is_of_it = [&](const RunKey& key) {
                 return request.document && key.document == request.document->id();
             };
-            // Where the trace in focus has none, as behind A and B of another one, that of those which are shown.
+            // If the trace in focus has no shown run, uses the trace of the first shown run.
             if (!shown.empty() && std::none_of(shown.begin(), shown.end(), is_of_it))
                 request.document = session.document(shown.front());
             std::copy_if(shown.begin(), shown.end(), std::back_inserter(request.runs), is_of_it);
         }
         if (request.document && definition.runs == RankedRuns::any && request.runs.empty())
-            request = no_ranking("No compressed run is shown: tick some in Runs.");
+            request = no_ranking("No compressed run is shown. Tick runs in Runs.");
     }
     request.definition = &definition;
     if (!request.document) return request;
@@ -113,7 +114,8 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
     if (definition.threshold) request.options.threshold = threshold;
     if (analysis::option_of(definition, "mark")) {
-        if (session.mark.empty()) return no_ranking("Type a text into Prompt's field mark: its places are listed.");
+        if (session.mark.empty())
+            return no_ranking("Type a text into the field mark of Prompt to list its occurrences.");
         request.options.mark = session.mark;
     }
     const Cursor selected = session.cursor();
@@ -122,7 +124,8 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     const int64_t n_tokens = request.document->reader()->prompt(request.options.prompt).visible_tokens();
     if (analysis::option_of(definition, "tokens") && is_here && selected.has_tokens()) {
         if (selected.first_token >= n_tokens)
-            return no_ranking("The selected tokens are of the question, which policies do not see: select others.");
+            return no_ranking(
+                "The selected tokens belong to the question, which policies do not see. Select tokens of the context.");
         request.options.tokens = {selected.first_token, std::min(selected.last_token, n_tokens - 1)};
     }
     return request;
@@ -173,7 +176,7 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                               return made;
                           });
     if (!rows.value || !rows.error.empty()) return {nullptr, rows.error, rows.current};
-    // Nothing of another ranking, trace or prompt is shown meanwhile.
+    // Rows of another ranking, trace or prompt are not shown until the new ones are ready.
     if (rows.value->ranking != request.definition->name || rows.value->document != document.id() ||
         rows.value->prompt != document.prompt)
         return {};

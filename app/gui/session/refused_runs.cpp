@@ -29,7 +29,7 @@ policies::PromptAhead prompt_of(const std::optional<TokenCount>& tokens) {
     return {tokens->shape, tokens->model_fingerprint, tokens->n_visible};
 }
 
-/// Commands that a message names stay without their options: "`kvscope train-echo -m MODEL -o FILE` makes them".
+/// Removes the options of commands in a message: "`kvscope train-echo -m MODEL -o FILE` makes them".
 std::string without_options(std::string text) {
     const std::string_view begin = "`kvscope ";
     for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
@@ -42,7 +42,7 @@ std::string without_options(std::string text) {
     return text;
 }
 
-/// Why the file that a policy needs cannot be read; empty where it can, or where none is needed.
+/// Returns why the file that a policy needs cannot be read. Empty if it can be read or none is needed.
 std::string file_problem(const policies::PolicySpec& spec) {
     const policies::Parameter* parameter = policies::file_parameter(spec);
     if (!parameter) return {};
@@ -50,7 +50,7 @@ std::string file_problem(const policies::PolicySpec& spec) {
     if (path.empty())
         return fmt::format("It needs a file: set {}. {}", parameter->name, without_options(parameter->help));
     std::error_code error;
-    if (!fs::exists(path, error)) return fmt::format("{}: there is nothing at {}", parameter->name, path);
+    if (!fs::exists(path, error)) return fmt::format("{}: {} does not exist", parameter->name, path);
     if (access(path.c_str(), R_OK) != 0) return fmt::format("{}: {} cannot be read", parameter->name, path);
     return {};
 }
@@ -59,7 +59,8 @@ RefusedRuns::Refused refusal(std::string budget, const std::string& reason, std:
     return {std::move(budget), without_options(reason), least};
 }
 
-/// The least count of entries that a policy takes which refuses a budget; nullopt where another one does not help.
+/// Returns the smallest number of entries that a policy accepts after it has refused a budget, or nullopt if none
+/// helps.
 std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const Budget& refused,
                                         const policies::PromptAhead& prompt) {
     if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;
@@ -67,7 +68,7 @@ std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const 
     return policies::obstacle_to(spec, {.count = 1}, prompt).empty() ? 1 : policies::least_entries(spec, 1, prompt);
 }
 
-/// Of a policy that no file and no parameter of its own stands against.
+/// Checks the budgets of a policy whose file is readable and whose share is not set by a parameter.
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,
                    const policies::PromptAhead& prompt, RefusedRuns::Row& row) {
     std::optional<int64_t> least;
@@ -119,7 +120,7 @@ std::string joined(const std::vector<std::string>& names) {
     return fmt::format("{} and {}", fmt::join(names.begin(), last, ", "), *last);
 }
 
-/// "64 is too small for SnapKV and H2O, which need at least 65 entries", for each number that is needed.
+/// Adds one note per required number: "64 is too small for SnapKV and H2O, which need at least 65 entries".
 void note_refused(const std::string& budget, const RefusedRuns& check, std::vector<BudgetNote>& notes) {
     std::vector<std::pair<std::optional<int64_t>, std::vector<std::string>>> by_least;
     for (const RefusedRuns::Row& row : check.rows) {
@@ -140,34 +141,34 @@ void note_refused(const std::string& budget, const RefusedRuns& check, std::vect
     }
 }
 
-/// Of a budget that is a count of entries.
+/// Adds a warning if a budget keeps the whole prompt.
 void note_nothing_dropped(const Budget& budget, int64_t n_tokens, std::vector<BudgetNote>& notes) {
     if (budget.is_share ? budget.share < 1 : budget.count < n_tokens) return;
     const std::string n = analysis::format_count(n_tokens);
     const std::string what = budget.is_share || budget.count == n_tokens
-                                 ? fmt::format("{} is all of the prompt's {} tokens", budget_text(budget), n)
+                                 ? fmt::format("{} covers all {} tokens of the prompt", budget_text(budget), n)
                                  : fmt::format("{} is more than the prompt's {} tokens", budget_text(budget), n);
-    notes.push_back({BudgetNote::Kind::warning, what + ": nothing is dropped"});
+    notes.push_back({BudgetNote::Kind::warning, what + ", so nothing is dropped"});
 }
 
-/// "3.2 % (1.2 KB of 36.0 KB a token)"; the share alone where a token's bytes are not known.
+/// Returns e.g. "3.2 % (1.2 KB of 36.0 KB per token)", or only the share if the bytes per token are unknown.
 std::string share_of_bytes_text(double share, double token_bytes) {
     const std::string text = policies::share_label(share);
     if (token_bytes <= 0) return text;
-    return fmt::format("{} ({} of {} a token)", text, analysis::format_bytes(share * token_bytes),
+    return fmt::format("{} ({} of {} per token)", text, analysis::format_bytes(share * token_bytes),
                        analysis::format_bytes(token_bytes));
 }
 
-/// ", 66.9 % with what EchoKV stores besides"; empty where that is what is asked for.
+/// Returns e.g. ", 66.9 % including what EchoKV stores in addition". Empty if this equals the requested share.
 std::string besides_text(const std::string& name, const policies::PolicySpec& spec, const Budget& budget, double asked,
                          const std::optional<TokenCount>& tokens) {
     if (!tokens || !tokens->error.empty()) return {};
     const double needed = spec.needed_share(budget, tokens->cache_size()).value_or(asked);
     if (needed - asked < 0.0005) return {};
-    return fmt::format(", {:.1f} % with what {} stores besides", 100.0 * needed, name);
+    return fmt::format(", {:.1f} % including what {} stores in addition", 100.0 * needed, name);
 }
 
-/// What budgets are to policies that keep every token.
+/// Adds notes on the meaning of budgets for policies that keep every token.
 void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const std::optional<TokenCount>& tokens,
                 std::vector<BudgetNote>& notes) {
     const double token_bytes = tokens ? tokens->token_bytes : 0;
@@ -179,8 +180,8 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
         if (const auto share = row.spec.own_share())
             notes.push_back(
                 {BudgetNote::Kind::fact,
-                 fmt::format("{} keeps every token in {} of the full cache's bytes, whatever the budgets: "
-                             "its parameters decide{}",
+                 fmt::format("{0} keeps every token in {1} of the full cache's bytes{2}; "
+                             "its parameters set this share, not the budgets",
                              name_in_form(row.spec), share_of_bytes_text(*share, token_bytes),
                              besides_text("it", row.spec, {.is_share = true, .share = *share}, *share, tokens))});
         else
@@ -201,7 +202,7 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
     const bool one = names.size() == 1;
     notes.push_back(
         {BudgetNote::Kind::fact,
-         fmt::format("{} keep{} every token; to {} a budget is a share of the full cache's bytes{}{}", joined(names),
+         fmt::format("{} keep{} every token; for {} a budget is a share of the full cache's bytes{}{}", joined(names),
                      one ? "s" : "", one ? "it" : "them", shares.empty() ? "" : ". ", fmt::join(shares, "; "))});
 }
 
@@ -219,7 +220,7 @@ std::string RefusedRuns::Row::brief() const {
     if (refused[0].budget.empty()) return refused[0].reason;
     std::vector<std::string> budgets;
     for (const Refused& one : refused) budgets.push_back(one.budget);
-    const std::string at = can_run() ? fmt::format("not at {}", joined(budgets)) : "at none of the budgets";
+    const std::string at = can_run() ? fmt::format("not at {}", joined(budgets)) : "not at any of the budgets";
     return refused[0].least
                ? fmt::format("{}: it needs at least {} entries", at, analysis::format_count(*refused[0].least))
                : fmt::format("{}: {}", at, refused[0].reason);

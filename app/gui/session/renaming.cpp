@@ -34,12 +34,12 @@ std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey&
 
 std::string why_not_called(const Session& session, const RunKey& run, const std::string& label) {
     if (label.empty() || !session.exists(run)) return {};
-    if (!can_be_label(label)) return "a label is not of spaces alone, and has no ## in it";
+    if (!can_be_label(label)) return "a label needs more than spaces and must not contain ##";
     for (const RunKey& other : session.document(run)->keys(run.prompt)) {
         const auto& attributes = session.attributes(other);
         if (other == run) continue;
         if (analysis::run_label(attributes) == label || analysis::recorded_label(attributes) == label)
-            return fmt::format("another run is called so: {}", analysis::recorded_label(attributes));
+            return fmt::format("another run has this label: {}", analysis::recorded_label(attributes));
     }
     return {};
 }

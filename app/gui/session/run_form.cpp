@@ -37,7 +37,7 @@ bool is_there(const fs::path& path) {
 
 fs::path part_of(const fs::path& output) { return output.string() + ".part"; }
 
-/// Where the first byte stands that is no character's; the text's size where it is UTF-8.
+/// Returns the position of the first byte that is not valid UTF-8, or the text's size.
 size_t first_bad_byte(std::string_view text) {
     size_t at = 0;
     while (at < text.size()) {
@@ -143,7 +143,7 @@ void RunForm::tick(const std::function<bool(const PolicyRow&)>& is_chosen) {
 bool RunForm::is_begun() const { return !is_blank(request.context) && n_ticked() > 0; }
 
 std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
-    if (is_blank(request.context)) return "Write a prompt, or take one of the samples.";
+    if (is_blank(request.context)) return "Write a prompt or choose a sample.";
     if (n_ticked() == 0) return "Tick at least one policy.";
     if (std::string wrong = budget_problem(); !wrong.empty()) return wrong;
     if (std::string wrong = engine::problem_of(request.options); !wrong.empty()) return wrong;
@@ -152,7 +152,7 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     for (size_t i = 0; i < rows.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {
             if (rows[i].ticked && rows[j].ticked && rows[i].spec == rows[j].spec)
-                return fmt::format("{} stands there twice with the same parameters.", rows[i].spec.label());
+                return fmt::format("{} is ticked twice with the same parameters.", rows[i].spec.label());
         }
     }
     return {};
@@ -179,10 +179,11 @@ std::string RunForm::length_problem(const std::optional<TokenCount>& tokens) con
     if (!tokens || !tokens->error.empty()) return tokens ? tokens->error : "";
     const int64_t context = tokens->context_length, n = tokens->n_tokens, n_new = request.options.n_new;
     if (context <= 0 || n_new <= context - n) return {};
-    const std::string what = fmt::format("{} tokens and {} new ones do not fit the context of {}: ", format_count(n),
-                                         format_count(n_new), format_count(context));
+    const std::string what =
+        fmt::format("{} tokens and {} new ones do not fit into the context of {} tokens: ", format_count(n),
+                    format_count(n_new), format_count(context));
     const std::string fewer = n < context ? fmt::format("generate at most {}", format_count(context - n)) : "";
-    if (n_new >= context) return what + (fewer.empty() ? "shorten the text, and generate fewer" : fewer);
+    if (n_new >= context) return what + (fewer.empty() ? "shorten the text and generate fewer tokens" : fewer);
     return fmt::format("{}shorten the text by {} tokens{}{}", what, format_count(n_new - (context - n)),
                        fewer.empty() ? "" : ", or ", fewer);
 }
@@ -196,10 +197,10 @@ std::string RunForm::output_problem() const {
     const fs::path& output = request.output;
     if (output.empty()) return "";
     if (output.filename().empty() || fs::is_directory(output, error))
-        return fmt::format("{} is a folder: name a file in it", output.string());
+        return fmt::format("{} is a folder: enter the name of a file in it", output.string());
     const fs::path folder = output.parent_path().empty() ? fs::path(".") : output.parent_path();
     if (!fs::is_directory(folder, error))
-        return fmt::format("cannot write {}: there is no folder {}", output.string(), folder.string());
+        return fmt::format("cannot write {}: the folder {} does not exist", output.string(), folder.string());
     return "";
 }
 
@@ -208,26 +209,26 @@ std::string RunForm::output_note() const {
     if (output.empty()) {
         std::error_code error;
         const fs::path folder = fs::current_path(error);
-        if (error) return fmt::format("the folder that kvscope was started in is gone: {}", error.message());
-        return fmt::format("{} in {}: nothing is overwritten", new_output().string(), folder.string());
+        if (error) return fmt::format("the folder in which kvscope was started no longer exists: {}", error.message());
+        return fmt::format("{} in {}; no file is overwritten", new_output().string(), folder.string());
     }
     const std::string name = output.filename().string();
-    if (request.force && is_there(output)) return fmt::format("{} is replaced as soon as the new trace is whole", name);
+    if (request.force && is_there(output)) return fmt::format("{} is replaced once the new trace is complete", name);
     if (request.force && is_there(part_of(output)))
-        return fmt::format("{}.part is replaced, unless the same run was begun there: then that goes on", name);
+        return fmt::format("{}.part is replaced, unless it belongs to the same run; then that run continues", name);
     if (is_there(output))
         return fmt::format(
-            "{} exists: runs that it lacks are added, and all that it holds stays; with another prompt, "
-            "model or option the run is refused",
+            "{} exists: missing runs are added, and present runs stay. With another prompt, "
+            "model or option, the run is refused",
             name);
     if (is_there(part_of(output)))
-        return fmt::format("{}.part was begun: the same run goes on there, another is refused", name);
+        return fmt::format("{}.part exists: the same run continues there, any other run is refused", name);
     return fmt::format("{} is a new file", name);
 }
 
 std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& tokens) const {
     std::vector<std::string> lines;
-    // Of entries, unless all that are ticked keep every token.
+    // The lines count entries, unless all ticked policies keep every token.
     const bool all_of_bytes = n_ticked() > 0 && std::all_of(rows.begin(), rows.end(), [](const PolicyRow& row) {
                                   return !row.ticked || row.spec.definition->budget_of == policies::BudgetOf::bytes;
                               });
@@ -245,7 +246,7 @@ std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& 
     return lines;
 }
 
-/// One, unless what comes of the budget differs from policy to policy.
+/// Adds one line, or one line per policy if the budget gives them different shares.
 void RunForm::add_lines_of_bytes(const policies::Budget& budget, const TokenCount& tokens,
                                  std::vector<std::string>& lines) const {
     std::vector<std::pair<std::string, std::string>> of_policies;
@@ -330,7 +331,7 @@ void RunForm::from_json(const nlohmann::json& state) {
     prompt_file = state.value("file", std::string());
     request.questions.clear();
     if (const std::string only = state.value("question", std::string()); !only.empty())
-        request.questions = {only};  // as states had it before there could be several
+        request.questions = {only};  // from earlier versions, which had one question
     request.questions = state.value("questions", request.questions);
     request.budgets = state.value("budgets", request.budgets);
     for (const RunOption& option : engine::run_options())
@@ -347,7 +348,7 @@ void RunForm::from_json(const nlohmann::json& state) {
             continue;
         }
     }
-    for (PolicyRow& row : rows) {  // policies that were not there when the state was saved
+    for (PolicyRow& row : rows) {  // policies that did not exist when the state was saved
         const bool is_there = std::any_of(read.begin(), read.end(), [&](const PolicyRow& other) {
             return other.spec.definition == row.spec.definition;
         });
@@ -365,18 +366,19 @@ void RunForm::read_prompt(const fs::path& file) {
     if (error) throw PromptFileError(fmt::format("{} cannot be read: {}", file.string(), error.message()));
     if (bytes > most_prompt_bytes)
         throw PromptFileError(
-            fmt::format("{} has {}; the form takes texts of {} at most, and `kvscope run -f` those of any size", name,
+            fmt::format("{} has {}, but the form accepts at most {}. Use `kvscope run -f` for larger texts", name,
                         analysis::format_bytes(static_cast<double>(bytes)),
                         analysis::format_bytes(static_cast<double>(most_prompt_bytes))));
     std::string text = program::read_prompt(file);
     if (is_blank(text)) throw PromptFileError(fmt::format("{} is empty: choose a file with the prompt's text", name));
     if (const size_t at = text.find('\0'); at != std::string::npos)
-        throw PromptFileError(fmt::format("{} is no text: byte {} is zero. Choose a text file in UTF-8", name, at));
-    if (const size_t at = first_bad_byte(text); at < text.size())
         throw PromptFileError(
-            fmt::format("{} is not UTF-8: byte {}, in line {}, is {:02X}, which begins no character. Save it as UTF-8",
-                        name, at, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-                        static_cast<unsigned char>(text[at])));
+            fmt::format("{} is not a text file: byte {} is zero. Choose a text file in UTF-8", name, at));
+    if (const size_t at = first_bad_byte(text); at < text.size())
+        throw PromptFileError(fmt::format(
+            "{} is not UTF-8: byte {} in line {} is {:02X}, which does not begin a character. Save it as UTF-8", name,
+            at, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+            static_cast<unsigned char>(text[at])));
     request.context = std::move(text);
     request.name = file.stem().string();
     prompt_file = whole_path(file);
@@ -410,7 +412,7 @@ fs::path new_output(const std::function<bool(const fs::path&)>& is_taken) {
 
 const std::vector<std::pair<std::string, std::string>>& sample_prompts() {
     static const std::vector<std::pair<std::string, std::string>> all = {
-        {"demo", "The demo's: about 2,000 tokens"},
+        {"demo", "Demo prompt of about 2,000 tokens"},
         {"needle", "A fact hidden in a log"},
         {"translation", "One sentence in many scripts"},
         {"code", "A class with a bug"}};

@@ -20,7 +20,7 @@ bool is_alike(const trace::RunAttributes& run, const trace::RunAttributes& of, A
     return of.budget_of ? run.budget_fraction == of.budget_fraction : run.budget == of.budget;
 }
 
-/// "snapkv:window=8"; the policy alone where this build does not know its parameters.
+/// Returns e.g. "snapkv:window=8", or only the policy's name if this build does not know its parameters.
 std::string policy_of(const trace::RunAttributes& run) {
     try {
         return analysis::run_policy(run).label();
@@ -35,7 +35,7 @@ std::vector<std::string> split(const std::string& text, char at) {
     return parts;
 }
 
-/// "snapkv @ 256": snapkv and 256; "h2o 25%": h2o, 25 and %.
+/// Splits "snapkv @ 256" into snapkv and 256, and "h2o 25%" into h2o, 25 and %.
 std::vector<std::string> words_in(const std::string& text) {
     std::string spaced;
     for (const char c : text) spaced += c == '@' ? " " : c == '%' ? " %" : std::string(1, c);
@@ -47,7 +47,7 @@ std::vector<std::string> words_in(const std::string& text) {
 
 bool is_number(const std::string& word) { return !word.empty() && word[0] >= '0' && word[0] <= '9'; }
 
-/// Whether each word is one of the run's; where `is_beginning`, or begins one of them.
+/// Whether the run has all words. If `is_beginning`, a word may also be the beginning of one of the run's words.
 bool has_words(const Session& session, const RunKey& key, const std::vector<std::string>& words, bool is_beginning) {
     const RunLook look = session.look(key);
     std::vector<std::string> own = words_in(analysis::lower_case(look.label + " " + look.recorded));
@@ -59,7 +59,7 @@ bool has_words(const Session& session, const RunKey& key, const std::vector<std:
     });
 }
 
-/// Those that have the words as they are, else those that have words that begin so.
+/// Returns the runs that have all words or, if there are none, those whose words begin with them.
 std::vector<RunKey> runs_of_words(const Session& session, const std::vector<std::string>& words) {
     for (const bool is_beginning : {false, true}) {
         std::vector<RunKey> found;

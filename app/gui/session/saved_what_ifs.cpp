@@ -20,7 +20,7 @@ trace::RunRecord make_again(const trace::Reader& reader, int run, const KeptWhat
     const auto lacking = what_if.needs_prefill(values, saved.budget);
     if (!lacking.empty())
         throw policies::ParameterError(
-            fmt::format("{} acts before the scores are made: repeat the prefill and set it again", lacking.front()));
+            fmt::format("{} changes the scores: repeat the prefill and set it again", lacking.front()));
     trace::RunRecord record = what_if(values, saved.budget);
     if (saved.answer_json.empty()) return record;
     const auto answer = nlohmann::json::parse(saved.answer_json);
@@ -34,7 +34,7 @@ trace::RunRecord make_again(const trace::Reader& reader, int run, const KeptWhat
     const size_t n = record.output_ids.size();
     const bool fits = (record.step_kl.empty() || record.step_kl.size() == n) &&
                       (record.step_agreement.empty() || record.step_agreement.size() == n);
-    if (!fits) throw std::invalid_argument("its saved answer has another number of steps than of tokens");
+    if (!fits) throw std::invalid_argument("the saved answer has different numbers of steps and tokens");
     return record;
 }
 
@@ -49,7 +49,7 @@ void restore_what_ifs(Session& session, const std::function<void(const std::stri
             const std::string name = fmt::format("the kept what-if of {} with a budget of {}", saved.run, saved.budget);
             if (!run) {
                 saved.tried = true;
-                notice(fmt::format("{}: {}: the trace has no such run", document->name(), name));
+                notice(fmt::format("{}: {}: the trace does not contain this run", document->name(), name));
                 continue;
             }
             static const TaskSlot<trace::RunRecord> slot;

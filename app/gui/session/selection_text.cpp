@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr const char* form = "--select takes token=N or N-M, layer=N, head=N, step=N and at the end run=LABEL";
+constexpr const char* form = "--select takes token=N or token=N-M, layer=N, head=N, step=N and, at the end, run=LABEL";
 
 int64_t number(const std::string& key, std::string_view text, int64_t n, const char* there_are) {
     int64_t value = -1;
@@ -22,7 +22,8 @@ int64_t number(const std::string& key, std::string_view text, int64_t n, const c
     if (error != std::errc{} || end != text.data() + text.size())
         throw std::invalid_argument(fmt::format("{}; found {}={}", form, key, text));
     if (value < 0 || value >= n)
-        throw std::invalid_argument(fmt::format("{}={}: {} {}, counted from 0", key, text, there_are, n));
+        throw std::invalid_argument(
+            fmt::format("{}={} is out of range: {} {}, counted from 0", key, text, there_are, n));
     return value;
 }
 
@@ -37,10 +38,10 @@ RunKey run_of(const Session& session, const std::string& label) {
         labels.push_back(name);
     }
     throw std::invalid_argument(
-        fmt::format("run={}: there is no such run; there are: {}", label, fmt::join(labels, ", ")));
+        fmt::format("run={}: there is no such run; the runs are: {}", label, fmt::join(labels, ", ")));
 }
 
-/// Of the run that decoded most.
+/// Returns the largest number of decode steps of any run.
 int64_t n_steps(const trace::Reader& reader, int prompt) {
     size_t most = 0;
     for (int run = 0; run < reader.n_runs(prompt); ++run) {
@@ -85,7 +86,8 @@ Cursor parse_selection(const Session& session, const std::string& text) {
                                     ? cursor.first_token
                                     : number(key, value.substr(dash + 1), n, "tokens in the prompt:");
             if (cursor.last_token < cursor.first_token)
-                throw std::invalid_argument(fmt::format("token={}: the first token stands before the last", value));
+                throw std::invalid_argument(
+                    fmt::format("token={}: the first token must not come after the last", value));
         } else if (key == "layer") {
             const int64_t n = reader.has_model() ? reader.model().n_layers : 0;
             cursor.layer = static_cast<int>(number(key, value, n, "layers of the model:"));

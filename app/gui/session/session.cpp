@@ -18,12 +18,12 @@
 namespace kvscope::gui {
 namespace {
 
-/// A finished run, of a budget of entries.
+/// Whether a run has finished and its budget is a number of entries.
 bool has_entry_budget(const trace::RunAttributes& run) {
     return run.policy != "full" && run.status == "complete" && !run.budget_of;
 }
 
-/// The largest budget of a prompt's runs that drops something; where none does, the largest.
+/// Returns the largest budget that drops something, or the largest budget if none does.
 int64_t budget_to_show(const trace::Reader& reader, int prompt) {
     const int64_t n_tokens = reader.prompt(prompt).visible_tokens();
     int64_t largest = 0, largest_below = 0;
@@ -61,7 +61,7 @@ std::optional<Tasks::Seconds> Session::end_frame() {
 }
 
 int Session::id_for(const std::filesystem::path& path, int wanted) const {
-    constexpr int largest_wanted = 1'000'000;  // a damaged workspace asks for any number
+    constexpr int largest_wanted = 1'000'000;  // a damaged workspace may ask for any number
     const auto given = given_ids_.find(wanted);
     const bool is_free = given == given_ids_.end() || (given->second == path && !document(wanted));
     if (wanted > 0 && wanted <= largest_wanted && is_free) return wanted;
@@ -69,11 +69,11 @@ int Session::id_for(const std::filesystem::path& path, int wanted) const {
 }
 
 Document& Session::open(const std::filesystem::path& path, bool is_written, int wanted_id) {
-    if (is_written) pair.alone = false;  // what a person has started is to be seen
+    if (is_written) pair.alone = false;  // the user expects to see the new run
     std::error_code error;
-    // While a trace is being written there is no file of its name yet.
+    // While a trace is being written, the file at its path does not exist yet.
     const auto whole = whole_path(path).lexically_normal();
-    // By the name of an unfinished trace's folder, which was opened so, or is the file meanwhile.
+    // The path may name the folder of an unfinished trace that has been finished since.
     const auto finished = whole_path(trace::joined_trace(path).value_or(path)).lexically_normal();
     const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
         const auto of_document = whole_path(document->path()).lexically_normal();
@@ -86,7 +86,7 @@ Document& Session::open(const std::filesystem::path& path, bool is_written, int 
         (*known)->reload();
         return **known;
     }
-    // What was written about the trace that lies there no more goes to its own file.
+    // Annotations of the previous trace at this path are saved before its document is closed.
     if (known != documents_.end() && (*known)->annotations_changed)
         save_annotations(**known, load_view((*known)->path()));
     auto opened = std::make_unique<Document>(id_for(whole, wanted_id), path, is_written);
@@ -127,7 +127,7 @@ void Session::select_first_run(const Document& document) {
 }
 
 void Session::close(int id) {
-    // Closing the file waits for whoever reads another one: a worker lets go of it last.
+    // Closing a file waits for other readers, so a worker does it.
     if (const Document* closed = document(id)) {
         auto last = std::make_shared<std::vector<std::shared_ptr<const trace::Reader>>>(
             std::vector{closed->reader(), closed->file()});
@@ -178,7 +178,7 @@ bool Session::exists(const RunKey& key) const {
 RunAt Session::at(const RunKey& key) const {
     const Document* of = document(key);
     const auto place = of ? of->place_of(key.prompt, key.run) : std::nullopt;
-    if (!place) throw std::out_of_range("there is no such run any more");
+    if (!place) throw std::out_of_range("this run no longer exists");
     return {of->reader(), key.prompt, *place};
 }
 

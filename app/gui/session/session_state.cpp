@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Documents by their place in the list: ids are of one session alone.
+/// Returns the index of a document. Ids are valid in one session only.
 int place_of(const Session& session, int id) {
     int place = 0;
     for (const auto& document : session.documents()) {
@@ -24,7 +24,7 @@ int place_of(const Session& session, int id) {
     return -1;
 }
 
-/// Where a run stands in the file; −1 where it is in memory alone, or gone.
+/// Returns the index of a run in the file, or −1 if it is only in memory or does not exist.
 int place_in_file(const Session& session, const RunKey& key) {
     if (!session.exists(key)) return -1;
     const RunAt at = session.at(key);
@@ -35,7 +35,7 @@ json json_of(const Session& session, const RunKey& key) {
     return {place_of(session, key.document), key.prompt, place_in_file(session, key)};
 }
 
-/// Not valid where the prompt has no such run.
+/// Returns an invalid key if the prompt has no such run.
 RunKey key_at(const Document& document, int prompt, int run) {
     const bool is_there = run >= 0 && static_cast<size_t>(run) < document.runs(prompt).size();
     return is_there ? document.key_of(prompt, run) : RunKey{};
@@ -89,13 +89,12 @@ json with_unknown(json state, const json& before) {
 }
 
 std::vector<std::string> restore_session(Session& session, const json& state, const fs::path& folder) {
-    if (!state.is_object()) return {"which traces it has open cannot be understood"};
+    if (!state.is_object()) return {"the list of open traces is invalid"};
     std::vector<std::string> problems;
-    std::vector<int> ids;  // of each trace in the state, −1 where it did not open
+    std::vector<int> ids;  // one per trace in the state; −1 if it did not open
     const auto saved = state.find("traces");
     const json traces = saved != state.end() && saved->is_array() ? *saved : json::array();
-    if (saved != state.end() && !saved->is_array())
-        problems.emplace_back("which traces it has open cannot be understood");
+    if (saved != state.end() && !saved->is_array()) problems.emplace_back("the list of open traces is invalid");
     for (const json& trace : traces) {
         ids.push_back(-1);
         try {
@@ -135,7 +134,7 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
                                    selected.at("tokens").at(1).get<int64_t>(), selected.value("step", -1)});
         }
     } catch (const json::exception&) {
-        problems.emplace_back("the saved selection cannot be understood and is left out");
+        problems.emplace_back("the saved selection is invalid and was ignored");
     }
     return problems;
 }
@@ -208,7 +207,7 @@ void restore_view(Session& session, Document& document, const json& state) {
             cursor.first_token = cursor.last_token = -1;
         session.selection.set(cursor);
     } catch (const json::exception&) {
-        return;  // what cannot be understood stays as it opens
+        return;  // keep the defaults if the state is invalid
     }
 }
 

@@ -34,7 +34,7 @@ void remember(std::vector<std::string>& list, const fs::path& path) {
     put_first(list, (error ? path : whole).lexically_normal().string());
 }
 
-/// How many at the front of a list came there since it was as `before`.
+/// Returns how many entries at the front of a list are new since `before`.
 size_t n_new(const std::vector<std::string>& list, std::vector<std::string> before) {
     for (size_t n = 0; n < list.size(); ++n) {
         const size_t n_left = list.size() - n;
@@ -46,10 +46,10 @@ size_t n_new(const std::vector<std::string>& list, std::vector<std::string> befo
     return list.size();
 }
 
-/// What is in the file without what was removed from `list` since `before`, and with what came into it in front.
+/// Applies the changes from `before` to `list` to the list of the file. New entries come first.
 std::vector<std::string> merged(const std::vector<std::string>& list, const std::vector<std::string>& before,
                                 std::vector<std::string> in_file) {
-    // Of a full list entries go by themselves; of another one a person has removed them.
+    // A full list drops entries by itself. From a shorter list, the user has removed them.
     if (list.size() < Settings::most_recent)
         for (const std::string& old : before)
             if (std::find(list.begin(), list.end(), old) == list.end()) std::erase(in_file, old);
@@ -57,7 +57,7 @@ std::vector<std::string> merged(const std::vector<std::string>& list, const std:
     return in_file;
 }
 
-/// Those of an object that can be what is wanted: layouts are objects, names are texts.
+/// Returns the members that have the expected type: objects for layouts, strings for names.
 template <class Value>
 std::map<std::string, Value> entries_in(const nlohmann::json& json) {
     std::map<std::string, Value> entries;
@@ -69,7 +69,7 @@ std::map<std::string, Value> entries_in(const nlohmann::json& json) {
     return entries;
 }
 
-/// Empty where it is absent or damaged.
+/// Returns an empty list if the key is absent or invalid.
 std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
     try {
         return json.contains(key) ? json[key].get<std::vector<std::string>>() : std::vector<std::string>();
@@ -78,7 +78,7 @@ std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
     }
 }
 
-/// What has changed since `before` into the file's; nullptr: as they are.
+/// Writes the changes since `before` to the object of the file (nullptr: all entries). `entries` receives the result.
 template <class Value>
 void put_entries(nlohmann::json& in_file, std::map<std::string, Value>& entries,
                  const std::map<std::string, Value>* before) {
@@ -93,8 +93,8 @@ void put_entries(nlohmann::json& in_file, std::map<std::string, Value>& entries,
     entries = entries_in<Value>(in_file);
 }
 
-/// While it lives no other kvscope that asks for it writes into the folder. It waits for a moment at most: rather a
-/// list that lacks something than a window that stands still because another one was stopped.
+/// Locks a folder against other kvscope processes. Gives up after 0.1 s, because a missing entry in a list is better
+/// than a frozen app.
 class FolderLock {
  public:
     explicit FolderLock(const fs::path& folder) : folder_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -128,7 +128,7 @@ Settings load_settings(const fs::path& path) {
     const StoredJson stored = read_stored_json(path, settings_key, settings_version);
     Settings read;
     read.problem = stored.why;
-    if (stored.state == StoredJson::State::newer) read.problem += ": it is left as it is, and nothing is remembered";
+    if (stored.state == StoredJson::State::newer) read.problem += ". It is not changed, and settings are not saved";
     std::string wrong;
     const auto take = [&](const char* key, auto& value) {
         try {
@@ -157,7 +157,8 @@ Settings load_settings(const fs::path& path) {
     read.width = std::clamp(read.width, 320, 16384);
     read.height = std::clamp(read.height, 240, 16384);
     if (!wrong.empty())
-        read.problem = fmt::format("{} is damaged: {} cannot be understood, and is as at first", path.string(), wrong);
+        read.problem =
+            fmt::format("{} is damaged: {} cannot be parsed, so the defaults are used", path.string(), wrong);
     return read;
 }
 
@@ -169,10 +170,11 @@ std::vector<std::string> save_settings(Settings& settings, const fs::path& path,
     if (stored.state == StoredJson::State::newer) return {};
     std::vector<std::string> told;
     nlohmann::json json = stored.contents;
-    if (!settings.problem.empty()) before = nullptr;  // what is there was not understood
+    if (!settings.problem.empty()) before = nullptr;  // the file could not be parsed, so write everything
     if (stored.state != StoredJson::State::absent && (!settings.problem.empty() || !stored.why.empty())) {
         const fs::path aside = set_aside(path);
-        told.push_back(fmt::format("{}: it is kept as {}", settings.problem.empty() ? stored.why : settings.problem,
+        told.push_back(fmt::format("{}. The file was renamed to {}",
+                                   settings.problem.empty() ? stored.why : settings.problem,
                                    aside.filename().string()));
     }
     json.emplace(settings_key, settings_version);

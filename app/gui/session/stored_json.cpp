@@ -25,20 +25,19 @@ StoredJson not_sound(StoredJson::State state, const fs::path& file, const std::s
 StoredJson parsed_object(const fs::path& file, const std::string& text) {
     using State = StoredJson::State;
     if (bounded_json::too_deep_at(text) < text.size())
-        return not_sound(
-            State::damaged, file,
-            fmt::format("cannot be understood: it is nested more than {} levels deep", bounded_json::deepest));
+        return not_sound(State::damaged, file,
+                         fmt::format("cannot be parsed: it is nested more than {} levels deep", bounded_json::deepest));
     try {
         json contents = json::parse(text);
         if (contents.is_object()) return {State::sound, std::move(contents), {}};
-        return not_sound(State::damaged, file, "cannot be understood: expected a JSON object");
+        return not_sound(State::damaged, file, "cannot be parsed: expected a JSON object");
     } catch (const json::parse_error& error) {
         const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
         const auto line = 1 + std::count(text.begin(), end, '\n');
         return not_sound(State::damaged, file,
-                         fmt::format("cannot be understood: it is no JSON from line {} on", line));
+                         fmt::format("cannot be parsed: it is not valid JSON from line {} on", line));
     } catch (const json::exception&) {
-        return not_sound(State::damaged, file, "cannot be understood: it is no JSON, or holds a number out of range");
+        return not_sound(State::damaged, file, "cannot be parsed: it is not JSON or contains a number out of range");
     }
 }
 
@@ -51,7 +50,7 @@ StoredJson read_stored_json(const fs::path& file, const char* version_key, int v
     if (status.type() == fs::file_type::not_found) return {};
     if (status.type() != fs::file_type::regular)
         return not_sound(State::unreadable, file,
-                         "cannot be read: " + (error ? error.message() : "it is no plain file"));
+                         "cannot be read: " + (error ? error.message() : "it is not a regular file"));
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(stream), {}};
@@ -62,9 +61,10 @@ StoredJson read_stored_json(const fs::path& file, const char* version_key, int v
     if (stored.state != State::sound || !stored.contents.contains(version_key)) return stored;
     const json& found = stored.contents[version_key];
     if (!found.is_number())
-        return not_sound(State::damaged, file, fmt::format("cannot be understood: its {} is no number", version_key));
+        return not_sound(State::damaged, file, fmt::format("cannot be parsed: its {} is not a number", version_key));
     if (found.get<double>() < version + 1) return stored;
-    return not_sound(State::newer, file, fmt::format("is of version {}, written by a later kvscope", found.dump()));
+    return not_sound(State::newer, file,
+                     fmt::format("has version {} and was written by a later kvscope", found.dump()));
 }
 
 void write_stored_json(const fs::path& file, const json& contents) {

@@ -18,10 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What runs for another stamp than is wanted is stopped after that time: what is quicker than that shows intermediate
-/// results while a slider is dragged.
+/// A computation for an outdated stamp is stopped after this time. Faster ones finish, so that intermediate results are
+/// shown while a slider moves.
 constexpr auto patience = std::chrono::milliseconds(250);
-constexpr uint64_t frames_missed = 2;  // a view may be left out of a single frame while it is docked
+constexpr uint64_t frames_missed = 2;  // a view may miss one frame while it is docked
 
 using Compute = std::function<std::shared_ptr<const void>()>;
 
@@ -32,23 +32,23 @@ struct Once {
     bool is_error = false;
 };
 
-/// A slot's number, and a key of it.
+/// Slot number and key.
 using Name = std::pair<uint64_t, std::string>;
 
 struct Entry {
     std::weak_ptr<const uint64_t> slot;
     std::string wanted;
     std::string finished;
-    std::string under_way;  ///< what runs
+    std::string under_way;  ///< stamp of the running computation
     bool has_finished = false;
     bool running = false;
     Clock::time_point began{};
-    std::stop_source stop{std::nostopstate};  ///< of what runs
+    std::stop_source stop{std::nostopstate};  ///< stops the running computation
     Compute compute;
     std::shared_ptr<const void> value;
     std::string error;
-    uint64_t asked = 0;                           ///< frame
-    std::optional<Clock::time_point> unwanted{};  ///< since when no frame asks for it
+    uint64_t asked = 0;                           ///< frame of the last request
+    std::optional<Clock::time_point> unwanted{};  ///< when frames stopped requesting it
 
     bool is_running(const std::string& stamp) const { return running && under_way == stamp && !stop.stop_requested(); }
     bool is_finished(const std::string& stamp) const { return has_finished && finished == stamp; }
@@ -108,11 +108,11 @@ struct Tasks::Impl {
             const auto found = entries.find(name);
             if (found != entries.end() && !found->second.running && found->second.compute)
                 run(name, found->second, lock);
-            changed.notify_all();  // also whoever waits for an empty queue
+            changed.notify_all();  // also wakes wait()
         }
     }
 
-    /// What runs is not dropped, so that the entry stays where it is while the lock is not held.
+    /// A running entry is not erased, so the reference stays valid while the lock is released.
     void run(const Name& name, Entry& entry, std::unique_lock<std::mutex>& lock) {
         entry.running = true;
         entry.stop = std::stop_source();
@@ -129,7 +129,7 @@ struct Tasks::Impl {
         } catch (const std::exception& failure) {
             error = failure.what();
         }
-        compute = {};  // may close a trace
+        compute = {};  // without the lock, because this may close a trace
         lock.lock();
         entry.running = false;
         --n_running;
@@ -146,7 +146,7 @@ struct Tasks::Impl {
         lock.lock();
     }
 
-    /// Whether work waits that the last frames asked for.
+    /// Whether the queue has work that the last frames requested.
     bool has_wanted_in_queue() const {
         return std::any_of(queue.begin(), queue.end(), [&](const Name& name) {
             const auto found = entries.find(name);
@@ -181,7 +181,7 @@ Tasks::Result Tasks::ask_any(const std::shared_ptr<const uint64_t>& slot, const 
     entry.asked = impl_->frame;
     entry.unwanted.reset();
     if (entry.is_finished(stamp) || entry.is_running(stamp)) {
-        entry.compute = {};  // of another stamp that was wanted for a moment
+        entry.compute = {};  // for a stamp that is no longer wanted
     } else if (!entry.compute || entry.wanted != stamp) {
         if (!entry.running && !entry.compute) impl_->queue.push_back(name);
         entry.compute = std::move(compute);
@@ -211,7 +211,7 @@ std::vector<std::string> Tasks::deliver() {
         } catch (const std::exception& error) {
             thrown.emplace_back(error.what());
         } catch (...) {
-            thrown.emplace_back("what was computed cannot be shown, for an unknown reason");
+            thrown.emplace_back("a result cannot be shown, for an unknown reason");
         }
     }
     return thrown;

@@ -45,7 +45,7 @@ std::vector<UnfinishedAnswer> read_unfinished_answers(const fs::path& trace) {
             answers.push_back({saved.at("prompt").get<int>(), saved.at("run_number").get<int>(),
                                saved.at("label").get<std::string>(), saved.at("answer").get<std::string>(),
                                saved.at("tokens").get<int64_t>(), saved.at("ended").get<bool>()});
-        } catch (const json::exception&) {  // damaged: the others are shown
+        } catch (const json::exception&) {  // skip a damaged answer
         }
     }
     return answers;

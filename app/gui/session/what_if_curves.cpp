@@ -13,7 +13,7 @@ namespace {
 using analysis::CurveRuns;
 using analysis::SelectAgain;
 
-/// All that a worker needs to make one run's selection again and again.
+/// Input of a worker that computes one curve.
 struct Worker {
     std::shared_ptr<const trace::Reader> reader;
     int prompt = 0;
@@ -22,7 +22,7 @@ struct Worker {
     std::shared_ptr<const PrefillInMemory> prefill;
     uint64_t seed = 0;
 
-    /// @throws analysis::NothingToShow where neither the trace nor a prefill gives it
+    /// Throws analysis::NothingToShow if neither the trace nor the prefill is sufficient.
     SelectAgain selection() const {
         try {
             const auto what_if = analysis::selection_along(*reader, prompt, runs, over);
@@ -41,7 +41,7 @@ struct Worker {
     }
 };
 
-/// The shown runs that the trace itself has, or a job under way, with the one that is meant in any case.
+/// Returns the shown runs of the prompt without what-ifs, and the run `of`.
 std::vector<int> shown_runs(const Session& session, const Document& document, const RunKey& of) {
     std::vector<RunKey> keys = session.visible_runs();
     keys.push_back(of);

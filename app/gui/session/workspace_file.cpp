@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr const char* state_name = "workspace.json";
 constexpr int version = 1;
 constexpr size_t longest_state = size_t{64} << 20;
-/// A folder that is being unpacked has its final name, this mark and the process id.
+/// Suffix of folders that are being unpacked, followed by the process id.
 constexpr const char* new_mark = ".new-";
 
 struct LaterWorkspace : WorkspaceError {
@@ -48,8 +48,7 @@ struct FreeEntry {
     void operator()(archive_entry* e) const { archive_entry_free(e); }
 };
 
-/// libarchive converts names between UTF-8 and the thread's locale. An object of this class makes that UTF-8, whatever
-/// the process's locale is.
+/// Sets the thread's locale to UTF-8. libarchive converts names between UTF-8 and this locale.
 class Utf8Locale {
  public:
     Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{})) {
@@ -118,7 +117,6 @@ uint64_t fnv1a(const std::string& bytes) {
     return hash;
 }
 
-/// Reads an archive, entry by entry.
 class Reader {
  public:
     explicit Reader(const fs::path& path) : path_(path), zip_(archive_read_new()) {
@@ -129,7 +127,7 @@ class Reader {
         check(archive_read_open_filename(zip_.get(), path.c_str(), 1 << 20), zip_.get(), path, "opening");
     }
 
-    /// Reads the next entry. @returns false after the last one
+    /// Goes to the next entry. Returns false after the last one.
     bool next() {
         const int code = archive_read_next_header(zip_.get(), &entry_);
         if (code == ARCHIVE_EOF) return false;
@@ -145,14 +143,14 @@ class Reader {
         return archive_entry_filetype(entry_) == AE_IFREG && archive_entry_symlink(entry_) == nullptr &&
                archive_entry_hardlink(entry_) == nullptr;
     }
-    /// What the archive says.
+    /// Returns the size according to the archive.
     std::optional<uint64_t> bytes() const {
         if (!archive_entry_size_is_set(entry_) || archive_entry_size(entry_) < 0) return std::nullopt;
         return static_cast<uint64_t>(archive_entry_size(entry_));
     }
 
-    /// @param take is given each block of the entry's contents
-    /// @throws WorkspaceError as soon as they are more than `most` bytes
+    /// Passes the contents of the entry to `take`, block by block. Throws WorkspaceError if there are more than `most`
+    /// bytes.
     template <class Take>
     void read(uint64_t most, Take take) {
         std::vector<char> block(1 << 20);
@@ -172,7 +170,7 @@ class Reader {
     }
 
     [[noreturn]] void refuse(const std::string& why) const {
-        throw WorkspaceError(fmt::format("{}: {:?} in it: {}", path_.string(), name_, why));
+        throw WorkspaceError(fmt::format("{}: file {:?}: {}", path_.string(), name_, why));
     }
 
  private:
@@ -194,19 +192,19 @@ nlohmann::json read_state(const fs::path& path) {
         state = bounded_json::parse_or_discard(whole);
     }
     if (!state.is_object() || !state.contains("kvscope_workspace"))
-        throw WorkspaceError(path.string() + " is no kvscope workspace: expected a ZIP archive with workspace.json");
+        throw WorkspaceError(path.string() + " is not a kvscope workspace: expected a ZIP archive with workspace.json");
     const auto& found = state["kvscope_workspace"];
     if (!found.is_number())
-        throw WorkspaceError(path.string() + " is damaged: the version in its workspace.json is no number");
+        throw WorkspaceError(path.string() + " is damaged: the version in its workspace.json is not a number");
     if (found.get<double>() >= version + 1) {
-        throw LaterWorkspace(
-            fmt::format("{} is a workspace of version {}, this program reads up to {}; use a later one", path.string(),
-                        found.dump(), version));
+        throw LaterWorkspace(fmt::format(
+            "{} is a workspace of version {}, but this program reads versions up to {}: use a later kvscope",
+            path.string(), found.dump(), version));
     }
     return state;
 }
 
-/// A file that the state lists; of earlier workspaces, which do not say sizes, any size.
+/// A file in the list of the state. Earlier versions of workspaces do not list sizes.
 struct Listed {
     std::optional<uint64_t> bytes;
     bool is_found = false;
@@ -217,7 +215,7 @@ bool is_plain_name(const std::string& name) {
            name.find('\0') == std::string::npos;
 }
 
-/// What a workspace lists by name.
+/// The list of files in the state of a workspace.
 class Manifest {
  public:
     Manifest(const fs::path& path, const nlohmann::json& state) : path_(path) {
@@ -233,15 +231,15 @@ class Manifest {
             if (!file.is_object() || !file.contains("name") || !file["name"].is_string() || !file.contains("bytes") ||
                 !file["bytes"].is_number_unsigned())
                 throw WorkspaceError(path.string() +
-                                     " is damaged: a file that its workspace.json lists has no name or no size");
+                                     " is damaged: its workspace.json lists a file without a name or size");
             if (!files_.emplace(plain(file["name"].get<std::string>()), Listed{file["bytes"].get<uint64_t>()}).second)
                 throw WorkspaceError(fmt::format("{} is damaged: its workspace.json lists {:?} twice", path.string(),
                                                  file["name"].get<std::string>()));
         }
     }
 
-    /// What is listed under this name; nullptr where nothing is. Workspaces of earlier versions list traces alone, and
-    /// carry the notes beside them.
+    /// Returns the listed file with this name, or nullptr. Earlier versions list only traces, but also contain their
+    /// annotations.
     Listed* find(const std::string& name) {
         const auto found = files_.find(name);
         if (found != files_.end()) return &found->second;
@@ -255,7 +253,7 @@ class Manifest {
     void require_all_found() const {
         for (const auto& [name, listed] : files_)
             if (!listed.is_found)
-                throw WorkspaceError(fmt::format("{} is damaged: its workspace.json lists {:?}, which is not in it",
+                throw WorkspaceError(fmt::format("{} is damaged: its workspace.json lists {:?}, which is missing",
                                                  path_.string(), name));
     }
 
@@ -272,8 +270,8 @@ class Manifest {
     std::map<std::string, Listed> files_;
 };
 
-/// The files of an archive and their sizes, without what they contain.
-/// @throws WorkspaceError for anything that its manifest does not list, links, names given twice, sizes that differ
+/// Returns the names and sizes of the files in an archive. Throws WorkspaceError for unlisted files, links, duplicate
+/// names and differing sizes.
 std::map<std::string, uint64_t> files_of(const fs::path& path, const nlohmann::json& state) {
     Manifest manifest(path, state);
     std::map<std::string, uint64_t> files;
@@ -282,36 +280,36 @@ std::map<std::string, uint64_t> files_of(const fs::path& path, const nlohmann::j
     Reader reader(path);
     while (reader.next()) {
         if (reader.name() == state_name) {
-            if (std::exchange(has_state, true)) reader.refuse("it is in it twice");
+            if (std::exchange(has_state, true)) reader.refuse("it occurs twice");
             continue;
         }
         if (!is_plain_name(reader.name())) reader.refuse("the name leads out of the workspace's folder");
         if (!reader.is_file()) reader.refuse("expected a file, found a folder or a link");
         Listed* listed = manifest.find(reader.name());
-        if (listed == nullptr) reader.refuse("its workspace.json does not list it");
-        if (std::exchange(listed->is_found, true)) reader.refuse("it is in it twice");
+        if (listed == nullptr) reader.refuse("workspace.json does not list it");
+        if (std::exchange(listed->is_found, true)) reader.refuse("it occurs twice");
         const auto bytes = reader.bytes();
         if (!bytes) reader.refuse("its size is not given");
         if (listed->bytes && *listed->bytes != *bytes)
-            reader.refuse(fmt::format("its workspace.json lists {} bytes, the archive {}", *listed->bytes, *bytes));
+            reader.refuse(fmt::format("workspace.json lists {} bytes, but the archive has {}", *listed->bytes, *bytes));
         files[reader.name()] = *bytes;
         total = total > UINT64_MAX - *bytes ? UINT64_MAX : total + *bytes;
     }
     manifest.require_all_found();
-    // kvscope stores files as they are. What is compressed may be of any size.
+    // kvscope stores files uncompressed. Compressed files could unpack to any size.
     std::error_code error;
     const uint64_t size = fs::file_size(path, error);
     if (total > size)
         throw WorkspaceError(
-            fmt::format("{}: expected files that are stored as they are, found {} bytes of them in an "
+            fmt::format("{}: expected uncompressed files, found files of {} bytes in an "
                         "archive of {} bytes. If you trust it, unpack it with another program and open "
                         "its traces.",
                         path.string(), total, size));
     return files;
 }
 
-/// Marks a file as what it was in the archive. A file that is written anew has another time.
-constexpr timespec unpacked_time{.tv_sec = 315532800, .tv_nsec = 0};  // 1980, the first day of ZIP archives
+/// Modification time of unpacked files. A file that was written later has another time.
+constexpr timespec unpacked_time{.tv_sec = 315532800, .tv_nsec = 0};  // 1980, where ZIP time stamps start
 
 bool is_as_unpacked(const fs::path& file) {
     struct stat found {};
@@ -339,7 +337,7 @@ void unpack(const fs::path& path, const std::map<std::string, uint64_t>& wanted,
     }
 }
 
-/// What is at a name that is about to be written over may be anything but a later kvscope's workspace.
+/// Throws WorkspaceError if the file is a workspace of a later version. Any other file may be overwritten.
 void require_no_later_one(const fs::path& path) {
     std::error_code error;
     if (!fs::exists(path, error)) return;
@@ -348,9 +346,9 @@ void require_no_later_one(const fs::path& path) {
     } catch (const LaterWorkspace&) {
         throw WorkspaceError(
             path.string() +
-            " was saved by a later kvscope, and this one would not keep all of it: choose another name");
+            " was saved by a later kvscope, and this version would lose some of its contents: choose another name");
     } catch (const WorkspaceError&) {
-        // The person was asked whether to replace it.
+        // The user has agreed to replace the file.
     }
 }
 
@@ -388,7 +386,7 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
         sync_to_disk(beside);
     } catch (const nlohmann::json::type_error&) {
         fs::remove(beside, error);
-        throw WorkspaceError("the name of a trace is not UTF-8: rename it, so that it can be read elsewhere");
+        throw WorkspaceError("the file name of a trace is not UTF-8: rename it, so that other machines can read it");
     } catch (...) {
         fs::remove(beside, error);
         throw;
@@ -401,12 +399,13 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
 }
 
 std::string workspace_folder_name(const fs::path& path) {
-    // The end of a ZIP archive lists its files with their checksums.
+    // A ZIP archive ends with a list of its files and their checksums.
     constexpr std::streamoff most = 1 << 16;
     std::error_code error;
     std::ifstream file;
     if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary | std::ios::ate);
-    if (!file.is_open()) throw WorkspaceError(path.string() + " cannot be read: is it there, and may you read it?");
+    if (!file.is_open())
+        throw WorkspaceError(path.string() + " cannot be read: check that it exists and that you may read it");
     const std::streamoff bytes = file.tellg();
     file.seekg(std::max<std::streamoff>(bytes - most, 0));
     const std::string end{std::istreambuf_iterator<char>(file), {}};
@@ -446,7 +445,7 @@ void clean_workspaces(const fs::path& folder) {
                      inner.increment(error))
                     if (is_as_unpacked(inner->path())) unpacked.push_back(inner->path());
                 for (const fs::path& each : unpacked) fs::remove(each, ignored);
-                fs::remove(one, ignored);  // where nothing is left in it
+                fs::remove(one, ignored);  // fails unless it is empty
             }
         }
         ::close(file);
@@ -464,25 +463,25 @@ nlohmann::json read_workspace(const fs::path& path, const fs::path& folder) {
     const fs::path beside = folder.string() + new_mark + std::to_string(getpid());
     try {
         fs::create_directories(beside, error);
-        if (error) throw WorkspaceError(beside.string() + " cannot be made: " + error.message());
+        if (error) throw WorkspaceError(beside.string() + " cannot be created: " + error.message());
         const FolderInUse in_use(beside);
         const auto room = fs::space(beside, error);
         if (!error && room.available < total)
-            throw WorkspaceError(fmt::format("{}: its files need {} bytes, and {} has {} left", path.string(), total,
-                                             folder.parent_path().string(), room.available));
+            throw WorkspaceError(fmt::format("{}: its files need {} bytes, but {} has only {} left", path.string(),
+                                             total, folder.parent_path().string(), room.available));
         unpack(path, wanted, beside);
         fs::create_directories(folder, error);
-        if (error) throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
+        if (error) throw WorkspaceError(folder.string() + " cannot be created: " + error.message());
         for (const auto& [name, bytes] : wanted) {
-            if (fs::exists(folder / name, error)) continue;  // another window has unpacked it in the meantime
+            if (fs::exists(folder / name, error)) continue;  // another process has unpacked it meanwhile
             fs::rename(beside / name, folder / name, error);
-            if (error) throw WorkspaceError((folder / name).string() + " cannot be made: " + error.message());
+            if (error) throw WorkspaceError((folder / name).string() + " cannot be created: " + error.message());
         }
         fs::remove_all(beside, error);
         return state;
     } catch (...) {
         fs::remove_all(beside, error);
-        fs::remove(folder, error);  // where it is empty
+        fs::remove(folder, error);  // fails unless it is empty
         throw;
     }
 }
