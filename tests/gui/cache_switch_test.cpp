@@ -290,7 +290,7 @@ TEST_CASE("Make full and Compress, clicked in the middle of an answer, change th
 
     driven.app().show_view(*find_view_kind("answers"));
     driven.settle();
-    CHECK(driven.shown_text().find("behind step 5 its cache became full; behind step 11 compressed") !=
+    CHECK(driven.shown_text().find("after step 5 the cache became full; after step 11 compressed") !=
           std::string::npos);
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("of many runs those of the largest budget are shown in the end, and th
     CHECK(gui.session.is_visible(chosen) == has_selected);
     CHECK(gui.session.visible_runs().size() == (has_selected ? 6 : 5));
     CHECK(std::any_of(gui.notices.begin(), gui.notices.end(), [](const std::string& notice) {
-        return notice.find("runs with the largest budget that drops anything are shown") != std::string::npos;
+        return notice.find("runs with the largest budget that drops entries are shown") != std::string::npos;
     }));
 }
 

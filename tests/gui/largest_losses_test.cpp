@@ -69,7 +69,7 @@ TEST_CASE("where the shown runs keep the same, the inspector says so instead of 
     const analysis::test::PolicyTrace stored({{"full", all}, {"h2o", all}, {"snapkv:window=8", all}});
     DrivenApp driven(explore(stored.path()));
     const MouseAway away(driven);
-    CHECK_THAT(driven.shown_text(), Contains("The 2 shown runs keep every token alike."));
+    CHECK_THAT(driven.shown_text(), Contains("The 2 shown runs agree on every token."));
     CHECK_THAT(driven.shown_text(), !Contains("disagree most"));
 }
 

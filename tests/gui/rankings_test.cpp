@@ -306,7 +306,7 @@ TEST_CASE("what a ranking lacks is said in its place", "[rankings]") {
         std::replace(text.begin(), text.end(), '\n', ' ');
         return text;
     };
-    CHECK_THAT(shown(1, "rank sentences that a lost"), Catch::Contains("Choose two runs, A and B"));
+    CHECK_THAT(shown(1, "rank sentences that a lost"), Catch::Contains("Choose two runs as A and B"));
     CHECK_THAT(shown(1, "Rank: Steps that diverge most"), Catch::Contains("No compressed run is shown"));
     CHECK_THAT(shown(2, "Rank: Tokens that runs disagree about"), Catch::Contains("two of them"));
 }

@@ -52,7 +52,7 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     });
     form.driven.settle();
     CHECK(!is_dead());
-    CHECK(shown().find("at none of the budgets") != std::string::npos);
+    CHECK(shown().find("not at any of the budgets") != std::string::npos);
     for (PolicyRow& row : filled.rows) row.ticked = row.spec.definition->name == "snapkv";
     filled.request.budgets = "8";
     form.fill(filled);
@@ -66,7 +66,7 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     form.driven.settle();
     text = shown();
     CHECK(is_dead());
-    CHECK(text.find("600 new ones do not fit the context of 512: generate at most") != std::string::npos);
+    CHECK(text.find("600 new ones do not fit into the context of 512 tokens: generate at most") != std::string::npos);
     CHECK(!std::regex_search(text, std::regex("--[a-z]")));
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a what-if that was kept is there again when its trace is opened") {
     CHECK(again.look(reopened.key_of(0, 5)).label.find("what-if") != std::string::npos);
     CHECK(reopened.shown_order(0)[2] == reopened.id_of(0, 5));
     REQUIRE(notices.size() == 1);
-    CHECK(notices[0].find("window acts before the scores") != std::string::npos);
+    CHECK(notices[0].find("window changes the scores") != std::string::npos);
     CHECK(!reopened.annotations_changed);
     // What could not be made is not lost; what is taken away is.
     CHECK(reopened.kept_what_ifs().size() == 2);

@@ -268,7 +268,7 @@ TEST_CASE(
     driven.settle();
     CHECK(is_in_front("Answers###answers-1"));
     const auto& told = driven.app().notices();
-    CHECK(std::find(told.begin(), told.end(), "run.h5 is written: the run has ended") != told.end());
+    CHECK(std::find(told.begin(), told.end(), "run.h5 is complete: the run has ended") != told.end());
 }
 
 TEST_CASE(

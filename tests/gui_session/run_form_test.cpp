@@ -88,8 +88,9 @@ TEST_CASE("a run is held back only where no ticked policy can run at any budget"
     const RefusedRuns check = find_refused_runs(form, counted());
     CHECK_FALSE(check.rows[0].can_run());
     CHECK(check.rows[2].can_run());
-    CHECK(check.problem() ==
-          "None of the 2 policies can run. SnapKV (window=40): at none of the budgets: it needs at least 41 entries");
+    CHECK(
+        check.problem() ==
+        "None of the 2 policies can run. SnapKV (window=40): not at any of the budgets: it needs at least 41 entries");
     form.rows[2].ticked = true;
     CHECK(find_refused_runs(form, counted()).problem().empty());
     CHECK(texts(form, BudgetNote::Kind::error)[0] ==
@@ -112,7 +113,7 @@ TEST_CASE("a policy without its file, with one that is not there or with one tha
         CHECK(row.reasons().find(" -") == std::string::npos);
     }
     CHECK_THAT(check.rows[0].brief(), Catch::StartsWith("It needs a file: set importance."));
-    CHECK(check.rows[1].brief() == "importance: there is nothing at " + missing);
+    CHECK(check.rows[1].brief() == "importance: there is no file " + missing);
     CHECK_THAT(check.rows[2].brief(), Catch::Contains("expected a JSON object"));
     CHECK_THAT(check.rows[2].brief(), Catch::Contains("Create one with `kvscope profile-heads`"));
 }
@@ -146,8 +147,8 @@ TEST_CASE("parameters that contradict each other or the model cannot run, whatev
 TEST_CASE("budgets that drop nothing are warned of") {
     const RunForm form = form_of({"snapkv"}, "256,2000,4096");
     CHECK(texts(form, BudgetNote::Kind::warning) ==
-          std::vector<std::string>{"2,000 is all of the prompt's 2,000 tokens: nothing is dropped",
-                                   "4,096 is more than the prompt's 2,000 tokens: nothing is dropped"});
+          std::vector<std::string>{"2,000 covers all 2,000 tokens of the prompt, so nothing is dropped",
+                                   "4,096 is more than the prompt's 2,000 tokens, so nothing is dropped"});
     CHECK(texts(form_of({"palu"}, "4096"), BudgetNote::Kind::warning).empty());
 }
 
@@ -155,12 +156,13 @@ TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one th
     const RunForm form = form_of({"think", "palu:whitening=prompt"}, "1000,0.01");
     const auto facts = texts(form, BudgetNote::Kind::fact);
     REQUIRE(facts.size() == 1);
+    CHECK_THAT(facts[0],
+               Catch::StartsWith(
+                   "ThinK and Palu (whitening=prompt) keep every token; for them a budget is a share of the full "
+                   "cache's bytes. 1,000: 50 % ("));
     CHECK_THAT(
         facts[0],
-        Catch::StartsWith("ThinK and Palu (whitening=prompt) keep every token; to them a budget is a share of the full "
-                          "cache's bytes. 1,000: 50 % ("));
-    CHECK_THAT(facts[0],
-               Catch::Contains(" a token), 53.2 % with what Palu (whitening=prompt) stores besides; 1 %: 1 % ("));
+        Catch::Contains(" per token), 53.2 % including what Palu (whitening=prompt) stores in addition; 1 %: 1 % ("));
     const RefusedRuns check = find_refused_runs(form, counted());
     CHECK(check.rows[0].n_refused >= 1);
     CHECK_FALSE(check.rows[0].refused.back().least);
@@ -200,13 +202,14 @@ TEST_CASE("a text that does not fit the model's context is told in numbers, with
     RunForm form = form_of({"snapkv"}, "64");
     form.request.options.n_new = 64;
     CHECK(form.problem(TokenCount{2431, 2431, 2048, ""}) ==
-          "2,431 tokens and 64 new ones do not fit the context of 2,048: shorten the text by 447 tokens");
+          "2,431 tokens and 64 new ones do not fit into the context of 2,048 tokens: shorten the text by 447 tokens");
     CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}) ==
-          "2,000 tokens and 64 new ones do not fit the context of 2,048: shorten the text by 16 tokens, or generate at "
+          "2,000 tokens and 64 new ones do not fit into the context of 2,048 tokens: shorten the text by 16 tokens, or "
+          "generate at "
           "most 48");
     form.request.options.n_new = 5000;
     CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}) ==
-          "2,000 tokens and 5,000 new ones do not fit the context of 2,048: generate at most 48");
+          "2,000 tokens and 5,000 new ones do not fit into the context of 2,048 tokens: generate at most 48");
     CHECK(form.length_problem({}).empty());
 }
 
@@ -237,14 +240,14 @@ TEST_CASE("what is wrong with an option is said as kvscope run says it") {
 
     const trace::sample::TemporaryFolder folder;
     form.request.output = folder / "nowhere/run.h5";
-    CHECK(form.problem({}).find("there is no folder") != std::string::npos);
+    CHECK(form.problem({}).find("does not exist") != std::string::npos);
     form.request.output = folder.path();
     CHECK(form.problem({}).find("is a folder") != std::string::npos);
     form.request.output = folder / "run.h5";
     CHECK(form.problem({}).empty());
     CHECK(form.output_note() == "run.h5 is a new file");
     write_file(folder / "run.h5", "x");
-    CHECK(form.output_note().find("runs that it lacks are added, and all that it holds stays") != std::string::npos);
+    CHECK(form.output_note().find("missing runs are added, and present runs stay") != std::string::npos);
     CHECK(form.output_note().find("refused") != std::string::npos);
     form.request.force = true;
     CHECK(form.output_note().find("replaced") != std::string::npos);
@@ -261,7 +264,7 @@ TEST_CASE("a working directory that is gone is said, and stops nothing") {
     fs::remove(folder / "gone");
     const RunForm form = filled_form();
     CHECK_NOTHROW(form.output_note());
-    CHECK(form.output_note().find("is gone") != std::string::npos);
+    CHECK(form.output_note().find("no longer exists") != std::string::npos);
     CHECK_NOTHROW(form.command("model.gguf"));
     Tasks tasks{[] {}};
     Session session{tasks};
@@ -341,7 +344,7 @@ TEST_CASE("a state that is not the form's changes what it can, and breaks nothin
     expected.n_new = 9'000'000'000'000'000'000;
     CHECK(form.request.options == expected);
     CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}),
-               Catch::Contains("do not fit the context of 100: generate at most 91"));
+               Catch::Contains("do not fit into the context of 100 tokens: generate at most 91"));
 }
 
 TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {
@@ -352,7 +355,7 @@ TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {
     CHECK(form.request.context == "Señor\r\n日本 👋\n");
     CHECK(form.request.name == "notes");
     write_file(folder / "latin.txt", "one\nSe\xF1or");
-    CHECK(refusal(folder / "latin.txt").find("latin.txt is not UTF-8: byte 6, in line 2, is F1") == 0);
+    CHECK(refusal(folder / "latin.txt").find("latin.txt is not UTF-8: byte 6 in line 2 is F1") == 0);
     write_file(folder / "zero.txt", std::string("a\0b", 3));
     CHECK(refusal(folder / "zero.txt").find("byte 1 is zero") != std::string::npos);
     write_file(folder / "blank.txt", " \n\t\n");

@@ -120,15 +120,15 @@ TEST_CASE("a hostile workspace is refused before anything of it stays on the dis
     };
     SECTION("of contents that are far larger than the file") {
         const std::string bomb = "archive.writestr('t.h5', bytes(300_000_000), compress_type=zipfile.ZIP_DEFLATED)\n";
-        refused(R"([{"name": "t.h5", "bytes": 300000000}])", bomb, "300000000 bytes", "stored as they are");
-        refused("None", bomb, "300000000 bytes", "stored as they are");
+        refused(R"([{"name": "t.h5", "bytes": 300000000}])", bomb, "300000000 bytes", "expected uncompressed files");
+        refused("None", bomb, "300000000 bytes", "expected uncompressed files");
     }
     SECTION("with files that it does not list") {
         refused(listed, small + "archive.writestr('more.bin', b'x')\n", "more.bin", "does not list it");
         refused("None", small + "archive.writestr('more.bin', b'x')\n", "more.bin", "does not list it");
         refused("[]", small, "t.h5", "does not list it");
     }
-    SECTION("that lacks a file that it lists") { refused(listed, "", "t.h5", "which is not in it"); }
+    SECTION("that lacks a file that it lists") { refused(listed, "", "t.h5", "which is missing"); }
     SECTION("with names that lead elsewhere") {
         for (const char* name : {"../escaped", "/tmp/escaped", "a/../../escaped", "..", "a/b", "dir/"}) {
             const std::string list =
@@ -150,14 +150,14 @@ TEST_CASE("a hostile workspace is refused before anything of it stays on the dis
         refused(R"([{"name": "t.h5", "bytes": 4}])", link, "t.h5", "a folder or a link");
     }
     SECTION("with sizes that lie") {
-        refused(R"([{"name": "t.h5", "bytes": 6}])", small, "t.h5", "lists 6 bytes, the archive 5");
-        refused(R"([{"name": "t.h5", "bytes": -1}])", small, "workspace.json", "no size");
+        refused(R"([{"name": "t.h5", "bytes": 6}])", small, "t.h5", "lists 6 bytes, but the archive has 5");
+        refused(R"([{"name": "t.h5", "bytes": -1}])", small, "workspace.json", "without a name or size");
         // Of 100,000 bytes the archive says that they are 5, in both places.
         const std::string deflated = "archive.writestr('t.h5', bytes(100_000), compress_type=zipfile.ZIP_DEFLATED)\n";
         const std::string lie =
             "old, new = (100_000).to_bytes(4, 'little'), (5).to_bytes(4, 'little')\n"
             "assert data.count(old) == 2\ndata = data.replace(old, new)\n";
-        refused(listed, deflated, "t.h5", "in it", lie);
+        refused(listed, deflated, "t.h5", "file", lie);
     }
     SECTION("with damaged contents") {
         refused(listed, small, "t.h5", "cannot be read", "data = data.replace(b'12345', b'12346')\n");

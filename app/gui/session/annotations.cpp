@@ -237,8 +237,8 @@ struct InFile {
           known(annotations_in(stored.contents)) {
         if (known.not_understood.empty()) return;
         stored.state = StoredJson::State::damaged;
-        stored.why =
-            fmt::format("{} is damaged: {} cannot be understood", path.string(), fmt::join(known.not_understood, ", "));
+        stored.why = fmt::format("{} is damaged: it has invalid values at {}", path.string(),
+                                 fmt::join(known.not_understood, ", "));
     }
     bool is_sound() const {
         return stored.state == StoredJson::State::sound || stored.state == StoredJson::State::absent;
@@ -300,13 +300,13 @@ void load_annotations(Document& document) {
     InFile file(trace);
     if (const StoredJson usual = read_stored_json(usual_path(trace), notes_key, notes_version);
         usual.state == StoredJson::State::newer)
-        document.annotations_notices.push_back(fmt::format("{}: it is left as it is, and what you add here goes to {}",
+        document.annotations_notices.push_back(fmt::format("{}. It is not changed, and new annotations are saved in {}",
                                                            usual.why, file.path.filename().string()));
     if (!file.is_sound())
-        document.annotations_notices.push_back(
-            fmt::format("{}: what is not understood is not shown; the file is left as it is, and kept under another "
-                        "name when you add something",
-                        file.stored.why));
+        document.annotations_notices.push_back(fmt::format(
+            "{}. The invalid parts are not shown. The file stays unchanged until you add an annotation; then it is "
+            "renamed and a new file is written",
+            file.stored.why));
     document.pins = std::move(file.known.pins);
     document.notes = std::move(file.known.notes);
     document.saved_what_ifs = std::move(file.known.what_ifs);
@@ -332,8 +332,8 @@ void save_annotations(Document& document, const json& view) {
         if (!file.is_sound()) {
             const fs::path aside = set_aside(file.path);
             document.annotations_notices.push_back(
-                fmt::format("{}: it is kept as {}, and what is shown is in a new file", file.stored.why,
-                            aside.filename().string()));
+                fmt::format("{}. The file was renamed to {}, and the annotations shown are saved in a new file",
+                            file.stored.why, aside.filename().string()));
         }
         const json all = file_contents(base, ours, file);
         const bool is_empty =
@@ -345,8 +345,7 @@ void save_annotations(Document& document, const json& view) {
         }
     } catch (const std::exception& error) {
         throw std::runtime_error(
-            fmt::format("pins, notes, further answers and kept what-ifs of {} are not saved: {}; they are still here, "
-                        "and it is tried again",
+            fmt::format("the annotations of {} are not saved: {}. They stay in memory, and kvscope will try again",
                         document.name(), error.what()));
     }
     // The mark may contain an incomplete character.

@@ -50,7 +50,7 @@ std::string file_problem(const policies::PolicySpec& spec) {
     if (path.empty())
         return fmt::format("It needs a file: set {}. {}", parameter->name, without_options(parameter->help));
     std::error_code error;
-    if (!fs::exists(path, error)) return fmt::format("{}: {} does not exist", parameter->name, path);
+    if (!fs::exists(path, error)) return fmt::format("{}: there is no file {}", parameter->name, path);
     if (access(path.c_str(), R_OK) != 0) return fmt::format("{}: {} cannot be read", parameter->name, path);
     return {};
 }
