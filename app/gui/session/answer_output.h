@@ -39,7 +39,6 @@ struct AnswerOutput {
 };
 
 /// Reads the answer of a run and compares it with `reference`, if there is one.
-/// @throws the exceptions of trace::Reader
 AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference);
 
 /// Returns the places that differ. Adjacent places are joined, and empty places are omitted.

@@ -8,8 +8,7 @@
 
 namespace kvscope::gui {
 
-/// The answers with which the shown answers are compared: the full run of the same prompt, run A, or the matching runs
-/// of another open trace.
+/// The reference for shown answers: the full run of the same prompt, run A, or the matching runs of another trace.
 class AnswerReference {
  public:
     void choose_full() { chosen_ = Kind::full; }
@@ -25,8 +24,7 @@ class AnswerReference {
     /// Returns the reference of a run, or nullopt if the run is the reference itself or has no matching run.
     std::optional<RunKey> of(const Session& session, const RunKey& run) const;
 
-    /// Returns the runs that have a reference, each paired with it. All runs belong to one trace, and all references to
-    /// one trace.
+    /// Returns the runs of one trace that have a reference, each paired with it.
     Compared compared(const Session& session, const std::vector<RunKey>& runs) const;
 
     bool is_full() const { return now_ == Kind::full; }

@@ -21,8 +21,7 @@ struct Word {
     bool differs = false;    ///< set by mark_differences()
 };
 
-/// Splits a text at spaces and around each Chinese or Japanese character. Words of more than 32 characters are split,
-/// too.
+/// Splits a text at spaces, around each Chinese or Japanese character, and after 32 characters.
 std::vector<Word> words_of(std::string_view text);
 
 /// Difference between two sequences of words or tokens, from their longest common subsequence.
@@ -31,10 +30,8 @@ struct Difference {
     std::vector<size_t> left_out;  ///< (n + 1) number of reference elements missing before each element and at the end;
                                    ///< replaced elements are not counted
     size_t n_reference = 0;        ///< length of the reference
-    /// Number of elements that the reference does not have.
     size_t n_extra() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
-    /// Number of reference elements that this sequence does not have. A replaced element counts as extra and as
-    /// missing.
+    /// Number of reference elements that are missing here. A replaced element counts as extra and as missing.
     size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);

@@ -6,8 +6,7 @@
 
 namespace kvscope::gui {
 
-/// The runs A and B that the user has chosen, and the run that flicker shows. Session::compared() chooses what is
-/// missing.
+/// The runs A and B as the user has chosen them, and the run that flicker shows.
 struct ChosenPair {
     std::optional<RunKey> a, b;
     bool alone = false;             ///< show only A and B; has an effect only if both are chosen

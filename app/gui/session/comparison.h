@@ -9,8 +9,7 @@
 
 namespace kvscope::gui {
 
-/// The user's choice of a comparison: none, run A minus run B, or each run of one open trace minus the matching run of
-/// another.
+/// The user's choice: no comparison, run A minus run B, or the runs of one trace minus the matching runs of another.
 struct Comparison {
     enum class Kind { automatic, none, runs, traces };
     Kind kind = Kind::automatic;
@@ -18,21 +17,18 @@ struct Comparison {
     bool operator==(const Comparison&) const = default;
 };
 
-/// What Comparison::Kind::automatic stands for.
 enum class AutomaticComparison {
     none,
     traces,         ///< if two traces are open: the second minus the first
     traces_or_runs  ///< like `traces`; if one trace is open and A and B are chosen: A minus B
 };
 
-/// Two runs whose difference is shown.
 struct ComparedRuns {
     RunKey a, b;        ///< minuend and subtrahend
     std::string label;  ///< see analysis::pair_label()
     bool same_parameters = true;
 };
 
-/// A comparison of open traces and existing runs.
 struct Compared {
     Comparison::Kind kind = Comparison::Kind::none;  ///< never `automatic`
     const Document* trace = nullptr;                 ///< set if kind is `traces`
@@ -44,20 +40,16 @@ struct Compared {
     const ComparedRuns* of(const RunKey& run) const;
 };
 
-/// Determines what is compared. A choice that is not possible (A is not chosen, the trace is closed) counts as
-/// automatic.
-/// @param shown_only omits runs of the first trace that are hidden
+/// Determines what is compared. An impossible choice (A is not chosen, the trace is closed) counts as automatic.
 Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only);
 
 /// Whether A and B are chosen, differ and exist.
 bool has_pair(const Session& session);
-/// Returns a title such as "two.h5 − one.h5".
 std::string title_of_both(const Session& session, const Document& trace, const Document& less);
 
 /// Returns the request for a figure's difference. Its document is −1 if no runs match.
 FigureRequest difference_request(const std::string& figure, const Compared& compared);
 
-/// Returns one line that says why there are no pairs.
 std::string why_no_pairs(const Compared& compared);
 
 void save_comparison(nlohmann::json& state, const Comparison& comparison);

@@ -125,7 +125,7 @@ struct TokenCount {
     std::string model_fingerprint{};
     double token_bytes = 0;  ///< bytes that the full cache holds per token; 0 if unknown
 
-    /// Returns the size of the cache of the tokens that policies see. It is empty if the model is unknown.
+    /// Returns the size of the cache of the visible tokens; empty if the model is unknown.
     policies::CacheSize cache_size() const {
         if (!shape || token_bytes <= 0) return {};
         const int n_numbers = 2 * shape->n_layers * shape->n_kv_heads * shape->head_dim;
@@ -142,105 +142,85 @@ class PrefillInMemory {
 
     /// Returns a sentence on why a policy cannot decide from this prefill, or "" if it can.
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
-    /// Returns the largest window that a policy can use, in queries.
     virtual int widest_window() const = 0;
-    /// Returns the run that the policy makes at this budget. Call on worker threads.
-    /// @param budget in entries @param share the budget as a share of the full cache
-    /// @throws the exceptions of the policy
+    /// Returns the run that a policy makes at a budget, given in entries and as a share of the full cache. Call on
+    /// worker threads. Throws the exceptions of the policy.
     virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
                                      int64_t budget, double share, uint64_t seed) const = 0;
 };
 
-/// Runs engine jobs, one at a time, on a background thread. Further jobs wait. All functions are called on the UI
-/// thread. They do not block or throw; an error is reported as a notice and in EngineStatus::error.
+/// Runs engine jobs on a background thread, one at a time. UI thread only. Functions do not block or throw: errors are
+/// reported as notices and in EngineStatus::error.
 class EngineSession {
  public:
     virtual ~EngineSession() = default;
 
-    /// Loads the model if necessary and runs the job. The trace is opened in the session once its prompt is recorded;
-    /// kept sets and answers are added as they are finished. Finished parts stay on disk if the job is interrupted, and
-    /// the same request continues from there.
-    /// @returns the number of the job for error_of(); 0 if the request is refused
+    /// Loads the model if necessary and runs the job. The trace is opened once its prompt is recorded; kept sets and
+    /// answers follow. The same request continues an interrupted job. Returns the job's number, or 0 if the request is
+    /// refused.
     virtual uint64_t run(const RunRequest& request) = 0;
-    /// Returns the file in which a request without an output would continue a stopped run. Empty if it would start a
-    /// new run.
+    /// Returns the file of a stopped run that a request without an output would continue, or an empty path.
     virtual std::filesystem::path goes_on_at(const RunRequest& request) const = 0;
-    /// Continues the unfinished trace in the folder `<output>.part` according to its recipe. The model is searched
-    /// among the known ones.
-    /// @param output `<output>` or the folder
-    /// @returns see run()
+    /// Continues the unfinished trace in the folder `<output>.part` with one of the known models. Returns like run().
     virtual uint64_t go_on(const std::filesystem::path& output) = 0;
-    /// Opens the demo trace in kvscope-demo/ of the current folder, or runs the demo if the trace is not complete.
+    /// Opens kvscope-demo/demo.h5 of the current folder, or runs the demo if the trace is not complete.
     virtual void run_demo() = 0;
     /// @param path empty: the default model
     virtual void load_model(const std::filesystem::path& path) = 0;
-    /// Repeats the prefill of a prompt from its token ids.
-    /// @param model empty: the trace's model, searched among the known ones
+    /// Repeats the prefill of a prompt from its token ids. @param model empty: search the known models
     virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
-    /// Computes the spectra of the trace's model and stores them in the cache folder, from which all traces of the
-    /// model read them.
+    /// Computes the spectra of the trace's model and caches them for all traces of this model.
     virtual void compute_spectra(int document) = 0;
-    /// Trains EchoKV's maps for the loaded model, or the default model. After an interruption, the same request
-    /// continues.
+    /// Trains EchoKV's maps for the loaded or default model. The same request continues an interrupted training.
     virtual void train(const TrainingRequest& request) = 0;
     virtual const TrainingStatus& training() const = 0;
-    /// Fills EngineStatus::devices once, also while a job runs. This initializes the GPUs.
+    /// Fills EngineStatus::devices once, also while a job runs. Initializes the GPUs.
     virtual void look_for_devices() = 0;
     /// Ends the current job at the next safe point. A run pauses instead. Then the next waiting job starts.
     virtual void cancel() = 0;
-    /// Whether a job is waiting or running.
     virtual bool has_job(uint64_t job) const = 0;
-    /// Returns the waiting jobs in their order.
     virtual std::vector<WaitingJob> waiting() const = 0;
     /// Removes a waiting job from the queue. No effect if the job has started or ended.
     virtual void drop(uint64_t job) = 0;
     /// Whether a waiting or running job writes to this file.
     virtual bool is_taken(const std::filesystem::path& output) const = 0;
-    /// Returns the run that was canceled last, or nullopt if there is none or it has been continued.
+    /// Returns the run that was canceled last; nullopt if there is none or it was continued.
     virtual std::optional<StoppedRun> stopped_run() const = 0;
-    /// Continues the stopped run. If it is still in memory, nothing is repeated; otherwise it continues from the
-    /// finished part on disk.
-    /// @returns see run(); 0 if there is no stopped run
+    /// Continues the stopped run from memory or from disk. Returns like run(), and 0 if there is no stopped run.
     virtual uint64_t continue_stopped_run() = 0;
     virtual EngineStatus status() const = 0;
     /// Returns why a job failed. Empty if it has not ended or has succeeded.
     virtual std::string error_of(uint64_t job) const = 0;
-    /// Returns the answers of the current job; empty if nothing is decoded.
     virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
-    /// Switches the cache of a run between compressed and full after the next step. The trace records the step. No
-    /// effect if decoding has ended or the cache has only one form.
+    /// Switches a run's cache between compressed and full after the next step. No effect if decoding has ended or the
+    /// cache has only one form.
     virtual void switch_cache(int run) = 0;
 
-    /// Counts the tokens of the prompt as it would be sent, in the background. Loads a small model if none is loaded.
-    /// @returns the latest finished count; nullopt before the first
+    /// Returns the latest count of the prompt's tokens, or nullopt before the first. Counts in the background.
     virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
 
-    /// Returns the prefill of a prompt, or nullptr if it is not in memory.
+    /// Returns nullptr if the prefill is not in memory.
     virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
     /// Returns a sentence on why a run can be neither asked nor decoded, or "" if it can.
     virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
-    /// Whether the cache of the run is in memory. If not, ask() rebuilds it first, with one prefill for all runs of a
-    /// prompt.
+    /// Whether the cache of the run is in memory. If not, ask() rebuilds it first.
     virtual bool has_cache(const RunKey& run) const = 0;
-    /// Asks the caches of runs a question, in one batch per prompt. The number of new tokens and the sampling are those
-    /// of the trace. The answers are added to the documents.
+    /// Asks the caches of runs a question, one batch per prompt. The answers are added to the documents.
     virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;
     /// Decodes what-ifs: adds their answers, divergences from the full run and cache sizes.
     virtual void decode(const std::vector<RunKey>& what_ifs) = 0;
 
-    /// Passes results from the engine's thread to the session. Call once per frame.
+    /// Passes results of the engine's thread to the session. Call once per frame.
     virtual void update() = 0;
 };
 
-/// Creates the engine session.
 /// @param notice called on the UI thread with a message for the user
-/// @param wake called on any thread when a frame should be drawn because a result has arrived
-/// @param known_models returns paths where a trace's model may be, besides the loaded and the default model; called on
-/// the UI thread
+/// @param wake called on any thread when a result has arrived and a frame should be drawn
+/// @param known_models returns further paths to search for a trace's model; called on the UI thread
 /// @param n_threads number of threads for models; 0: one per core
-/// @param before_step called on the engine's thread before each step of a run whose cache can change its form; may
-/// block, so that tests can act in the middle of an answer
+/// @param before_step called on the engine's thread before steps of a run whose cache can change its form; tests block
+/// it
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,

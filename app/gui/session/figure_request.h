@@ -25,7 +25,6 @@ struct FigureRequest {
     bool difference = false;                ///< show the first trace minus the second, which is the only other one
     bool against_each = false;              ///< subtract the only run of the second trace from each run of the first
 
-    /// Returns trace 0 (the request's own) or one of the others.
     size_t n_traces() const { return 1 + others.size(); }
     TraceRequest trace(size_t i) const { return i == 0 ? TraceRequest{document, options, runs} : others.at(i - 1); }
 };

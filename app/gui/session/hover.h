@@ -4,11 +4,9 @@
 
 namespace kvscope::gui {
 
-/// What the mouse points at, in any view. Views call set() while they draw; all views read the result in the next
-/// frame.
+/// What the mouse points at. Views call set() while they draw, and all views read the result in the next frame.
 class Hover {
  public:
-    /// Returns an empty cursor if the mouse is over nothing.
     Cursor current() const { return current_; }
     /// Whether the prompt's text should scroll to the hovered token. True for maps of tokens, false for lists.
     bool leads() const { return leads_; }
@@ -22,7 +20,6 @@ class Hover {
         next_ = {};
         next_leads_ = false;
     }
-    /// Clears the cursor if it is at this run.
     void forget(const RunKey& run) {
         for (Cursor* over : {&current_, &next_})
             if (over->run == run) *over = {};

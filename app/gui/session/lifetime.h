@@ -18,8 +18,8 @@ class LifetimeWatch {
     bool is_of_one_ = false;
 };
 
-/// Protects callbacks that may be called after their object is gone, e.g. from a dialog or the palette. Make it a
-/// member of the object: it ends with the object. A copied object gets a lifetime of its own. UI thread only.
+/// Protects callbacks that may be called after their object is gone, e.g. from a dialog. Make it a member of the
+/// object. A copied object gets a lifetime of its own. UI thread only.
 class Lifetime {
  public:
     Lifetime() = default;

@@ -18,12 +18,11 @@ class PrefillInMemory;
 
 using analysis::KeptSummary;
 
-/// Computes the selected run with another budget and other parameters while the user moves the sliders. The newest
-/// result is shown as a run of the document. Settings are remembered for each run. UI thread only; does not use ImGui.
+/// Computes the selected run with another budget and other parameters while the user moves sliders, and shows the
+/// newest result as a run of the document. UI thread only; does not use ImGui.
 class LiveWhatIf {
  public:
     /// Follows the selection, takes finished results and requests new ones. Call at the start of each frame.
-    /// @param engine nullptr in a build without the engine
     void update(Session& session, const EngineSession* engine);
     /// Requests what the widgets changed in this frame. Call after the widgets.
     void follow_widgets(Session& session);
@@ -31,7 +30,7 @@ class LiveWhatIf {
     /// Whether a run is selected whose policy selects entries.
     bool has_source() const { return settings_ != nullptr; }
     const RunKey& source() const { return source_; }
-    /// Returns why nothing can be changed. Empty if something can be, or while the run is read.
+    /// Returns why nothing can be changed. Empty while the run is read.
     const std::string& refusal() const { return refusal_; }
     /// Whether repeating the prefill would make more settings available.
     bool wants_prefill() const;
@@ -43,12 +42,11 @@ class LiveWhatIf {
     int64_t n_tokens() const { return settings_->n_tokens; }
     /// Returns the smallest budget in which the policy's window fits.
     int64_t least_budget() const;
-    /// Settings for the widgets to change.
     policies::ParameterValues& values() { return settings_->values; }
     int64_t& budget() { return settings_->budget; }
     policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }
 
-    /// Returns why a parameter cannot be changed at present, or "" if it can.
+    /// Returns why a parameter cannot be changed at present, or "".
     std::string obstacle(const policies::Parameter& parameter) const;
     std::string budget_obstacle() const;
     /// Whether the scores in the trace depend on the budget. Requires that the trace has scores of the run.
@@ -56,13 +54,11 @@ class LiveWhatIf {
     bool has_prefill() const { return prefill_ != nullptr; }
     int widest_window() const;
 
-    /// Returns the policy's error for the present settings, or "".
     const std::string& error() const { return error_; }
     const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
-    /// Returns the summary of the newest result, or nullopt if the settings are the recorded ones.
+    /// Returns the summary of the newest result; nullopt if the settings are the recorded ones.
     std::optional<KeptSummary> changed_summary() const;
-    /// Returns the summary of the present settings, changed or recorded. Returns nullopt if it is not known yet or
-    /// cannot be computed.
+    /// Returns the summary of the present settings; nullopt if it is not known.
     std::optional<KeptSummary> summary_now() const;
     double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
     /// Returns the what-if that follows the sliders. Invalid if there is none.
@@ -74,8 +70,7 @@ class LiveWhatIf {
 
     void reset();  ///< returns to the recorded settings
     void discard(Session& session);
-    /// Keeps the what-if, also when the trace is opened again. The next change starts a new what-if with the same
-    /// settings.
+    /// Saves the what-if with the annotations. The next change starts a new one.
     void keep(Session& session);
 
  private:
@@ -104,15 +99,14 @@ class LiveWhatIf {
     };
 
     void follow_selection(const Session& session);
-    /// Sets the sliders to the settings of a what-if of the source that the user has selected.
+    /// Sets the sliders to the settings of a what-if that the user has selected.
     void take_settings_of(const Session& session, const RunKey& what_if);
     void read_source(Session& session);
     void read_kept(Session& session);
-    /// After the kept what-if is removed, sets the sliders to the remaining one or the recorded settings.
+    /// Moves the sliders after the kept what-if was removed.
     void leave_what_is_gone(const Session& session);
     void compute(Session& session);
     void show(Session& session, const Computed& computed);
-    /// Selects the result, so that views of one run follow the slider.
     void select_result(Session& session);
     std::string settings_text() const;
     bool is_recorded() const;

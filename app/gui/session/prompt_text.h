@@ -15,7 +15,6 @@ namespace kvscope::gui {
 class Session;
 class Document;
 
-/// The tokens of a prompt, with their texts.
 struct PromptText : analysis::TokenTexts {
     std::vector<int32_t> ids;
     std::vector<std::string>
@@ -35,7 +34,6 @@ TaskResult<PromptText> ask_prompt_text(Session& session, const Document& documen
 /// Like ask_prompt_text(), without the error.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
-/// (first, last) token of each span.
 using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
 /// Returns the spans of Session::mark in the document's shown prompt. Empty until the search has finished.

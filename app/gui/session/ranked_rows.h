@@ -10,7 +10,6 @@
 
 namespace kvscope::gui {
 
-/// Input of a ranking, chosen from the session.
 struct RankingRequest {
     const Document* document = nullptr;  ///< nullptr if nothing can be ranked
     std::string why_not;                 ///< one line that says why nothing can be ranked
@@ -19,9 +18,8 @@ struct RankingRequest {
     analysis::RankingOptions options;
 };
 
-/// Builds the request for a ranking. Uses A and B (Session::compared) if the ranking compares two runs, else the shown
-/// runs of the trace in focus. Rankings of a token range use the selected tokens.
-/// @param threshold unset: the ranking's default
+/// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus. @param
+/// threshold unset: the ranking's default
 RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
                                std::optional<double> threshold);
 
@@ -37,7 +35,6 @@ struct RankedRows {
     int prompt = 0;
 };
 
-/// The rows of a ranking in the user's order, after filtering.
 struct OrderedRows {
     std::shared_ptr<const RankedRows> of;
     std::vector<size_t> rows;
@@ -51,20 +48,17 @@ struct RowOrder {
     std::string filter;  ///< keeps rows in which a cell contains this text; ignores ASCII case
 };
 
-/// Filters and sorts rows. Empty cells and NaN come last in both directions; equal rows keep the order of the ranking.
+/// Filters and sorts rows. Empty cells and NaN come last in both directions.
 OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
 
-/// Returns the newest finished rows. While new ones are computed, returns the previous rows of the same ranking and
-/// trace.
+/// Returns the newest finished rows of this ranking and trace.
 TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
                                         const RowOrder& order);
 
-/// Returns `from` moved to the run, layer, head, tokens and step of a row.
 Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row);
 
-/// Whether a cursor points at the layer, head, step and some tokens of a row. The run counts only if the row has no
-/// tokens.
+/// Whether a cursor points at what a row describes. The run counts only if the row has no tokens.
 bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row);
 
 }  // namespace kvscope::gui

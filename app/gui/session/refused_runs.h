@@ -38,7 +38,6 @@ struct RefusedRuns {
     std::string problem() const;
 };
 
-/// A note shown below the budgets.
 struct BudgetNote {
     enum class Kind { fact, warning, error };
     Kind kind = Kind::fact;
@@ -47,13 +46,12 @@ struct BudgetNote {
 };
 
 /// Asks the policies which runs would fail. May read files, so call it on a worker thread.
-/// @param tokens nullopt until they are counted
 RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
-/// Returns a stamp that changes with all inputs of find_refused_runs(), including the presence and times of files.
+/// Changes with all inputs of find_refused_runs(), including the presence and times of files.
 std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 
-/// Returns notes on budgets that ticked policies refuse, budgets that drop nothing, and the meaning of budgets for
-/// policies that keep every token. Empty if the budgets cannot be parsed.
+/// Returns notes on refused budgets, budgets that drop nothing, and the meaning of budgets for policies that keep every
+/// token.
 std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
                                      const RefusedRuns& check);
 

@@ -7,7 +7,6 @@
 
 namespace kvscope::gui {
 
-/// Whether the run can be given a label. What-ifs cannot.
 bool can_rename(const Session& session, const RunKey& run);
 
 /// Returns the runs with the same policy, parameters and budget in other prompts of the trace.

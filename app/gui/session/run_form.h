@@ -23,9 +23,8 @@ struct PolicyRow {
     policies::PolicySpec spec;
 };
 
-/// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated". Empty if none does.
+/// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated".
 std::string text_of_changes(const RunOptions& options);
-/// Resets the rarely used options to their defaults.
 void reset_seldom_changed(RunOptions& options);
 
 /// The form with which the user runs policies on a prompt. Does not use ImGui.
@@ -38,37 +37,26 @@ class RunForm {
     std::vector<PolicyRow> rows;
     std::filesystem::path prompt_file;  ///< source of the text; empty if there is none or the text was edited
 
-    /// Reads the prompt from a file.
-    /// @throws PromptFileError; the form is then unchanged
+    /// Reads the prompt from a file. If this throws PromptFileError, the form is unchanged.
     void read_prompt(const std::filesystem::path& file);
-    /// Fills in a bundled prompt.
-    /// @throws std::runtime_error if a file is missing
     void take_sample(const std::string& name);
 
-    /// Inserts a copy of a row below it.
     void duplicate(size_t row);
-    /// Ticks a policy with a parameter value: in the row that has the value, else in the first row with the default
-    /// value, else in a new row.
-    /// @returns false if there is no such policy or the value is invalid
+    /// Ticks a policy with a parameter value, in a row that has the value or the default, else in a new row. Returns
+    /// false if the policy or the value does not exist.
     bool use(const WantedPolicy& wanted);
-    /// Removes a row, unless it is the only one of its policy.
-    /// @returns whether the row was removed
+    /// Removes a row unless it is the only one of its policy. Returns whether it was removed.
     bool remove(size_t row);
     int n_ticked() const;
-    /// Ticks exactly the policies for which `is_chosen` returns true.
     void tick(const std::function<bool(const PolicyRow&)>& is_chosen);
-    /// Whether there are a text and at least one ticked policy.
     bool is_begun() const;
 
-    /// Returns the first problem that prevents a run, or "".
-    /// @param tokens nullopt until they are counted
+    /// Returns the first problem that prevents a run, or "". @param tokens nullopt until they are counted
     std::string problem(const std::optional<TokenCount>& tokens) const;
-    /// Returns the heading of the form's section in which a problem() is shown. Empty if it is shown in none.
+    /// Returns the heading of the form's section that shows a problem(), or "".
     std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
-    /// Returns why the budgets cannot be parsed, or "".
     std::string budget_problem() const;
-    /// Returns why the text and the new tokens do not fit the model's context and what to do, or "". Empty until the
-    /// tokens are counted.
+    /// Returns why the text and the new tokens do not fit the model's context and what to do, or "".
     std::string length_problem(const std::optional<TokenCount>& tokens) const;
     /// Returns the problem of one option in the words of `kvscope run`, or "".
     std::string problem_with(engine::RunOption::Member option) const;
@@ -76,21 +64,16 @@ class RunForm {
     std::string output_problem() const;
     /// Returns a note on what the run does to the output file. Accesses the disk.
     std::string output_note() const;
-    /// Returns one line per budget: "128 of 2,000 entries kept (6.4 %), …". Without the token count, the lines have
-    /// only the budget.
-    /// @throws policies::BudgetError
+    /// Returns lines such as "128 of 2,000 entries kept (6.4 %)". Throws policies::BudgetError.
     std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
     /// Number of runs per prompt, including the full run; 0 if the budgets cannot be parsed.
     int n_runs() const;
-    /// Number of prompts: one per question, or one without a question.
     int n_prompts() const;
 
-    /// Returns the request with the ticked policies.
     RunRequest filled_in() const;
 
-    /// Returns the `kvscope run …` command that makes the same trace.
-    /// @param model empty: the default model
-    /// @throws std::invalid_argument if a text cannot be written in a command line
+    /// Returns the `kvscope run …` command for the same trace. @param model empty: the default model
+    /// Throws std::invalid_argument if a text cannot be written in a command line.
     std::string command(const std::filesystem::path& model) const;
 
     nlohmann::json to_json() const;
@@ -104,34 +87,30 @@ class RunForm {
     int next_id_ = 0;
 };
 
-/// Formats a budget for notes of the form: "4,096", "12.5 %".
 std::string budget_text(const policies::Budget& budget);
 
-/// A file cannot be used as a prompt. The message names the file, the problem and the remedy.
+/// A file cannot be used as a prompt. The message says why and what to do.
 struct PromptFileError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Size limit of prompt files. Larger than a context of a million tokens.
+/// Larger than a context of a million tokens.
 constexpr uintmax_t most_prompt_bytes = 8 << 20;
 
 /// Whether the file name ends in .txt, .md or .markdown, in upper or lower case.
 bool is_text_file(const std::filesystem::path& path);
 
-/// Returns the first free name "kvscope-1.h5", "kvscope-2.h5", … in the current folder, for which there is no
-/// unfinished trace either.
-/// @param is_taken returns whether a name is in use that is not on disk yet
+/// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder. `is_taken` tells whether a
+/// name is in use that is not on disk yet.
 std::filesystem::path new_output(const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
 
-/// A bundled prompt.
 struct SamplePrompt {
     std::string name;
     std::string context;
     std::string question;
 };
 
-/// Returns the demo prompt or one of assets/prompts/. A line "---" in the file separates context and question.
-/// @throws std::runtime_error if a file is missing
+/// Reads a bundled prompt. A line "---" in its file separates context and question.
 SamplePrompt sample_prompt(const std::string& name);
 /// Names and titles of the bundled prompts.
 const std::vector<std::pair<std::string, std::string>>& sample_prompts();

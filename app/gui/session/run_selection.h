@@ -8,8 +8,7 @@
 
 namespace kvscope::gui {
 
-/// Identifies a run while its document is open. In contrast to the index (see Document::id_of and Document::place_of),
-/// the id never changes and is never reused.
+/// Identifies a run while its document is open. An id never changes and is never reused.
 struct RunId {
     constexpr RunId() = default;
     constexpr explicit RunId(int64_t n) : number(n) {}
@@ -25,7 +24,6 @@ struct RunKey {
     int prompt = 0;
     RunId run;
     bool valid() const { return document >= 0 && run.valid(); }
-    /// Returns a text for ImGui ids and task keys.
     std::string text() const { return std::to_string(document) + '.' + std::to_string(run.number); }
     auto operator<=>(const RunKey&) const = default;
 };
@@ -70,7 +68,6 @@ class Selection {
     void select_layer(int layer);
     void select_head(int layer, int kv_head, int query_head = -1);
     void select_step(int step);
-    /// Clears everything except the run.
     void deselect();
 
     /// Removes a run, or all runs of a document, from the history.

@@ -17,12 +17,10 @@ class RunStyles {
 
     /// Returns the styles of a document's shown prompt, one per run in the reader's order.
     const std::vector<analysis::LineStyle>& of(const Document& document, const Documents& documents) const;
-    /// Returns a number that changes when the style of any run changes; 0 without documents.
     uint64_t number(const Documents& documents) const;
     void clear();
 
  private:
-    /// The readers and prompts from which the styles were made.
     mutable std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts_;
     mutable std::vector<std::vector<analysis::LineStyle>> of_documents_;
     mutable uint64_t number_ = 0;

@@ -10,17 +10,14 @@
 
 namespace kvscope::gui {
 
-/// The table of runs (analysis/cost_table.h) of all open traces, sorted and with differences of compared runs. Does not
-/// use ImGui.
+/// The table of runs (analysis/cost_table.h) of all open traces, sorted and with differences of compared runs.
 struct RunsTable {
-    /// A column of the table of runs, or the difference of two runs in this column.
     struct Column {
         analysis::Column column;
         size_t of = 0;  ///< index of the column in the table of runs
         bool is_difference = false;
         bool is_hidden_at_first = false;
     };
-    /// A run, or the difference A − B of two runs.
     struct Row {
         RunKey run;  ///< invalid for A − B
         const analysis::Row* row = nullptr;
@@ -28,9 +25,8 @@ struct RunsTable {
         std::string pinned;                 ///< "A", "B" or "A − B" for rows at the top; else empty
     };
 
-    /// If two traces are compared, adds a column of differences after each number. If two runs are compared, puts A, B
-    /// and A − B at the top.
-    /// @param all columns of the table of runs @param runs rows without cells and `pinned`
+    /// Adds a column of differences after each number if two traces are compared, and rows A, B and A − B at the top if
+    /// two runs are compared.
     RunsTable(const std::vector<analysis::Column>& all, std::vector<Row> runs, const Compared& compared);
 
     std::vector<Column> columns;
@@ -40,10 +36,9 @@ struct RunsTable {
     bool is_empty(size_t column) const;
     /// Sorts the rows that are not pinned. Empty cells come last in both directions.
     void sort(size_t column, bool descending);
-    /// Returns the largest positive number of the column; 0 if there is none.
     double largest(size_t column) const;
-    /// Returns the best number of each group (analysis::Row::group) of shown runs. A group is omitted if it has only
-    /// one run or all its cells look the same. Empty if the column does not define what is best.
+    /// Returns the best number of each group (analysis::Row::group) of shown runs, except groups whose cells all look
+    /// the same.
     std::map<std::string, double> best(size_t column, const Session& session) const;
 
     /// Returns the group of a row. Only numbers within a group are compared.

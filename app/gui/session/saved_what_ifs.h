@@ -7,9 +7,8 @@
 
 namespace kvscope::gui {
 
-/// Computes the kept sets of saved what-ifs again from the traces alone, and adds the what-ifs to the documents. A
-/// what-if that cannot be computed stays saved. Call once per frame.
-/// @param notice called once with the reason for each failure
+/// Computes the kept sets of saved what-ifs again and adds the what-ifs to the documents. Call once per frame. `notice`
+/// receives the reason for each failure once.
 void restore_what_ifs(Session& session, const std::function<void(const std::string&)>& notice);
 
 }  // namespace kvscope::gui

@@ -7,10 +7,9 @@
 
 namespace kvscope::gui {
 
-/// Parses the argument of `--select`: "token=964,layer=21,run=snapkv @ 256". The keys are token (one, or first-last),
-/// layer, head (a KV head of the layer), step (of decoding) and run, a label, which must be last. Other parts of the
-/// selection stay.
-/// @throws std::invalid_argument if a key or number is invalid, or the traces do not have the place
+/// Parses the argument of `--select`: "token=964,layer=21,run=snapkv @ 256". The key run must be last; other keys are
+/// token (one, or first-last), layer, head and step. Throws std::invalid_argument if a key or number is invalid or the
+/// traces do not have the place.
 Cursor parse_selection(const Session& session, const std::string& text);
 
 /// Converts a typed place to the syntax of parse_selection(): "t700", "t700-720", "l17 h2", "layer 17", "s3". Returns

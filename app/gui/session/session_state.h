@@ -8,24 +8,21 @@
 
 namespace kvscope::gui {
 
-/// Returns the state of the session as JSON: open traces (`paths` are their paths in order), selection, A and B, hidden
-/// runs, mark and token axis.
+/// Returns open traces (as `paths`), selection, A and B, hidden runs, mark and token axis as JSON.
 nlohmann::json session_state(const Session& session, const std::vector<std::filesystem::path>& paths);
 
 /// Returns `state` with the unknown fields of `before`, which a later version of kvscope wrote.
 nlohmann::json with_unknown(nlohmann::json state, const nlohmann::json& before);
 
-/// Opens the traces of a state and restores its selection. Relative paths start from `folder`. Omits what no longer
-/// fits.
-/// @returns messages about traces that cannot be opened
+/// Opens the traces of a state and restores its selection. Relative paths start from `folder`. Returns messages about
+/// traces that cannot be opened.
 std::vector<std::string> restore_session(Session& session, const nlohmann::json& state,
                                          const std::filesystem::path& folder);
 
-/// Returns the view state of one trace: prompt, hidden runs, mark, and A, B and the selection if they belong to the
-/// trace.
+/// Returns the prompt, hidden runs, mark, A, B and selection of one trace as JSON.
 nlohmann::json view_state(const Session& session, const Document& document);
-/// Restores a view state. Runs that have changed are ignored. The mark and the selection are restored only if no other
-/// trace is open. Mark, A and B do not replace existing ones.
+/// Restores a view state without replacing an existing mark, A or B. Runs that have changed are ignored. The mark and
+/// the selection are restored only if no other trace is open.
 void restore_view(Session& session, Document& document, const nlohmann::json& state);
 
 }  // namespace kvscope::gui

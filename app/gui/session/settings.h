@@ -8,7 +8,6 @@
 
 namespace kvscope::gui {
 
-/// Extension of workspace files.
 inline constexpr const char* workspace_extension = ".kvscope";
 
 /// Settings that the app saves in $XDG_CONFIG_HOME/kvscope/settings.json (default ~/.config).
@@ -37,11 +36,9 @@ std::filesystem::path settings_file();
 /// Reads the settings. Uses defaults if there is no file and for invalid parts, which `problem` reports.
 Settings load_settings(const std::filesystem::path& file);
 
-/// Writes the settings atomically, with unknown fields of later versions of kvscope. A file that cannot be parsed is
-/// renamed first. A file of a later version is not changed.
-/// Another process may have changed the file. Therefore only members that differ from `before` are written. Recent
-/// files are merged with those in the file, and layouts and model names are added, replaced or removed one by one.
-/// `settings` receives the merged values. The folder is locked meanwhile.
+/// Writes the settings atomically. A file that cannot be parsed is renamed first; a file of a later version is kept.
+/// Other processes may have changed the file. Therefore only members that differ from `before` are written, and lists
+/// are merged with those in the file. `settings` receives the result.
 /// @param before settings as this process last read or wrote them; nullptr: write all members
 /// @returns messages for the user
 /// @throws std::runtime_error if the file cannot be written

@@ -36,18 +36,16 @@ class TaskSlot {
     std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(unique_id());
 };
 
-/// Runs computations on worker threads, so that no frame waits for disk or arithmetic. When a key of a slot is
-/// requested with a new stamp, it is computed again; the last result is returned until then.
-/// A key is computed by one thread at a time, and only its newest stamp. A computation is stopped (reading a trace then
-/// throws, see trace/interruption.h) if its slot or the app is closed, if other work waits and the last frames did not
-/// request it, or if another stamp is requested and it has run for a while. Results that no frame requests are dropped
-/// after a few seconds. UI thread only, except for the computations.
+/// Runs computations on worker threads, so that no frame waits for disk or arithmetic. A key of a slot is computed
+/// again when it is requested with a new stamp; the last result is returned until then. A computation stops (reading a
+/// trace then throws, see trace/interruption.h) if nobody needs it any more. Results are dropped a few seconds after
+/// the last request. UI thread only, except for the computations.
 class Tasks {
  public:
     using Seconds = std::chrono::duration<double>;
 
     /// @param on_done called on a worker thread after each computation, to draw a frame
-    /// @param kept how long results are kept that no frame requests
+    /// @param kept how long results are kept after the last request
     explicit Tasks(std::function<void()> on_done, int n_threads = 2, Seconds kept = Seconds(4));
     ~Tasks();
     Tasks(const Tasks&) = delete;
@@ -66,20 +64,15 @@ class Tasks {
         return {std::static_pointer_cast<const T>(result.value), result.error, result.current};
     }
 
-    /// Runs work exactly once, e.g. an export. Such work runs on its own thread, one at a time, and is finished even if
-    /// the app is closed.
-    /// @param work returns a message
-    /// @param ended called by deliver() with the message or error; not called after the app is closed
+    /// Runs work exactly once on its own thread, e.g. an export, even if the app is closed meanwhile. deliver() calls
+    /// `ended` with the message that `work` returned, or with its error.
     void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
-    /// Calls `ended` for all finished work.
-    /// @returns messages of exceptions that `ended` threw, for the user
+    /// Calls `ended` of all finished work. Returns messages of the exceptions it threw.
     [[nodiscard]] std::vector<std::string> deliver();
 
-    /// Drops the results of destroyed slots, and results that were not requested for the time set in the constructor.
-    /// @returns the time until the next result expires; the app should then draw a frame
+    /// Drops expired results. Returns the time until the next one expires, when the app should draw a frame.
     std::optional<Seconds> end_frame();
 
-    /// Number of requested computations that have not finished.
     int n_pending() const;
 
     /// Blocks until all work has finished, for tests and screenshots. Call deliver() afterwards.
