@@ -1,4 +1,4 @@
 #pragma once
 
-// OpenGL 3.3 core. Window loads the functions.
+// Includes OpenGL 3.3 core, whose functions Window loads.
 #include <glad/gl.h>

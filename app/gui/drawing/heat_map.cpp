@@ -27,7 +27,6 @@ GLuint compile(GLenum kind, const char* text) {
     return shader;
 }
 
-/// The shader program with the locations of its uniforms. All maps share one.
 struct Program {
     GLuint program = 0;
     GLuint vertices = 0;
@@ -80,7 +79,6 @@ Program& program_of_window() {
 
 bool is_whole(double value) { return value == std::floor(value); }
 
-/// Renders a section of a level into a picture.
 void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, int columns, const MapWindow& window,
                 Reduce reduce, const MapColors& look) {
     GLint frame_buffer = 0;

@@ -26,7 +26,6 @@ struct MapColors {
     bool operator==(const MapColors&) const = default;
 };
 
-/// Returns the color of a value, computed as in the shader.
 ImU32 color_of(const MapColors& colors, float value);
 
 /// A rectangle of a map, in cells. If right < left or bottom < top, the map is drawn mirrored.
@@ -38,9 +37,8 @@ struct MapWindow {
     bool operator==(const MapWindow&) const = default;
 };
 
-/// A grid on the GPU with all its levels of detail, drawn by one shader. Each level is one texture. Because textures
-/// are often limited to 16,384 pixels, its columns are split into strips of `strip_columns`, one below the other.
-/// Panning and zooming upload nothing. UI thread only.
+/// A grid on the GPU with all levels of detail. Each level is one texture, whose columns are split into strips because
+/// widths are often limited to 16,384 pixels. Panning and zooming upload nothing. UI thread only.
 class HeatMap {
  public:
     static constexpr int strip_columns = 4096;

@@ -50,7 +50,6 @@ std::string name_of(uint32_t c) {
     return number;
 }
 
-/// UI thread only.
 struct Missing {
     std::set<std::string> told;  ///< reported packages; "" for characters without a package
     std::vector<std::string> sentences;

@@ -12,8 +12,7 @@ enum class Reduce {
     largest_magnitude  ///< for differences; keeps the sign
 };
 
-/// A grid (rows, columns) and versions with fewer columns: level k has ceil(columns / 2^k). NaN means unknown and is
-/// used only if all combined cells are NaN.
+/// A grid and its levels of detail: level k has ceil(columns / 2^k) columns. NaN means unknown.
 struct Pyramid {
     struct Level {
         size_t columns = 0;

@@ -49,7 +49,6 @@ float alpha_of(Dash dash) {
     return 1;
 }
 
-/// Fills a rectangle with parallel lines. @param rise pixels up per pixel to the right
 void hatch(ImVec2 min, ImVec2 max, float rise, ImU32 color, ImDrawList* list) {
     const float gap = std::max(4.0f, 2.5f * pixels_of_point());
     list->PushClipRect(min, max, true);

@@ -19,16 +19,15 @@ ImU32 rim_of(analysis::Rgb color, float alpha);
 void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
                  ImDrawList* list);
 
-/// Draws a run's marker for use next to its label. @param from upper left corner of a square of size `side`
-/// @param is_filled false draws only the outline, for hidden runs
+/// Draws a run's marker in a square of size `side`. @param is_filled false draws only the outline, for hidden runs
 void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
                    bool is_filled = true);
 
-/// Adds the marker to a line of text, followed by SameLine(). @param height height of the line; 0: that of text
+/// Adds the marker to a line of text. @param height height of the line; 0: that of text
 void run_chip(const Theme& theme, const analysis::LineStyle& style, float height = 0);
 
-/// Draws a bar. The fill corresponds to the dashes of a curve: full for solid, hatched for dashed, empty for dotted,
-/// horizontal lines for dash-dotted. A bar too thin for a pattern is drawn paler instead.
+/// Draws a bar whose fill shows the dashes of the run's curve: full for solid, hatched for dashed, empty for dotted,
+/// horizontal lines for dash-dotted. A bar too thin for a pattern is paler instead.
 void draw_run_bar(const Theme& theme, const analysis::LineStyle& style, ImVec2 min, ImVec2 max, ImDrawList* list);
 
 }  // namespace kvscope::gui

@@ -4,8 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Fades out the lower edge of the current ImGui window if it can be scrolled further down. Call after drawing
-/// everything else in it.
+/// Fades out the lower edge of an ImGui window that can be scrolled down. Call after drawing its contents.
 void draw_scroll_fade(const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -32,7 +32,6 @@ struct Unref {
 };
 using Layout = std::unique_ptr<PangoLayout, Unref>;
 
-/// A text rendered to a texture.
 struct Shaped {
     GLuint texture = 0;
     int width = 0;  ///< width of the texture in pixels
@@ -46,7 +45,6 @@ struct Shaped {
     size_t bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(height) * 4; }
 };
 
-/// Cache of drawn texts. Destroyed with the ImGui context.
 struct Store {
     std::unordered_map<std::string, Shaped> texts;
     std::unordered_map<uint64_t, bool> glyphs;                         ///< whether a font has a character, by both
@@ -124,8 +122,7 @@ void note_boxes(PangoLayout* layout) {
     } while (pango_layout_iter_next_run(iter.get()));
 }
 
-/// Converts Cairo's premultiplied BGRA to straight RGBA. Sets `is_colored` if text drawn in white is not white, which
-/// means that its glyphs have their own colors.
+/// Converts Cairo's premultiplied BGRA to straight RGBA. Text drawn in white that is not white has its own colors.
 std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
     std::vector<uint8_t> out;
     out.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * 4);
@@ -182,7 +179,6 @@ Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
     return shaped;
 }
 
-/// A font of Dear ImGui and its size in pixels.
 struct Face {
     ImFont* font = ImGui::GetFont();
     float size = ImGui::GetFontSize();
@@ -206,8 +202,7 @@ std::string key_of(std::string_view text, const Face& face) {
            (face.is_mono() ? 'm' : 't');
 }
 
-/// Returns a rendered text from the cache or renders it. @param color color of the plain letters if the text also has
-/// colored glyphs; other texts are rendered in white and tinted later
+/// @param color color of plain letters next to colored glyphs; other texts are rendered in white and tinted later
 Shaped& shaped_of(std::string_view text, ImU32 color, const Face& face = {}) {
     Store& store = *store_of_window();
     const auto find = [&](ImU32 of) -> Shaped& {
@@ -230,7 +225,6 @@ Shaped& shaped_of(std::string_view text, ImU32 color, const Face& face = {}) {
     return *shaped;
 }
 
-/// Collects the left edges of bytes. The bytes of a character divide its width evenly.
 struct Edges {
     std::vector<float> of_bytes;
 

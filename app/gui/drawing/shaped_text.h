@@ -10,53 +10,47 @@
 
 namespace kvscope::gui {
 
-/// Whether a text needs Pango: it has scripts that join, reorder or stack letters (Arabic, Hebrew, Indic, Thai, …),
-/// combining marks, emoji, or characters that the font lacks. @param font nullptr: the current font
+/// Whether a text needs Pango: it has letters that join, reorder or stack (Arabic, Hebrew, Indic, Thai, …), combining
+/// marks, emoji, or characters that the font lacks. @param font nullptr: the current font
 bool needs_shaping(std::string_view text, ImFont* font = nullptr);
 
 /// Returns the left and right ends of bytes begin … end. @param edges see byte_edges()
 std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end);
 
-/// Draws one line of UTF-8 with its upper left corner at `at`, in the current font. Text that needs shaping is drawn by
-/// Pango into a cached texture; emoji keep their colors. ImDrawList::AddText and all widgets use this, too.
-/// @param most maximum width of shaped text, which is squeezed if it is wider; 0: no limit
+/// Draws one line of UTF-8 in the current font. Text that needs shaping is drawn by Pango into a cached texture.
+/// ImDrawList::AddText and all widgets do the same. @param most squeeze shaped text to this width; 0: no limit
 void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float most = 0);
 
-/// Returns the width in pixels as drawn by draw_text().
 float text_width(std::string_view text);
 
-/// Returns the left edges of all bytes of a text set by Pango and the right end, in pixels from the left end of the
-/// text. The numbers decrease in right-to-left scripts. Bytes of a character divide its width evenly. Valid in this
-/// frame.
+/// Returns the left edges of the bytes of a text and its end, in pixels as set by Pango. They decrease in right-to-left
+/// scripts. Valid in this frame.
 std::span<const float> byte_edges(std::string_view text);
 
-/// Draws the part of a text set by Pango between `left` and `right`, in pixels from its left end. Letters that join
-/// across the ends keep their shape.
+/// Draws the part between `left` and `right` of a text set by Pango. Letters that join across the ends keep their
+/// shape.
 /// @param at upper left corner of the whole text @param squeeze factor on all distances after byte_edges()
 void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
                        float squeeze);
 
-/// Like ImGui::TextUnformatted.
 void text_item(std::string_view text);
 
 /// Returns the end of the character that begins at a byte, including its combining marks and the parts of an emoji.
 size_t end_of_character(std::string_view text, size_t begin);
 
-/// Returns the first byte that Backspace erases at the caret `end`. In some scripts this is the last mark, else the
-/// whole character.
+/// Returns the first byte that Backspace erases at the caret `end`: the last mark in some scripts, else the character.
 size_t beginning_of_erased(std::string_view text, size_t end);
 
-/// Returns the caret position one step to the left (-1) or right (1) on the screen. Returns text.size() + 1 after the
-/// logical end of the line and npos before its beginning.
+/// Returns the caret position one step to the left (-1) or right (1) on the screen; text.size() + 1 after the logical
+/// end of the line, and npos before its beginning.
 size_t byte_beside(std::string_view text, size_t byte, int direction);
 /// Like byte_beside(), to the next beginning of a word.
 size_t word_beside(std::string_view text, size_t byte, int direction);
 
-/// Returns the number of bytes, in whole characters, that fit into a width; at least one character. Requires a
-/// non-empty text.
+/// Returns how many bytes, in whole characters, fit into a width; at least one character.
 size_t bytes_that_fit(std::string_view text, float width);
 
-/// Returns the beginning of the first line that fits into `width` pixels, with "…" if it is not the whole text.
+/// Returns the beginning of the first line that fits into a width, with "…" if it is shortened.
 std::string beginning_that_fits(const std::string& text, float width);
 
 }  // namespace kvscope::gui

@@ -10,9 +10,8 @@
 
 namespace kvscope::gui {
 
-/// A small picture in text form: one character per cell, lines of equal length. An empty first line is ignored. '-' is
-/// quiet text color, '#' text color, '*' accent; '0' to '9' are the color map from lowest to highest value; 'a' and 'b'
-/// are the ends of the difference map; '.' and others are empty.
+/// A picture with one character per cell: '-' quiet text color, '#' text color, '*' accent, '0' to '9' values of the
+/// color map, 'a' and 'b' ends of the difference map, '.' empty.
 using Sketch = std::string;
 
 std::vector<std::string_view> rows_of(const Sketch& sketch);

@@ -34,8 +34,8 @@ struct Fonts {
 /// Sets the style of Dear ImGui and ImPlot. @param scale 1: text of 16 pixels
 Theme apply_theme(Brightness brightness, float scale);
 
-/// Loads the system's Inter and JetBrains Mono, or other fonts if they are missing, with fallbacks for Chinese,
-/// Japanese and Korean. Call once, before the first frame.
+/// Loads the system's fonts: Inter and JetBrains Mono or their substitutes, and a font for Chinese, Japanese and
+/// Korean. Call once, before the first frame.
 Fonts load_fonts();
 
 ImU32 packed(const ImVec4& color, float alpha = 1);

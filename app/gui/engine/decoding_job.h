@@ -13,7 +13,6 @@
 
 namespace kvscope::gui {
 
-/// What-ifs of one prompt to be decoded.
 struct DecodingJob {
     struct WhatIf {
         int run;  ///< index in the reader
@@ -31,8 +30,8 @@ struct DecodingEvents {
     std::function<void(const DecodingJob::WhatIf&, const engine::RepeatedRun&)> on_decoded;
 };
 
-/// Decodes all what-ifs as one batch, after one prefill. Throws the exceptions of engine::repeat_runs, and
-/// std::runtime_error with the names of failed what-ifs after the others have been reported.
+/// Decodes all what-ifs as one batch, after one prefill. Throws like engine::repeat_runs, and std::runtime_error with
+/// the names of what-ifs that failed.
 void decode(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
             const DecodingEvents& events);
 

@@ -59,9 +59,7 @@ uintmax_t bytes_of(const fs::path& path) {
     return bytes;
 }
 
-/// Whether the trace at an output, unfinished or complete, records spectra; nullopt if there is none. A job that
-/// continues the trace has to record the same.
-/// @param replaced ignores a complete trace
+/// Whether the trace at an output records spectra; nullopt if there is none. A job that continues it must do the same.
 std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
     std::vector<fs::path> places = {output.string() + ".part"};
     if (!replaced) places.push_back(output);
@@ -82,7 +80,6 @@ bool is_memory_short() {
     return engine::available_memory().bytes.value_or(plenty) < plenty;
 }
 
-/// Returns the tokens that policies see.
 std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
     return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
 }
@@ -352,7 +349,6 @@ class ThreadedSession final : public EngineSession {
     }
 
  private:
-    /// A run that was canceled.
     struct Stopped {
         StoppedRun run;
         fs::path output;
@@ -362,10 +358,9 @@ class ThreadedSession final : public EngineSession {
         uint64_t paused_job = 0;              ///< job that holds its data in memory; 0: none
     };
 
-    // UI thread:
+    // Called on the UI thread:
 
-    /// Starts a run. Returns the number of its job, or 0 if the run is refused.
-    /// @param spectra unset: only if they cost little @param request the request of the run
+    /// Returns the number of the job, or 0 if the run is refused.
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, std::optional<RunRequest> request) {
         std::vector<engine::RunPlan> plans;
         try {
@@ -407,7 +402,7 @@ class ThreadedSession final : public EngineSession {
         });
     }
 
-    /// Engine's thread. Blocks until the run continues, see JobQueue::pause(). @param place where the run is paused
+    /// Engine's thread. Blocks until the run continues, see JobQueue::pause().
     bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
         run->store_answers();  // in case the process is killed while it waits
@@ -445,7 +440,6 @@ class ThreadedSession final : public EngineSession {
 
     static fs::path normal(const fs::path& output) { return whole_path(output).lexically_normal(); }
 
-    /// Whether a run that writes to this file is paused in memory.
     bool is_paused_at(const fs::path& output) const {
         return stopped_ && stopped_->paused_job != 0 && stopped_->output == normal(output);
     }
@@ -480,7 +474,6 @@ class ThreadedSession final : public EngineSession {
                           : "Nothing was finished: the run starts again.";
     }
 
-    /// Applies `change` to an answer if it still exists.
     void change_answer(int document, int answer, const std::function<void(FurtherAnswer&)>& change) {
         Document* of = session_.document(document);
         FurtherAnswer* to = of ? of->further_answer(answer) : nullptr;
@@ -569,7 +562,7 @@ class ThreadedSession final : public EngineSession {
         }
     }
 
-    // Engine's thread:
+    // Called on the engine's thread:
 
     DecodingEvents decoding_events() {
         DecodingEvents events;
@@ -675,7 +668,7 @@ class ThreadedSession final : public EngineSession {
 
     LoadedModel model_;  ///< engine's thread only
 
-    // UI thread only:
+    // Used on the UI thread only:
     LoadedModel::Pointer model_for_counts_;
     RunOutputs outputs_;
     std::optional<Stopped> stopped_;

@@ -5,7 +5,8 @@
 
 namespace kvscope::gui {
 
-/// Returns the `kvscope run` job of a request, without spectra. If the request names no output, the caller sets it.
+/// Returns the `kvscope run` job of a request, without spectra. The caller sets an output that the request does not
+/// name.
 program::RunJob job_of(const RunRequest& request);
 
 }  // namespace kvscope::gui

@@ -12,19 +12,18 @@
 
 namespace kvscope::gui {
 
-/// Progress of engine jobs, shown in the app. The engine's thread reports; the UI thread reads and cancels.
+/// Progress of engine jobs as shown in the app.
 class JobProgress final : public engine::Progress {
  public:
     /// @param on_change called on the engine's thread, at most ten times per second
     explicit JobProgress(std::function<void()> on_change) : on_change_(std::move(on_change)) {}
 
-    // Engine's thread:
+    // Called on the engine's thread:
     void start(const std::string& what);
     /// Starts the next part of the job. Throws engine::Cancelled if the job was canceled.
     void go_on(EngineStatus::State state, const std::string& what);
     /// Continues a paused job in a phase of which `done` steps are finished.
     void resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done);
-    /// @param error empty on success
     void end(const std::string& error);
     void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,
                    const std::string& device);
@@ -36,9 +35,9 @@ class JobProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override { return cancelled_; }
 
-    // UI thread:
+    // Called on the UI thread:
     EngineStatus status() const;
-    /// status() shows this immediately. No effect if no job runs.
+    /// No effect if no job runs.
     void cancel();
 
  private:

@@ -16,13 +16,13 @@
 
 namespace kvscope::gui {
 
-/// Runs jobs one after the other, each on its own thread with lower priority than the UI thread. Jobs post functions
-/// for the UI thread. If a job throws, the queue shows a notice and reports the error in the progress, except for
-/// Cancelled. A canceled job can pause: it leaves the queue, keeps its results and can be continued later.
+/// Runs jobs one after the other, each on its own thread with lower priority than the UI thread. Exceptions of jobs,
+/// except engine::Cancelled, are shown as notices. A canceled job can pause: it leaves the queue, keeps its results and
+/// can be continued later.
 class JobQueue {
  public:
     /// @param notice called on the UI thread
-    /// @param wake called on the job's thread after a function was posted
+    /// @param wake called on the job's thread after post()
     /// @param n_threads threads per job; 0: one per core
     JobQueue(JobProgress& progress, std::function<void(const std::string&, bool is_error)> notice,
              std::function<void()> wake, int n_threads = 0);
@@ -31,15 +31,13 @@ class JobQueue {
     JobQueue(const JobQueue&) = delete;
     JobQueue& operator=(const JobQueue&) = delete;
 
-    // UI thread:
-    /// Adds a job and returns its number. `on_dropped` (may be empty) is called on the UI thread if the job is dropped
-    /// before it starts.
+    // Called on the UI thread:
+    /// Adds a job and returns its number. `on_dropped` is called if the job is dropped before it starts.
     uint64_t enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
     /// Cancels the current job at the next safe point. If no job runs, drops the next one.
     void cancel();
     /// Removes a waiting job and calls its `on_dropped`. Returns false if the job has started or ended.
     bool drop(uint64_t job);
-    /// Whether a job is waiting or running.
     bool has(uint64_t job) const;
     /// Puts a paused job at the end of the queue under the same number. Returns false if it is not paused.
     /// @param on_dropped see enqueue(); the job is then paused again
@@ -47,22 +45,19 @@ class JobQueue {
     bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);
     /// Ends a paused job to free its memory. No effect if it is not paused.
     void end_paused(uint64_t job);
-    /// Returns the waiting jobs in their order.
     std::vector<WaitingJob> waiting() const;
-    /// Returns the status of the current job. It is busy while a job runs or waits.
+    /// Busy while a job runs or waits.
     EngineStatus status() const;
-    /// Returns why a job failed. Empty if it has not ended or has succeeded.
     std::string error_of(uint64_t job) const;
     /// Calls the posted functions in order. Reports exceptions as notices and continues.
     void deliver();
 
-    // Any thread:
+    // Called on any thread:
     /// Ends all paused jobs, including those that wait to continue.
     void end_paused();
 
-    // Job's thread:
-    /// Blocks until the job is continued; other jobs run meanwhile. Returns false if the job should throw
-    /// engine::Cancelled.
+    // Called on the job's thread:
+    /// Blocks until the job is continued. Returns false if the job should throw engine::Cancelled.
     /// @param on_paused called on the UI thread with the job's number once it has paused
     bool pause(std::function<void(uint64_t job)> on_paused);
     void post(std::function<void()> act);
@@ -79,7 +74,7 @@ class JobQueue {
 
     void work();
     std::unique_ptr<PausableWork> work_of(Job& job);
-    /// Removes a job from a list and returns it; its number is 0 if it is not found. Requires the lock.
+    /// Returns a job without number if it is not in the list. Requires the lock.
     static Job take(std::deque<Job>& jobs, uint64_t number);
     void attempt(const std::function<void()>& act) const;
 

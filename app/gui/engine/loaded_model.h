@@ -15,14 +15,14 @@
 
 namespace kvscope::gui {
 
-/// Returns the path of the model that a trace was made with, from `places` or the default model. Throws
-/// std::runtime_error if the model is not found.
+/// Returns the path of a trace's model among `places` and the default model. Throws std::runtime_error if it is not
+/// there.
 std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
 
 /// Reports the devices of this machine and their free memory. Any thread.
 void tell_devices(JobProgress& progress);
 
-/// The model that jobs use. It is loaded on demand. Jobs' thread only.
+/// The model that jobs use. It is loaded on demand. Engine's thread only.
 class LoadedModel {
  public:
     using Pointer = std::shared_ptr<const engine::Model>;
@@ -33,15 +33,12 @@ class LoadedModel {
                 std::function<void(const std::string&)> on_warning)
         : progress_(progress), on_loaded_(std::move(on_loaded)), on_warning_(std::move(on_warning)) {}
 
-    /// Returns nullptr before a model is loaded.
     const Pointer& get() const { return model_; }
     bool is(const trace::ModelAttributes& wanted) const {
         return model_ && model_->fingerprint() == wanted.fingerprint;
     }
 
     /// Loads a model chosen by the user or by a job. If that fails, later runs do not silently use another model.
-    /// Throws the exceptions of engine::device_for and engine::Model::open, and std::runtime_error if there is no
-    /// default model.
     /// @param path empty: the model chosen last, else the default model
     /// @param asked options with device and number type; nullptr: the device chosen last, any number type
     void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
@@ -50,7 +47,7 @@ class LoadedModel {
     /// the CPU and warns once per trace. Throws the exceptions of place_of() and engine::Model::open.
     void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
-    /// Returns the estimated time to compute the spectra of the loaded model; 0 if they are cached.
+    /// Returns the estimated time for the spectra of the loaded model; 0 if they are cached.
     double spectra_seconds() const;
     void tell_spectra();
 

@@ -9,10 +9,10 @@
 
 namespace kvscope::gui {
 
-/// Progress of a run that pauses instead of ending when it is canceled, once allow() has been called.
+/// Progress of a run. Once allow() has been called, a run that is canceled pauses instead of ending.
 class PausableProgress final : public engine::Progress {
  public:
-    /// Blocks until the run continues. Returns false if the run should end. Called on the run's thread.
+    /// Blocks until the run continues. Returns false if it should end. Called on the run's thread.
     /// @param place e.g. "prefill: 12 of 30 layers"; empty before the first phase
     using Pause = std::function<bool(const std::string& place)>;
 
@@ -21,7 +21,7 @@ class PausableProgress final : public engine::Progress {
         : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
 
     const std::string& what() const { return what_; }
-    /// @param settle called before each pause; waits until the device is idle
+    /// @param settle called before each pause; waits until the device has finished its work
     void allow(std::function<void()> settle) { settle_ = std::move(settle); }
     void forbid() { settle_ = nullptr; }
     /// Whether the run was canceled for good while it was paused.

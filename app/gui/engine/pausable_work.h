@@ -18,8 +18,8 @@ class PausableWork {
     PausableWork(const PausableWork&) = delete;
     PausableWork& operator=(const PausableWork&) = delete;
 
-    /// Starts or continues the work and blocks until it ends or pauses. Returns whether it has ended. Throws the
-    /// exceptions of the work.
+    /// Starts or continues the work and blocks until it ends or pauses. Returns whether it has ended. Rethrows
+    /// exceptions.
     bool advance();
 
     /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.

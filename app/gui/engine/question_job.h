@@ -14,7 +14,6 @@
 
 namespace kvscope::gui {
 
-/// A question to ask of runs of one prompt.
 struct QuestionJob {
     struct Asked {
         int run;                                      ///< index in the reader
@@ -36,13 +35,11 @@ struct QuestionEvents {
 };
 
 /// Rebuilds missing caches with one prefill, then asks all caches as one batch. Every answer is finished, with an error
-/// if it failed. Then rethrows exceptions of `model`, engine::repeat_runs and engine::ask_all.
-/// @param model returns the trace's model and loads it if necessary
+/// if it failed. Rethrows exceptions after that. @param model returns the trace's model and loads it if necessary
 void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
             const QuestionEvents& events);
 
 /// Finishes the unfinished answers of a dropped job with an error.
-/// @param on_change see QuestionEvents
 void end_all(const QuestionJob& job, const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
              const std::string& error);
 

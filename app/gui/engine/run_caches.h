@@ -16,17 +16,15 @@ class Session;
 std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
                                                  std::shared_ptr<const engine::Model> model);
 
-/// Caches of finished runs, for further questions: all caches of the latest job and the most recently rebuilt ones. The
-/// cache of a what-if belongs to the settings it was made with. UI thread only.
+/// Caches for further questions: those of the latest job and the most recently rebuilt ones. A cache belongs to the
+/// settings it was made with. UI thread only.
 class RunCaches {
  public:
     /// Returns a name that changes when the run changes. The run must exist.
     static std::string name_of(const Document& document, const RunKey& run);
 
-    /// Returns nullptr if the cache is not in memory.
     std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;
-    /// Replaces the caches of the previous job.
-    /// @param prompts prompts that share the context @param of_runs indexed by the number of the run in the trace
+    /// Replaces the caches of the previous job. @param of_runs by number of the run in the trace
     void keep_job(int document, const std::vector<int>& prompts,
                   const std::vector<std::shared_ptr<engine::Conversation>>& of_runs);
     void keep(int document, int prompt, const std::string& name, std::shared_ptr<engine::Conversation> cache);

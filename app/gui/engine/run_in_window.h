@@ -19,35 +19,32 @@ namespace kvscope::gui {
 class Document;
 class Session;
 
-/// Shows the results of a run job as they arrive. Opens the trace once its first prompt is on disk and shows kept sets
-/// from memory. At the end, the same document shows the finished file. The user can switch between prompts meanwhile.
+/// Shows the results of a run job as they arrive: opens the trace once its first prompt is on disk, shows kept sets
+/// from memory and, at the end, the finished file.
 class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
  public:
-    /// @param before_step see make_engine_session()
     RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
                 std::function<void()> before_step);
 
-    /// Connects to an experiment. Engine's thread. Its callbacks keep this object alive.
-    /// @param post passes a function to the UI thread
+    /// Connects to an experiment, whose callbacks keep this object alive. Engine's thread. @param post passes a
+    /// function to the UI thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                 const std::function<void(std::function<void()>)>& post, Session& session);
 
-    // UI thread:
+    // Called on the UI thread:
     void update(Session& session);
     void finish(Session& session);
     /// Writes the answers decoded so far to the folder of the unfinished trace. Engine's thread.
     void store_answers();
-    /// Called when the run has paused. Keeps what is in memory, including partial answers, visible.
+    /// Shows partial answers of a run that has paused.
     void stop(Session& session);
-    /// Called when the run has ended before it was complete. Like stop(), with a notice.
+    /// Like stop(), for a run that has ended before it was complete, with a notice.
     void end_early(Session& session);
-    /// Called when the paused run continues. Marks the answers kept by stop() as unfinished again.
+    /// Marks the partial answers as unfinished again when the run continues.
     void go_on(Session& session);
     /// Returns −1 if the trace is not open.
     int document() const { return document_; }
-    /// Returns the answers to the current prompt.
     std::vector<PartialAnswer> partial_answers(Session& session);
-    /// See EngineSession::switch_cache().
     void switch_cache(int run);
 
  private:
@@ -59,8 +56,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     };
 
     void open(Session& session, int prompt);
-    /// Adds the waiting results to the document. Throws the exceptions of Document::reload().
-    /// @param reload read the file again first
+    /// Adds the waiting results to the document. @param reload read the file again first
     void show(Session& session, bool reload);
     void select_first(Session& session);
     void show_one_budget(Session& session, Document& document) const;
@@ -68,7 +64,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void end_answer(int run);
     RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
-    /// Calls store_answers() at most once per second and for at most a twentieth of the time.
+    /// Calls store_answers() at most once per second, and for at most a twentieth of the time.
     void store_answers_in_time();
 
     std::filesystem::path output_;

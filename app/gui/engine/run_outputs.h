@@ -10,7 +10,6 @@
 
 namespace kvscope::gui {
 
-/// A file that a job writes to.
 struct RunOutput {
     std::filesystem::path path;
     std::atomic<bool> is_paused{false};  ///< the job is paused, so another job may use the file
@@ -19,15 +18,12 @@ struct RunOutput {
 /// The files that runs write to. UI thread only.
 class RunOutputs {
  public:
-    /// Reserves a file for a job while the returned object exists.
+    /// Reserves a file for a job for the lifetime of the returned object.
     std::shared_ptr<RunOutput> take(const std::filesystem::path& path);
-    /// Whether a waiting or running job writes to the file.
     bool is_taken(const std::filesystem::path& path) const;
 
-    /// Returns the file for a request that names none: the file in which the same request was begun, else a new one.
-    /// Remembers it for the next call.
+    /// Returns the file in which the same request was begun, or a new file, for a request that names none.
     std::filesystem::path place_for(const RunRequest& request);
-    /// See EngineSession::goes_on_at().
     std::filesystem::path goes_on_at(const RunRequest& request) const;
     /// Makes the next request use a new file.
     void forget_begun() { begun_.reset(); }

@@ -15,8 +15,7 @@ class Model;
 
 namespace kvscope::gui {
 
-/// Counts tokens on a thread of its own while the user types. Counting starts once the text has not changed for a
-/// moment.
+/// Counts tokens on a background thread once the text has not changed for a moment.
 class TokenCounter {
  public:
     explicit TokenCounter(std::function<void()> on_count);

@@ -13,14 +13,14 @@ namespace kvscope::gui {
 /// Status of the last training, for display.
 class TrainingInWindow {
  public:
-    // UI thread:
+    // Called on the UI thread:
     const TrainingStatus& status() const { return status_; }
     /// Clears the status of the previous training.
     void begin(const TrainingRequest& request);
     void fail(const std::string& why) { status_.error = why; }
 
-    /// Engine's thread. Throws the exceptions of program::train.
-    /// @param post passes a function to the UI thread
+    /// Called on the engine's thread. Throws the exceptions of program::train. @param post passes a function to the UI
+    /// thread
     void run(const engine::Model& model, const TrainingRequest& request, engine::Progress& progress,
              const std::function<void(std::function<void()>)>& post);
 

@@ -16,8 +16,7 @@ struct UnfinishedRun {
     trace::ModelAttributes model;  ///< model to continue with
 };
 
-/// Reads the folder `<output>.part`. Throws std::runtime_error or std::invalid_argument if the folder does not exist, a
-/// prompt has not been read yet, or the recipe is invalid.
+/// Reads the folder `<output>.part`. Throws std::runtime_error or std::invalid_argument if the run cannot be continued.
 UnfinishedRun unfinished_run(const std::filesystem::path& output);
 
 }  // namespace kvscope::gui

@@ -10,8 +10,8 @@
 
 namespace kvscope::gui {
 
-/// Draws the entries with scores next to the head's cut-off, kept and dropped. A click selects the token. Returns them
-/// as a table, without rows if nothing is drawn.
+/// Draws the kept and dropped entries next to the head's cut-off. A click selects the token. Returns them as a table,
+/// without rows if nothing is drawn.
 analysis::Table draw_border(Context& context, const TaskSlot<analysis::Border>& slot, const PromptText& prompt,
                             const TokenQuestion& asked, int layer, int row);
 

@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 
 /// Draws score, rank and cut-off of a token in each head of a layer. A click selects the head.
-/// @param chosen head whose entries near the cut-off are shown @param measure definition of the scores for tooltips
+/// @param chosen the selected head @param measure definition of the scores for tooltips
 void draw_heads_of_layer(Context& context, const Document& document, const analysis::TokenReport& report, int layer,
                          int chosen, ImU32 color, const std::string& measure);
 /// Returns the same as a table. @param run label of the run

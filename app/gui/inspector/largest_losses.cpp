@@ -14,7 +14,6 @@ namespace {
 constexpr size_t most_rows = 20;
 constexpr size_t least_rows = 3;  // drawn even if there is no space
 
-/// Indices of the columns of a ranking that are shown.
 struct ShownColumns {
     size_t text = 0;
     size_t number = 0;
@@ -30,7 +29,6 @@ ShownColumns columns_of(const RankedRows& rows, const std::string& text, const s
     return shown;
 }
 
-/// A text broken into at most two lines.
 struct BrokenText {
     std::string first, second;
     float height() const { return static_cast<float>(second.empty() ? 1 : 2) * ImGui::GetTextLineHeight(); }

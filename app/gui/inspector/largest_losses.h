@@ -7,14 +7,13 @@
 
 namespace kvscope::gui {
 
-/// Content of the inspector before a token is selected: the sentences of which the selected run lost most or, if the
-/// trace does not record that, the tokens on which the shown runs disagree. A click on a row selects it.
+/// Content of the inspector before a token is selected: the sentences of which the selected run lost most or, if that
+/// is not recorded, the tokens on which the shown runs disagree.
 class LargestLosses {
  public:
     void draw(Context& context);
 
  private:
-    /// A ranking that is computed in the background.
     struct Asked {
         TaskSlot<RankedRows> ranked;
         TaskSlot<OrderedRows> ordered;

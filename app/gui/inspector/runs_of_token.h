@@ -11,7 +11,6 @@
 
 namespace kvscope::gui {
 
-/// A run and what it kept of the token.
 struct RunOfToken {
     RunKey run;
     analysis::SpanReport report;
@@ -23,8 +22,8 @@ std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const
                                                          const Document& document, const PromptText& prompt,
                                                          const TokenQuestion& asked);
 
-/// Draws a line per existing run: in how many heads it keeps the token, or how many tokens of a range it keeps. A click
-/// selects the run. Returns the lines as a table, without rows if nothing is drawn.
+/// Draws a line per run: in how many heads it keeps the token, or how many tokens of a range it keeps. A click selects
+/// the run. Returns the lines as a table, without rows if nothing is drawn.
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
                                    const TokenQuestion& asked);
 

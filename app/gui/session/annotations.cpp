@@ -45,7 +45,6 @@ std::string unknown_text(const json& object, std::initializer_list<const char*> 
     return rest.empty() ? std::string() : rest.dump();
 }
 
-/// Annotations parsed from a file.
 struct Annotations {
     std::map<int, std::set<int64_t>> pins;
     std::vector<Note> notes;
@@ -225,7 +224,6 @@ json view_of(const json& contents) {
     return found != contents.end() && found->is_object() ? *found : json();
 }
 
-/// The annotations file as it is at present.
 struct InFile {
     fs::path path;
     StoredJson stored;
@@ -245,7 +243,7 @@ struct InFile {
     }
 };
 
-/// Returns the new contents of the file: its present contents with the changes from `base` to `ours`.
+/// Returns the file's present contents with the changes from `base` to `ours`.
 json file_contents(const json& base, const json& ours, const InFile& file) {
     const bool is_known = file.stored.state != StoredJson::State::absent && !file.stored.contents.empty();
     const json theirs = is_known ? annotations_json(file.known) : base;

@@ -14,7 +14,6 @@ constexpr size_t longest_word = 32;             // in characters
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/// A character and whether lines may break next to it.
 struct WordCharacter {
     size_t bytes = 1;
     bool is_word = false;

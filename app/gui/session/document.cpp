@@ -15,7 +15,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// See KeptWhatIf::answer_json.
 std::string answer_json(const trace::RunRecord& run) {
     if (run.output_text.empty() && run.output_ids.empty()) return {};
     const nlohmann::json answer = {{"text", run.output_text},

@@ -37,7 +37,6 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
 
 namespace {
 
-/// Returns nullptr until the search has finished.
 std::shared_ptr<const TokenSpans> spans_of(Session& session, const Document& document, const TaskSlot<TokenSpans>& slot,
                                            const std::string& text) {
     if (text.empty()) return nullptr;

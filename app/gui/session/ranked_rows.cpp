@@ -70,7 +70,6 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefin
     return rows;
 }
 
-/// Returns −1, 0 or 1. Requires two cells with a value.
 int compare_cells(const Cell& x, const Cell& y) {
     const auto a = number_in(x), b = number_in(y);
     if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;

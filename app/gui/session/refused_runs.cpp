@@ -42,7 +42,6 @@ std::string without_options(std::string text) {
     return text;
 }
 
-/// Returns why the file that a policy needs cannot be read. Empty if it can be read or none is needed.
 std::string file_problem(const policies::PolicySpec& spec) {
     const policies::Parameter* parameter = policies::file_parameter(spec);
     if (!parameter) return {};
@@ -141,7 +140,6 @@ void note_refused(const std::string& budget, const RefusedRuns& check, std::vect
     }
 }
 
-/// Adds a warning if a budget keeps the whole prompt.
 void note_nothing_dropped(const Budget& budget, int64_t n_tokens, std::vector<BudgetNote>& notes) {
     if (budget.is_share ? budget.share < 1 : budget.count < n_tokens) return;
     const std::string n = analysis::format_count(n_tokens);
@@ -168,7 +166,6 @@ std::string besides_text(const std::string& name, const policies::PolicySpec& sp
     return fmt::format(", {:.1f} % including what {} stores in addition", 100.0 * needed, name);
 }
 
-/// Adds notes on the meaning of budgets for policies that keep every token.
 void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const std::optional<TokenCount>& tokens,
                 std::vector<BudgetNote>& notes) {
     const double token_bytes = tokens ? tokens->token_bytes : 0;

@@ -41,7 +41,6 @@ RunKey run_of(const Session& session, const std::string& label) {
         fmt::format("run={}: there is no such run; the runs are: {}", label, fmt::join(labels, ", ")));
 }
 
-/// Returns the largest number of decode steps of any run.
 int64_t n_steps(const trace::Reader& reader, int prompt) {
     size_t most = 0;
     for (int run = 0; run < reader.n_runs(prompt); ++run) {

@@ -35,7 +35,6 @@ json json_of(const Session& session, const RunKey& key) {
     return {place_of(session, key.document), key.prompt, place_in_file(session, key)};
 }
 
-/// Returns an invalid key if the prompt has no such run.
 RunKey key_at(const Document& document, int prompt, int run) {
     const bool is_there = run >= 0 && static_cast<size_t>(run) < document.runs(prompt).size();
     return is_there ? document.key_of(prompt, run) : RunKey{};

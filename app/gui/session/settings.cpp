@@ -57,7 +57,6 @@ std::vector<std::string> merged(const std::vector<std::string>& list, const std:
     return in_file;
 }
 
-/// Returns the members that have the expected type: objects for layouts, strings for names.
 template <class Value>
 std::map<std::string, Value> entries_in(const nlohmann::json& json) {
     std::map<std::string, Value> entries;
@@ -69,7 +68,6 @@ std::map<std::string, Value> entries_in(const nlohmann::json& json) {
     return entries;
 }
 
-/// Returns an empty list if the key is absent or invalid.
 std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
     try {
         return json.contains(key) ? json[key].get<std::vector<std::string>>() : std::vector<std::string>();

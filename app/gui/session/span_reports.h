@@ -16,8 +16,7 @@ struct SpanReports {
     std::vector<std::pair<RunKey, analysis::SpanReport>> runs;
 };
 
-/// Returns the reports of all runs of a document's shown prompt. The last result is returned until the next is
-/// computed.
+/// Returns the reports of all runs of a document's shown prompt, or the last reports while new ones are computed.
 TaskResult<SpanReports> ask_span_reports(Session& session, const TaskSlot<SpanReports>& slot, const Document& document,
                                          int64_t first, int64_t last);
 

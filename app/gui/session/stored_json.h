@@ -24,16 +24,14 @@ struct StoredJson {
 /// @param version_key key of the version, as in {"kvscope_notes": 1}; a file without the key counts as version 1
 StoredJson read_stored_json(const std::filesystem::path& file, const char* version_key, int version);
 
-/// Writes a JSON file atomically. Replaces invalid UTF-8.
-/// @throws figures::OutputFailed
+/// Writes a JSON file atomically. Replaces invalid UTF-8. Throws figures::OutputFailed.
 void write_stored_json(const std::filesystem::path& file, const nlohmann::json& contents);
 
-/// Renames a file to "….unreadable-1", or the next free number, so that the user can repair it.
-/// @returns the new path
-/// @throws std::runtime_error if the file cannot be renamed
+/// Renames a damaged file to "….unreadable-1", or the next free number. Returns the new path. Throws std::runtime_error
+/// if the file cannot be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& file);
 
-/// Returns the members of an object whose keys are not in `known`. They come from a later version of kvscope.
+/// Returns the members of an object without those in `known`. They come from a later version of kvscope.
 nlohmann::json unknown_in(const nlohmann::json& object, std::initializer_list<const char*> known);
 
 }  // namespace kvscope::gui

@@ -32,7 +32,6 @@ struct Once {
     bool is_error = false;
 };
 
-/// Slot number and key.
 using Name = std::pair<uint64_t, std::string>;
 
 struct Entry {
@@ -146,7 +145,6 @@ struct Tasks::Impl {
         lock.lock();
     }
 
-    /// Whether the queue has work that the last frames requested.
     bool has_wanted_in_queue() const {
         return std::any_of(queue.begin(), queue.end(), [&](const Name& name) {
             const auto found = entries.find(name);

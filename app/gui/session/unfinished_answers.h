@@ -18,13 +18,10 @@ struct UnfinishedAnswer {
     bool operator==(const UnfinishedAnswer&) const = default;
 };
 
-/// Writes answers to `<output>.part/answers.json`. The folder is removed when the trace is complete. No effect if the
-/// folder does not exist.
-/// @throws figures::OutputFailed
+/// Writes answers to `<output>.part/answers.json` if the folder exists. Throws figures::OutputFailed.
 void write_unfinished_answers(const std::filesystem::path& output, const std::vector<UnfinishedAnswer>& answers);
 
-/// Returns the answers stored with an unfinished trace. Empty if there is no file or it is invalid.
-/// @param trace path of the trace or of its folder
+/// Returns the stored answers of an unfinished trace or its folder; none if the file is missing or invalid.
 std::vector<UnfinishedAnswer> read_unfinished_answers(const std::filesystem::path& trace);
 
 }  // namespace kvscope::gui

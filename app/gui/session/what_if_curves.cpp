@@ -13,7 +13,6 @@ namespace {
 using analysis::CurveRuns;
 using analysis::SelectAgain;
 
-/// Input of a worker that computes one curve.
 struct Worker {
     std::shared_ptr<const trace::Reader> reader;
     int prompt = 0;

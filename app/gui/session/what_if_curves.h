@@ -15,7 +15,6 @@ namespace kvscope::gui {
 class EngineSession;
 class PrefillInMemory;
 
-/// The user's settings of the curves.
 struct CurveSettings {
     analysis::CurveMeasure measure = analysis::CurveMeasure::coverage;
     std::string over = analysis::over_budget;
@@ -31,12 +30,11 @@ struct LiveCurvesNow {
     std::string stamp;                  ///< changes with any member
 };
 
-/// Curves of the shown runs of one prompt over the budget or a parameter. Workers compute them from the scores in the
-/// trace if possible, else from a prefill in memory. UI thread only; does not use ImGui.
+/// Curves of the shown runs of one prompt over the budget or a parameter, computed by workers from the trace's scores
+/// or from a prefill in memory. UI thread only; does not use ImGui.
 class LiveCurves {
  public:
-    /// Call once per frame while the curves are shown.
-    /// @param of a run of the prompt; its curve is included even if the run is hidden
+    /// Call once per frame. @param of a run of the prompt; its curve is included even if the run is hidden
     LiveCurvesNow update(Session& session, const EngineSession* engine, const RunKey& of,
                          const CurveSettings& settings);
 

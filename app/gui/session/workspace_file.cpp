@@ -143,7 +143,6 @@ class Reader {
         return archive_entry_filetype(entry_) == AE_IFREG && archive_entry_symlink(entry_) == nullptr &&
                archive_entry_hardlink(entry_) == nullptr;
     }
-    /// Returns the size according to the archive.
     std::optional<uint64_t> bytes() const {
         if (!archive_entry_size_is_set(entry_) || archive_entry_size(entry_) < 0) return std::nullopt;
         return static_cast<uint64_t>(archive_entry_size(entry_));
@@ -215,7 +214,6 @@ bool is_plain_name(const std::string& name) {
            name.find('\0') == std::string::npos;
 }
 
-/// The list of files in the state of a workspace.
 class Manifest {
  public:
     Manifest(const fs::path& path, const nlohmann::json& state) : path_(path) {
