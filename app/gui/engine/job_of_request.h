@@ -5,8 +5,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the `kvscope run` job of a request, without spectra. The caller sets an output that the request does not
-/// name.
+/// Returns the `kvscope run` job of a request, without spectra. The caller sets the output if none is named.
 program::RunJob job_of(const RunRequest& request);
 
 }  // namespace kvscope::gui

@@ -15,8 +15,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the path of a trace's model among `places` and the default model. Throws std::runtime_error if it is not
-/// there.
+/// Returns the path of a trace's model among `places` and the default model. Throws std::runtime_error if none matches.
 std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
 
 /// Reports the devices of this machine and their free memory. Any thread.

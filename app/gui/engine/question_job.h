@@ -35,7 +35,8 @@ struct QuestionEvents {
 };
 
 /// Rebuilds missing caches with one prefill, then asks all caches as one batch. Every answer is finished, with an error
-/// if it failed. Rethrows exceptions after that. @param model returns the trace's model and loads it if necessary
+/// if it failed. Then exceptions are rethrown.
+/// @param model returns the trace's model and loads it if necessary
 void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
             const QuestionEvents& events);
 

@@ -26,8 +26,8 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
                 std::function<void()> before_step);
 
-    /// Connects to an experiment, whose callbacks keep this object alive. Engine's thread. @param post passes a
-    /// function to the UI thread
+    /// Connects to an experiment, whose callbacks keep this object alive. Engine's thread.
+    /// @param post passes a function to the UI thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                 const std::function<void(std::function<void()>)>& post, Session& session);
 

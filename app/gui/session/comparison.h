@@ -20,7 +20,7 @@ struct Comparison {
 enum class AutomaticComparison {
     none,
     traces,         ///< if two traces are open: the second minus the first
-    traces_or_runs  ///< like `traces`; if one trace is open and A and B are chosen: A minus B
+    traces_or_runs  ///< like `traces`, or A minus B if one trace is open and A and B are chosen
 };
 
 struct ComparedRuns {
@@ -41,6 +41,7 @@ struct Compared {
 };
 
 /// Determines what is compared. An impossible choice (A is not chosen, the trace is closed) counts as automatic.
+/// @param shown_only omits hidden runs of the first trace
 Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only);
 
 /// Whether A and B are chosen, differ and exist.

@@ -124,7 +124,7 @@ class Document {
     /// Returns the what-ifs to be saved, including those not restored yet.
     std::vector<KeptWhatIf> kept_what_ifs() const;
     bool is_what_if(RunId run) const;
-    /// Returns the run from which a what-if is derived. It may no longer exist, and is invalid for other runs.
+    /// Returns the source of a what-if, which may no longer exist. The id is invalid for other runs.
     RunId source_of(RunId run) const;
     /// Returns a stamp that changes only with this what-if.
     std::string what_if_stamp(RunId what_if) const;

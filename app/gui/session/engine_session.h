@@ -22,7 +22,7 @@ class Session;
 
 using engine::RunOptions;
 
-/// Contents of the Run form, with the meaning of the options of `kvscope run`.
+/// Contents of the Run form. The members correspond to options of `kvscope run`.
 struct RunRequest {
     std::filesystem::path model;  ///< empty: the loaded model, else the default model
     std::string name = "prompt";
@@ -39,7 +39,7 @@ struct RunRequest {
     bool operator==(const RunRequest&) const = default;
 };
 
-/// Contents of the form Training, with the meaning of the options of `kvscope train-echo`.
+/// Contents of the Training form. The members correspond to options of `kvscope train-echo`.
 struct TrainingRequest {
     std::vector<std::filesystem::path> texts;  ///< empty: the bundled text
     double ratio = 0.5;
@@ -110,7 +110,7 @@ struct PartialAnswer {
     std::string label{};
     std::string question{};  ///< the question; empty if there is none
     std::string text{};
-    std::optional<bool> is_full{};  ///< whether the cache is whole at present; unset if its form cannot change
+    std::optional<bool> is_full{};  ///< whether the cache is full at present; unset if its form cannot change
     bool has_ended = false;         ///< decoding has ended, so the form of the cache is final
 };
 
@@ -219,8 +219,8 @@ class EngineSession {
 /// @param wake called on any thread when a result has arrived and a frame should be drawn
 /// @param known_models returns further paths to search for a trace's model; called on the UI thread
 /// @param n_threads number of threads for models; 0: one per core
-/// @param before_step called on the engine's thread before steps of a run whose cache can change its form; tests block
-/// it
+/// @param before_step called on the engine's thread before each step of a run whose cache can change its form; may
+/// block
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,

@@ -14,12 +14,12 @@ struct RankingRequest {
     const Document* document = nullptr;  ///< nullptr if nothing can be ranked
     std::string why_not;                 ///< one line that says why nothing can be ranked
     const analysis::RankingDefinition* definition = nullptr;
-    std::vector<RunKey> runs;  ///< runs to be ranked
+    std::vector<RunKey> runs;  ///< the runs that are ranked or compared
     analysis::RankingOptions options;
 };
 
-/// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus. @param
-/// threshold unset: the ranking's default
+/// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus.
+/// @param threshold unset: the ranking's default
 RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
                                std::optional<double> threshold);
 

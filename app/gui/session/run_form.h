@@ -72,8 +72,8 @@ class RunForm {
 
     RunRequest filled_in() const;
 
-    /// Returns the `kvscope run …` command for the same trace. @param model empty: the default model
-    /// Throws std::invalid_argument if a text cannot be written in a command line.
+    /// Returns the `kvscope run …` command for the same trace. Throws std::invalid_argument if a text cannot be quoted.
+    /// @param model empty: the default model
     std::string command(const std::filesystem::path& model) const;
 
     nlohmann::json to_json() const;

@@ -76,7 +76,7 @@ class Session {
         wanted_special;  ///< parsing of control tokens on or off, for the next Run form; unset: unchanged
 
     Cursor cursor() const { return selection.current(); }
-    /// Returns the run that views of one run show: the one that flicker shows, else the selected one.
+    /// Returns the run shown by views of a single run: the one that flicker shows, else the selected one.
     RunKey told_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
     /// Returns the number of tokens of the longest shown prompt.
     int64_t n_axis_tokens() const;
@@ -90,8 +90,7 @@ class Session {
     /// document is replaced. Does not block the UI: a trace of 300 MB takes 5 to 8 ms to open and 3 to 15 ms to read
     /// again (tests/gui_session/open_bench.cpp). Throws like trace::Reader, and if the annotations of a replaced trace
     /// cannot be saved.
-    /// @param is_written a job is writing the trace; shows the unfinished trace instead of the file that it will
-    /// replace
+    /// @param is_written a job is writing the trace; shows the unfinished trace, not the file that it will replace
     /// @param wanted_id id for the document if it is free; 0: a new id
     Document& open(const std::filesystem::path& path, bool is_written = false, int wanted_id = 0);
     /// Opens a closed trace again under its old id. Throws like open().
