@@ -9,7 +9,6 @@ namespace kvscope::gui {
 /// Returns the Debian package with a font for the character; empty if the character is unassigned or for private use.
 std::string font_package(uint32_t character);
 
-/// Reports a character that was drawn as a box.
 void note_missing_character(uint32_t character);
 
 /// Returns new messages about missing fonts: one per package, and one for all characters without a package.

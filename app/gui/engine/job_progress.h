@@ -37,7 +37,6 @@ class JobProgress final : public engine::Progress {
 
     // Called on the UI thread:
     EngineStatus status() const;
-    /// No effect if no job runs.
     void cancel();
 
  private:

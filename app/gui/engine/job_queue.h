@@ -16,9 +16,8 @@
 
 namespace kvscope::gui {
 
-/// Runs jobs one after the other, each on its own thread with lower priority than the UI thread. Exceptions of jobs,
-/// except engine::Cancelled, are shown as notices. A canceled job can pause: it leaves the queue, keeps its results and
-/// can be continued later.
+/// Runs jobs one after the other, each on its own thread with lower priority than the UI thread. Exceptions of jobs are
+/// shown as notices. A canceled job can pause: it leaves the queue, keeps its results and can be continued later.
 class JobQueue {
  public:
     /// @param notice called on the UI thread

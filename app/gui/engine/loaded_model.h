@@ -52,7 +52,6 @@ class LoadedModel {
 
  private:
     bool is_on(const std::string& device) const;
-    /// @param dtype empty: any
     void load(const std::filesystem::path& path, const std::string& dtype, const std::string& device);
 
     JobProgress& progress_;

@@ -16,7 +16,6 @@ class PausableProgress final : public engine::Progress {
     /// @param place e.g. "prefill: 12 of 30 layers"; empty before the first phase
     using Pause = std::function<bool(const std::string& place)>;
 
-    /// @param what see EngineStatus::what
     PausableProgress(JobProgress& shown, std::string what, Pause pause)
         : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
 

@@ -13,13 +13,11 @@ class PausableWork {
  public:
     /// @param work throws engine::Cancelled after pause() has returned false
     explicit PausableWork(std::function<void()> work);
-    /// Ends paused work and joins its thread.
     ~PausableWork();
     PausableWork(const PausableWork&) = delete;
     PausableWork& operator=(const PausableWork&) = delete;
 
-    /// Starts or continues the work and blocks until it ends or pauses. Returns whether it has ended. Rethrows
-    /// exceptions.
+    /// Starts or continues the work and blocks until it ends or pauses. Returns whether it has ended.
     bool advance();
 
     /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.

@@ -15,7 +15,6 @@ class TrainingInWindow {
  public:
     // Called on the UI thread:
     const TrainingStatus& status() const { return status_; }
-    /// Clears the status of the previous training.
     void begin(const TrainingRequest& request);
     void fail(const std::string& why) { status_.error = why; }
 

@@ -12,8 +12,7 @@ namespace kvscope::gui {
 /// Field and list for notes on tokens, which are saved in the annotations.
 class TokenNotes {
  public:
-    /// Draws the field for the note on the selected tokens, and all notes. The text is saved when the field loses
-    /// focus.
+    /// Draws the field for the note on the selected tokens, and all notes. Saves the text when the field loses focus.
     void draw(Context& context, Document& document, const TokenQuestion& asked);
     /// Saves the edited text. Call instead of draw() if no token is shown.
     void finish(Session& session);

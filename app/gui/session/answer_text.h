@@ -35,7 +35,6 @@ struct Difference {
     size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);
-/// Sets Word::differs for the words of `text`.
 void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference);
 Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 

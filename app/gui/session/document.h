@@ -86,7 +86,6 @@ class Document {
     int id() const { return id_; }
     const std::filesystem::path& path() const { return path_; }
     bool is_written() const { return is_written_; }
-    /// Marks the trace as being written by a job.
     void set_written(const std::filesystem::path& path) {
         path_ = path;
         is_written_ = true;
@@ -121,7 +120,6 @@ class Document {
     void remove_run(RunId what_if);
     /// Marks a what-if to be saved with the annotations.
     void keep_run(RunId what_if, const std::string& unknown_json = {});
-    /// Returns the what-ifs to be saved, including those not restored yet.
     std::vector<KeptWhatIf> kept_what_ifs() const;
     bool is_what_if(RunId run) const;
     /// Returns the source of a what-if, which may no longer exist. The id is invalid for other runs.
@@ -136,7 +134,6 @@ class Document {
     /// Labels that the user has given. The reader applies them to existing runs.
     const std::vector<GivenLabel>& given_labels() const { return given_labels_; }
     void set_given_labels(std::vector<GivenLabel> labels);
-    /// False for what-ifs.
     bool can_be_renamed(int prompt, RunId run) const { return number_of(prompt, run).has_value(); }
     /// Gives a run a label. An empty label, or the recorded one, removes it.
     void give_label(int prompt, RunId run, const std::string& label);
@@ -180,7 +177,6 @@ class Document {
     const std::vector<FurtherAnswer>& further_answers() const { return further_answers_; }  ///< oldest first
     void set_further_answers(std::vector<FurtherAnswer> answers);
     void remove_further_answer(int id);
-    /// Adds an unfinished answer and returns its id.
     int add_further_answer(const RunKey& run, const std::string& question);
     /// Returns nullptr if the answer was removed.
     FurtherAnswer* further_answer(int id);

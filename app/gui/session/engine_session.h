@@ -53,7 +53,6 @@ struct TrainingRequest {
     bool operator==(const TrainingRequest&) const = default;
 };
 
-/// Progress and result of the last training.
 struct TrainingStatus {
     struct Stage {
         std::string loss;            ///< "keys-values", "outputs" or "qk-kl"
@@ -67,7 +66,6 @@ struct TrainingStatus {
     uint64_t stamp = 0;    ///< changes at each step
 };
 
-/// A job that waits for earlier jobs to end.
 struct WaitingJob {
     uint64_t number = 0;
     std::string what;  ///< see EngineStatus::what
@@ -155,9 +153,8 @@ class EngineSession {
  public:
     virtual ~EngineSession() = default;
 
-    /// Loads the model if necessary and runs the job. The trace is opened once its prompt is recorded; kept sets and
-    /// answers follow. The same request continues an interrupted job. Returns the job's number, or 0 if the request is
-    /// refused.
+    /// Loads the model if necessary and runs the job. The trace is opened once its prompt is recorded; results follow.
+    /// The same request continues an interrupted job. Returns the job's number, or 0 if the request is refused.
     virtual uint64_t run(const RunRequest& request) = 0;
     /// Returns the file of a stopped run that a request without an output would continue, or an empty path.
     virtual std::filesystem::path goes_on_at(const RunRequest& request) const = 0;
@@ -189,11 +186,10 @@ class EngineSession {
     /// Continues the stopped run from memory or from disk. Returns like run(), and 0 if there is no stopped run.
     virtual uint64_t continue_stopped_run() = 0;
     virtual EngineStatus status() const = 0;
-    /// Returns why a job failed. Empty if it has not ended or has succeeded.
     virtual std::string error_of(uint64_t job) const = 0;
     virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
-    /// Switches a run's cache between compressed and full after the next step. No effect if decoding has ended or the
-    /// cache has only one form.
+    /// Switches a run's cache between compressed and full after the next step, if it has both forms and decoding goes
+    /// on.
     virtual void switch_cache(int run) = 0;
 
     /// Returns the latest count of the prompt's tokens, or nullopt before the first. Counts in the background.
@@ -219,8 +215,7 @@ class EngineSession {
 /// @param wake called on any thread when a result has arrived and a frame should be drawn
 /// @param known_models returns further paths to search for a trace's model; called on the UI thread
 /// @param n_threads number of threads for models; 0: one per core
-/// @param before_step called on the engine's thread before each step of a run whose cache can change its form; may
-/// block
+/// @param before_step called on the engine's thread before each step of a run with two forms of its cache; may block
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,

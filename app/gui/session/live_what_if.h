@@ -46,7 +46,6 @@ class LiveWhatIf {
     int64_t& budget() { return settings_->budget; }
     policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }
 
-    /// Returns why a parameter cannot be changed at present, or "".
     std::string obstacle(const policies::Parameter& parameter) const;
     std::string budget_obstacle() const;
     /// Whether the scores in the trace depend on the budget. Requires that the trace has scores of the run.

@@ -58,8 +58,7 @@ RefusedRuns::Refused refusal(std::string budget, const std::string& reason, std:
     return {std::move(budget), without_options(reason), least};
 }
 
-/// Returns the smallest number of entries that a policy accepts after it has refused a budget, or nullopt if none
-/// helps.
+/// Returns the smallest number of entries that a policy accepts after it has refused a budget; nullopt if none.
 std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const Budget& refused,
                                         const policies::PromptAhead& prompt) {
     if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;

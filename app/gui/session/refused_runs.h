@@ -31,7 +31,6 @@ struct RefusedRuns {
     };
     std::vector<Row> rows;
 
-    /// Returns nullptr if the row did not exist at the time of the check.
     const Row* find(int id) const;
     int n_refused() const;  ///< failing runs per prompt, ticked policies only
     /// Returns why no ticked policy can run at any budget, or "" if one can.
@@ -50,8 +49,7 @@ RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCoun
 /// Changes with all inputs of find_refused_runs(), including the presence and times of files.
 std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 
-/// Returns notes on refused budgets, budgets that drop nothing, and the meaning of budgets for policies that keep every
-/// token.
+/// Returns notes on refused budgets, on budgets that drop nothing, and on budgets of policies that keep every token.
 std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
                                      const RefusedRuns& check);
 

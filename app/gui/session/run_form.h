@@ -58,7 +58,6 @@ class RunForm {
     std::string budget_problem() const;
     /// Returns why the text and the new tokens do not fit the model's context and what to do, or "".
     std::string length_problem(const std::optional<TokenCount>& tokens) const;
-    /// Returns the problem of one option in the words of `kvscope run`, or "".
     std::string problem_with(engine::RunOption::Member option) const;
     /// Returns the problem of the output file, or "". Accesses the disk.
     std::string output_problem() const;
@@ -112,7 +111,6 @@ struct SamplePrompt {
 
 /// Reads a bundled prompt. A line "---" in its file separates context and question.
 SamplePrompt sample_prompt(const std::string& name);
-/// Names and titles of the bundled prompts.
 const std::vector<std::pair<std::string, std::string>>& sample_prompts();
 
 }  // namespace kvscope::gui

@@ -70,7 +70,6 @@ class Selection {
     void select_step(int step);
     void deselect();
 
-    /// Removes a run, or all runs of a document, from the history.
     void forget(const RunKey& run);
     void forget_document(int document);
     bool can_go_back() const { return at_ > 0; }

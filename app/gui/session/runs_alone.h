@@ -22,8 +22,7 @@ void show_alone(Session& session, const std::vector<RunKey>& runs);
 void show_all(Session& session);
 
 /// Returns the runs meant by a text such as "only snapkv, k-vec, dapq 256": for each part, the runs whose label has all
-/// its words. A budget in the last part also applies to parts without one, if such runs exist. Returns nothing if a
-/// part matches no run.
+/// its words. If possible, a budget in the last part applies to all parts. Returns nothing if a part matches no run.
 std::vector<RunKey> typed_runs(const Session& session, const std::string& typed);
 
 std::string name_of(const Session& session, const RunKey& run, Alone which);

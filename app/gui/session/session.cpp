@@ -18,7 +18,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Whether a run has finished and its budget is a number of entries.
 bool has_entry_budget(const trace::RunAttributes& run) {
     return run.policy != "full" && run.status == "complete" && !run.budget_of;
 }

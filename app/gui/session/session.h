@@ -81,7 +81,6 @@ class Session {
     /// Returns the number of tokens of the longest shown prompt.
     int64_t n_axis_tokens() const;
     Cursor hover() const { return hover_.current(); }
-    /// See Hover::leads().
     bool hover_leads() const { return hover_.leads(); }
     void set_hover(const Cursor& cursor, bool leads = false) { hover_.set(cursor, leads); }
     std::optional<Tasks::Seconds> end_frame();
@@ -131,7 +130,6 @@ class Session {
     uint64_t styles_number() const { return styles_.number(documents_); }
     std::string stamp(const RunKey& key) const;
 
-    /// Removes a what-if from its document, the selection, A and B.
     void remove_added_run(const RunKey& what_if);
 
     /// Shows another prompt of a trace. The selected run, A and B move to the same runs of that prompt.

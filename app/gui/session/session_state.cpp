@@ -14,7 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Returns the index of a document. Ids are valid in one session only.
 int place_of(const Session& session, int id) {
     int place = 0;
     for (const auto& document : session.documents()) {

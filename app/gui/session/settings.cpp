@@ -91,8 +91,7 @@ void put_entries(nlohmann::json& in_file, std::map<std::string, Value>& entries,
     entries = entries_in<Value>(in_file);
 }
 
-/// Locks a folder against other kvscope processes. Gives up after 0.1 s, because a missing entry in a list is better
-/// than a frozen app.
+/// Locks a folder against other kvscope processes. Gives up after 0.1 s, so that the app does not block.
 class FolderLock {
  public:
     explicit FolderLock(const fs::path& folder) : folder_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {

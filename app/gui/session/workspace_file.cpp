@@ -127,7 +127,6 @@ class Reader {
         check(archive_read_open_filename(zip_.get(), path.c_str(), 1 << 20), zip_.get(), path, "opening");
     }
 
-    /// Goes to the next entry. Returns false after the last one.
     bool next() {
         const int code = archive_read_next_header(zip_.get(), &entry_);
         if (code == ARCHIVE_EOF) return false;
@@ -148,8 +147,7 @@ class Reader {
         return static_cast<uint64_t>(archive_entry_size(entry_));
     }
 
-    /// Passes the contents of the entry to `take`, block by block. Throws WorkspaceError if there are more than `most`
-    /// bytes.
+    /// Passes the contents of the entry to `take` in blocks. Throws WorkspaceError if there are more than `most` bytes.
     template <class Take>
     void read(uint64_t most, Take take) {
         std::vector<char> block(1 << 20);
@@ -236,8 +234,7 @@ class Manifest {
         }
     }
 
-    /// Returns the listed file with this name, or nullptr. Earlier versions list only traces, but also contain their
-    /// annotations.
+    /// Returns the listed file with this name, or nullptr. Workspaces of earlier versions list only traces.
     Listed* find(const std::string& name) {
         const auto found = files_.find(name);
         if (found != files_.end()) return &found->second;
@@ -268,8 +265,7 @@ class Manifest {
     std::map<std::string, Listed> files_;
 };
 
-/// Returns the names and sizes of the files in an archive. Throws WorkspaceError for unlisted files, links, duplicate
-/// names and differing sizes.
+/// Returns the names and sizes of the files in an archive. Throws WorkspaceError if they differ from the list.
 std::map<std::string, uint64_t> files_of(const fs::path& path, const nlohmann::json& state) {
     Manifest manifest(path, state);
     std::map<std::string, uint64_t> files;
