@@ -23,7 +23,7 @@ using Ids = std::vector<int32_t>;
 using Bits = std::vector<bool>;
 using Counts = std::vector<size_t>;
 
-/// Two runs of one prompt with what they wrote.
+/// A trace with two runs of one prompt and their answers.
 struct TwoAnswers {
     trace::sample::TemporaryFolder folder;
     std::filesystem::path path = folder / "t.h5";
@@ -55,14 +55,14 @@ trace::RunRecord wrote(const std::string& policy, const std::string& text, const
     return run;
 }
 
-/// The texts of an answer's marks.
+/// Returns the texts of an answer's marks.
 Strings marked(const AnswerOutput& answer) {
     Strings out;
     for (const StepPlace& mark : answer.marks) out.push_back(answer.text.substr(mark.begin, mark.end - mark.begin));
     return out;
 }
 
-TEST_CASE("words that the reference has not are marked, wherever they stand") {
+TEST_CASE("words that are not in the reference are marked at any position") {
     CHECK(differing("signed in Paris by three", "signed in Paris by three").empty());
     CHECK(differing("signed in Rome by three", "signed in Paris by three") == Strings{"Rome"});
     CHECK(differing("it was signed in Paris", "signed in Paris") == Strings{"it", "was"});
@@ -70,21 +70,21 @@ TEST_CASE("words that the reference has not are marked, wherever they stand") {
     CHECK(differing("", "a b").empty());
 }
 
-TEST_CASE("tokens are aligned by their ids: what is added, replaced or left out is told apart") {
+TEST_CASE("tokens are aligned by id, and added, replaced and missing tokens are distinguished") {
     const Ids reference{1, 2, 3, 4, 5};
     const Difference same = token_difference(reference, reference);
     CHECK(same.n_extra() + same.n_missing() == 0);
 
     const Difference replaced = token_difference(Ids{1, 2, 9, 4, 5}, reference);
     CHECK(replaced.differs == Bits{false, false, true, false, false});
-    CHECK(replaced.left_out == Counts{0, 0, 0, 0, 0, 0});  // 9 stands for 3
+    CHECK(replaced.left_out == Counts{0, 0, 0, 0, 0, 0});  // 9 replaces 3
     CHECK(replaced.n_missing() == 1);
 
     const Difference added = token_difference(Ids{1, 8, 2, 3, 4, 5, 9}, reference);
     CHECK(added.differs == Bits{false, true, false, false, false, false, true});
     CHECK(added.n_missing() == 0);
 
-    const Difference shorter = token_difference(Ids{1, 2, 5}, reference);  // no token of its own, and not the same
+    const Difference shorter = token_difference(Ids{1, 2, 5}, reference);  // shorter, without tokens of its own
     CHECK(shorter.n_extra() == 0);
     CHECK(shorter.n_missing() == 2);
     const Difference other_way = token_difference(reference, Ids{1, 2, 5});
@@ -96,8 +96,8 @@ TEST_CASE("tokens are aligned by their ids: what is added, replaced or left out 
     CHECK(token_difference(reference, Ids{}).n_extra() == 5);
 }
 
-TEST_CASE("an answer's marks are its tokens, not the words around them") {
-    // 3 and 10 are tokens of the sample's prompt, 2 ends the text.
+TEST_CASE("marks cover the differing tokens of an answer, not whole words") {
+    // 3 and 10 are tokens of the sample's prompt; 2 is the end-of-text token.
     const TwoAnswers answers(wrote("full", " \u00e9t\u00e9 w1 58-21", {3, 10, 40, 41, 42, 2}),
                              wrote("snapkv", " \u00e9t\u00e9 w1 58-99", {3, 10, 40, 41, 43, 2}));
     const AnswerOutput answer = answers.second_against_first();
@@ -108,10 +108,10 @@ TEST_CASE("an answer's marks are its tokens, not the words around them") {
     CHECK(answer.steps[5].begin == answer.text.size());
     REQUIRE(answer.marks.size() == 1);
     CHECK(answer.marks[0] == answer.steps[4]);
-    CHECK(answer.marks[0].begin > answer.words.back().begin);  // the word's first tokens are the reference's
+    CHECK(answer.marks[0].begin > answer.words.back().begin);  // the first tokens of the word agree with the reference
     CHECK(answer.is_marked(4));
     CHECK_FALSE(answer.is_marked(3));
-    CHECK(answer.kl_difference() == answer.kl);  // the full cache's own divergence is 0
+    CHECK(answer.kl_difference() == answer.kl);  // the divergence of the full run is 0
 }
 
 TEST_CASE("an answer without token ids is compared by words") {
@@ -122,7 +122,7 @@ TEST_CASE("an answer without token ids is compared by words") {
     CHECK(answer.difference.differs.size() == 4);
 }
 
-TEST_CASE("an answer that stops early is not called alike, and shows where the reference goes on") {
+TEST_CASE("an answer that stops early differs from the reference and shows where it continues") {
     const TwoAnswers answers(wrote("full", " \u00e9t\u00e9 w1", {3, 10, 2}), wrote("snapkv", " \u00e9t\u00e9", {3, 2}));
     const AnswerOutput answer = answers.second_against_first();
     CHECK(answer.difference.n_extra() == 0);
@@ -135,12 +135,12 @@ TEST_CASE("an answer that stops early is not called alike, and shows where the r
     CHECK(ended.second_against_first().difference_texts().front() == "0 extra, 2 missing of 3 tokens");
 }
 
-TEST_CASE("neighbouring marks are one, and tokens that wrote nothing have none") {
+TEST_CASE("adjacent marks are joined, and tokens without text have none") {
     const std::vector<StepPlace> places{{0, 2}, {2, 5}, {5, 6}, {6, 9}, {9, 9}};
     CHECK(joined_marks(places, {true, true, false, true, true}) == std::vector<StepPlace>{{0, 5}, {6, 9}});
 }
 
-TEST_CASE("unknown tokens stand at words where there are as many, and never within a character") {
+TEST_CASE("unknown tokens are placed at words if the numbers agree, and never within a character") {
     const std::string text = " signed by three";
     const auto places = place_steps(text, Ids{1, 2, 3}, {});
     Strings pieces;
@@ -150,14 +150,14 @@ TEST_CASE("unknown tokens stand at words where there are as many, and never with
     for (const StepPlace& place : place_steps(greek, Ids{1, 2, 3, 4}, {})) CHECK(place.begin % 2 == 0);
 }
 
-TEST_CASE("words know the line breaks before them") {
+TEST_CASE("words count the line breaks before them") {
     const auto words = words_of("one\n\n two");
     REQUIRE(words.size() == 2);
     CHECK(words[1].line_breaks == 2);
     CHECK(words[1].begin == 6);
 }
 
-TEST_CASE("scripts without blanks have a word per character, Korean has not") {
+TEST_CASE("scripts without spaces have one word per character, but Korean has not") {
     const std::string_view text = "in 東京, 한국어";
     const auto words = words_of(text);
     std::vector<std::string> found;
@@ -168,7 +168,7 @@ TEST_CASE("scripts without blanks have a word per character, Korean has not") {
     CHECK(words_of(std::string(100, 'x')).size() == 4);
 }
 
-TEST_CASE("decode steps stand where their tokens do; unknown ones share what is between") {
+TEST_CASE("decode steps are placed at their tokens, and unknown tokens share the text between them") {
     const std::string text = " in Paris, now";
     const std::unordered_map<int32_t, std::string> pieces{{1, " in"}, {3, ","}, {4, " now"}};
     const auto places = place_steps(text, std::vector<int32_t>{1, 2, 3, 4, 0}, pieces);
@@ -177,7 +177,7 @@ TEST_CASE("decode steps stand where their tokens do; unknown ones share what is 
     CHECK(text.substr(places[1].begin, places[1].end - places[1].begin) == " Paris");
     CHECK(text.substr(places[2].begin, places[2].end - places[2].begin) == ",");
     CHECK(text.substr(places[3].begin, places[3].end - places[3].begin) == " now");
-    CHECK(places[4].begin == text.size());  // the end of the text writes nothing
+    CHECK(places[4].begin == text.size());  // the end-of-text token has no text
     CHECK(places[4].end == text.size());
 }
 

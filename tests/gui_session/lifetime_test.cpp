@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Hands out functions that use what is its own.
+/// Returns functions that use its members.
 struct Asker {
     std::string answer;
     Lifetime lifetime{};
@@ -22,7 +22,7 @@ struct Asker {
 
 }  // namespace
 
-TEST_CASE("a function that was handed out does nothing once what it belongs to is gone") {
+TEST_CASE("a guarded function does nothing once its object is gone") {
     std::optional<Asker> asker(std::in_place);
     const auto take = asker->taker();
     const auto has_answer = asker->has_answer();

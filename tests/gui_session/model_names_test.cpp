@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-TEST_CASE("a model is called as a person has chosen, by its fingerprint, in every trace") {
+TEST_CASE("a model has the name that the user has chosen for its fingerprint, in every trace") {
     trace::ModelAttributes model;
     model.name = "SmolLM2-135M-Instruct.Q4_1";
     model.fingerprint = "69b1";
@@ -34,7 +34,7 @@ TEST_CASE("a model is called as a person has chosen, by its fingerprint, in ever
     }
 }
 
-TEST_CASE("names of models are kept with the settings, and two windows add to one another's") {
+TEST_CASE("names of models are saved in the settings, and names from two processes are merged") {
     const trace::sample::TemporaryFolder folder;
     const std::filesystem::path file = folder / "settings.json";
     const Settings before = load_settings(file);

@@ -1,6 +1,6 @@
-// How long the window's thread stands still for a trace that is opened, read again and closed; alone, and while a
-// worker reads scores: `KVSCOPE_LARGE_TRACE=t.h5 kvscope_gui_session_tests "[open-bench]"` with a trace of
-// `kvscope_make_trace --scores`.
+// Measures how long opening, reading again and closing a trace blocks the UI thread, alone and while a worker reads
+// scores: `KVSCOPE_LARGE_TRACE=t.h5 kvscope_gui_session_tests "[open-bench]"` with a trace of `kvscope_make_trace
+// --scores`.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ double milliseconds(const std::function<void()>& act) {
 }
 
 struct Waits {
-    double open = 0, reload = 0, close = 0;  ///< ms, the longest
+    double open = 0, reload = 0, close = 0;  ///< longest times in ms
 };
 
 Waits longest_waits(const std::filesystem::path& path) {
@@ -48,7 +48,7 @@ void print(const char* when, const Waits& waits) {
 
 }  // namespace
 
-TEST_CASE("how long a frame waits for a large trace", "[.][open-bench]") {
+TEST_CASE("time for which a frame waits for a large trace", "[.][open-bench]") {
     const char* path = std::getenv("KVSCOPE_LARGE_TRACE");
     REQUIRE(path);
     print("alone", longest_waits(path));

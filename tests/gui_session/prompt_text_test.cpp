@@ -12,7 +12,7 @@ using namespace kvscope::gui;
 
 namespace {
 
-/// Two prompts, of 48 tokens and of 60.
+/// Makes a trace with two prompts of 48 and 60 tokens.
 void write_two_prompts(const std::filesystem::path& path) {
     trace::sample::Options options;
     trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
@@ -29,7 +29,7 @@ void write_two_prompts(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("what is made of a prompt's text is of the prompt that is shown") {
+TEST_CASE("marks and found texts belong to the shown prompt") {
     const trace::sample::TemporaryFolder folder;
     write_two_prompts(folder / "two.h5");
     Tasks tasks([] {});

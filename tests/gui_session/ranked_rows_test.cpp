@@ -8,7 +8,7 @@
 
 namespace kvscope::gui {
 
-TEST_CASE("each prompt of a trace without runs is ranked") {
+TEST_CASE("every prompt of a trace without runs can be ranked") {
     const trace::sample::TemporaryFolder folder;
     const auto path = folder / "u.h5";
     const trace::sample::Options options;

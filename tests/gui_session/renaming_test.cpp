@@ -36,7 +36,7 @@ json saved(const std::filesystem::path& trace) {
 
 }  // namespace
 
-TEST_CASE("a run's label is kept beside the trace, by prompt, number and its own label") {
+TEST_CASE("a run's label is saved with its prompt, number and recorded label") {
     TwoQuestions t;
     const RunKey run = t.document->key_of(0, 1);
     const std::string stamp = t.session.stamp(run);
@@ -61,7 +61,7 @@ TEST_CASE("a run's label is kept beside the trace, by prompt, number and its own
     CHECK(reopened.file()->run(0, 1).given_label.empty());
     CHECK_FALSE(reopened.annotations_changed);
 
-    // The real label again, in this prompt alone.
+    // Restores the recorded label, in this prompt only.
     rename(t.session, run, "", false);
     CHECK(t.called(0, 1) == "snapkv 16");
     CHECK(t.called(1, 1) == "SnapKV, B = 16");
@@ -70,14 +70,14 @@ TEST_CASE("a run's label is kept beside the trace, by prompt, number and its own
     CHECK_FALSE(std::filesystem::exists(annotations_path(t.path)));
 }
 
-TEST_CASE("two runs of a prompt are not called alike, and a what-if keeps its label") {
+TEST_CASE("two runs of a prompt cannot have the same label, and a what-if keeps its label") {
     TwoQuestions t;
     const RunKey run = t.document->key_of(0, 1);
     for (const char* label : {"  ", "##a", "a###b"}) CHECK(!why_not_called(t.session, run, label).empty());
     CHECK(why_not_called(t.session, run, "aperturekv 20").find("aperturekv 20") != std::string::npos);
     rename(t.session, run, "aperturekv 20", true);
     CHECK(t.called(0, 1) == "snapkv 16");
-    rename(t.session, run, "snapkv 16", true);  // its own
+    rename(t.session, run, "snapkv 16", true);  // the recorded label
     CHECK(t.document->given_labels().empty());
     CHECK_FALSE(t.document->annotations_changed);
 
@@ -92,7 +92,7 @@ TEST_CASE("two runs of a prompt are not called alike, and a what-if keeps its la
     CHECK(t.called(0, 1) == "mine");
 }
 
-TEST_CASE("labels that cannot be understood, of other runs or of a later kvscope stay in the file") {
+TEST_CASE("invalid labels, labels of other runs and those of a later version stay in the file") {
     TwoQuestions t;
     const json good = {{"prompt", 0}, {"run", "snapkv 16"}, {"run_number", 1}, {"label", "mine"}, {"later", 7}};
     const json gone = {{"prompt", 5}, {"run", "h2o 1"}, {"run_number", 9}, {"label", "theirs"}};
@@ -116,7 +116,7 @@ TEST_CASE("labels that cannot be understood, of other runs or of a later kvscope
             other["label"] = label;
             return other;
         };
-        // The last two would be cut by a widget, and not be seen.
+        // ImGui would not display the last two in full.
         notes["labels"][1] = GENERATE_COPY(json("snapkv"), label_of_gone("two##parts"), label_of_gone("  "));
         std::ofstream(annotations_path(t.path)) << notes.dump();
         load_annotations(*t.document);

@@ -37,7 +37,7 @@ std::string refusal(const fs::path& path) {
     return "";
 }
 
-/// With these policies alone, ticked.
+/// Returns a form in which only these policies are ticked.
 RunForm form_of(const std::vector<std::string>& policies, const std::string& budgets) {
     RunForm form = filled_form();
     form.rows.clear();
@@ -47,7 +47,7 @@ RunForm form_of(const std::vector<std::string>& policies, const std::string& bud
     return form;
 }
 
-/// 2,000 tokens for a model of two layers.
+/// Returns a count of 2,000 tokens for a model with two layers.
 TokenCount counted() {
     TokenCount tokens{2000, 2000, 8192, ""};
     tokens.shape = policies::ModelShape{2, 4, 2, 64};
@@ -65,7 +65,7 @@ std::vector<std::string> texts(const RunForm& form, BudgetNote::Kind kind) {
 
 }  // namespace
 
-TEST_CASE("a budget that is not above a policy's window is refused with the least that it takes") {
+TEST_CASE("a budget not above a policy's window is refused, with the smallest budget it accepts") {
     const RunForm form = form_of({"snapkv:window=40", "h2o:recent=100", "streaming-llm"}, "40,256");
     const RefusedRuns check = find_refused_runs(form, counted());
     REQUIRE(check.rows[0].refused.size() == 1);
@@ -82,7 +82,7 @@ TEST_CASE("a budget that is not above a policy's window is refused with the leas
                                    "40 is too small for H2O (recent=100), which needs at least 101 entries"});
 }
 
-TEST_CASE("a run is held back only where no ticked policy can run at any budget") {
+TEST_CASE("a run is refused only if no ticked policy can run at any budget") {
     RunForm form = form_of({"snapkv:window=40", "h2o:recent=40", "streaming-llm"}, "8,40");
     form.rows[2].ticked = false;
     const RefusedRuns check = find_refused_runs(form, counted());
@@ -97,7 +97,7 @@ TEST_CASE("a run is held back only where no ticked policy can run at any budget"
           "8 is too small for SnapKV (window=40) and H2O (recent=40), which need at least 41 entries");
 }
 
-TEST_CASE("a policy without its file, with one that is not there or with one that is none of its, cannot run") {
+TEST_CASE("a policy cannot run if its file is not set, does not exist or is invalid") {
     const trace::sample::TemporaryFolder folder;
     write_file(folder / "scores.json", "[]");
     const std::string missing = folder / "nothing.json", wrong = folder / "scores.json";
@@ -118,7 +118,7 @@ TEST_CASE("a policy without its file, with one that is not there or with one tha
     CHECK_THAT(check.rows[2].brief(), Catch::Contains("Create one with `kvscope profile-heads`"));
 }
 
-TEST_CASE("a file that comes, changes or goes is looked at again, and nothing else is") {
+TEST_CASE("the stamp changes when a policy's file is added, changed or removed") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "scores.json";
     const RunForm form = form_of({"headkv:importance=" + file.string()}, "64");
@@ -132,7 +132,7 @@ TEST_CASE("a file that comes, changes or goes is looked at again, and nothing el
     CHECK(stamp_of_refused_runs(form_of({"headkv:importance=" + file.string()}, "65"), counted()) != there);
 }
 
-TEST_CASE("parameters that contradict each other or the model cannot run, whatever the budget") {
+TEST_CASE("policies whose parameters contradict each other or the model cannot run at any budget") {
     const RefusedRuns check = find_refused_runs(
         form_of({"dapq:content=first-last,first=3,last=3", "gemfilter:layer=40"}, "64,256"), counted());
     for (const RefusedRuns::Row& row : check.rows) {
@@ -144,7 +144,7 @@ TEST_CASE("parameters that contradict each other or the model cannot run, whatev
     CHECK_THAT(check.rows[1].brief(), Catch::Contains("layer 40 does not exist. The model has layers 0 to 1"));
 }
 
-TEST_CASE("budgets that drop nothing are warned of") {
+TEST_CASE("budgets that drop nothing cause a warning") {
     const RunForm form = form_of({"snapkv"}, "256,2000,4096");
     CHECK(texts(form, BudgetNote::Kind::warning) ==
           std::vector<std::string>{"2,000 covers all 2,000 tokens of the prompt, so nothing is dropped",
@@ -152,7 +152,7 @@ TEST_CASE("budgets that drop nothing are warned of") {
     CHECK(texts(form_of({"palu"}, "4096"), BudgetNote::Kind::warning).empty());
 }
 
-TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one that is too small is refused") {
+TEST_CASE("a budget of bytes is shown as a share and as bytes per token, and refused if too small") {
     const RunForm form = form_of({"think", "palu:whitening=prompt"}, "1000,0.01");
     const auto facts = texts(form, BudgetNote::Kind::fact);
     REQUIRE(facts.size() == 1);
@@ -171,13 +171,13 @@ TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one th
                Catch::StartsWith("Palu (rank_share=0.5) keeps every token in 50 % ("));
 }
 
-TEST_CASE("a share that comes to no entry is refused with the least that a policy takes, one entry included") {
+TEST_CASE("a share of less than one entry is refused, with the smallest budget that the policy accepts") {
     const RefusedRuns check = find_refused_runs(form_of({"random", "snapkv:window=40"}, "0.0001"), counted());
     CHECK(check.rows[0].refused.at(0).least == 1);
     CHECK(check.rows[1].refused.at(0).least == 41);
 }
 
-TEST_CASE("before tokens are counted only what no prompt could change is refused") {
+TEST_CASE("before tokens are counted, only runs that fail with any prompt are refused") {
     const RefusedRuns check =
         find_refused_runs(form_of({"snapkv:window=64", "k-vec:window=64", "palu", "snapkv"}, "64,0.0001"), {});
     CHECK(check.rows[0].refused.at(0).least == 65);
@@ -187,7 +187,7 @@ TEST_CASE("before tokens are counted only what no prompt could change is refused
     CHECK(texts(form_of({"snapkv:window=8"}, "64"), BudgetNote::Kind::warning).empty());
 }
 
-TEST_CASE("every policy that needs no file runs as it is declared") {
+TEST_CASE("every policy that needs no file can run with its default parameters") {
     RunForm form = filled_form();
     form.request.budgets = "256,1999";
     for (const RefusedRuns::Row& row : find_refused_runs(form, counted()).rows) {
@@ -198,7 +198,7 @@ TEST_CASE("every policy that needs no file runs as it is declared") {
     }
 }
 
-TEST_CASE("a text that does not fit the model's context is told in numbers, with what to do") {
+TEST_CASE("the message on a text that does not fit the context has numbers and says what to do") {
     RunForm form = form_of({"snapkv"}, "64");
     form.request.options.n_new = 64;
     CHECK(form.problem(TokenCount{2431, 2431, 2048, ""}) ==
@@ -213,7 +213,7 @@ TEST_CASE("a text that does not fit the model's context is told in numbers, with
     CHECK(form.length_problem({}).empty());
 }
 
-TEST_CASE("what is wrong with an option is said as kvscope run says it") {
+TEST_CASE("problems of options have the same words as in kvscope run") {
     RunForm form = filled_form();
     REQUIRE(form.problem({}).empty());
     const auto check = [&](auto option, const char* words) {
@@ -255,7 +255,7 @@ TEST_CASE("what is wrong with an option is said as kvscope run says it") {
     CHECK(!form.filled_in().force);
 }
 
-TEST_CASE("a working directory that is gone is said, and stops nothing") {
+TEST_CASE("a deleted working directory is reported and does not cause errors") {
     const fs::path before = fs::current_path();
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
@@ -272,7 +272,7 @@ TEST_CASE("a working directory that is gone is said, and stops nothing") {
     fs::current_path(before);
 }
 
-TEST_CASE("every field of the form is remembered, and states from before there were several questions load") {
+TEST_CASE("every field of the form is saved, and states of earlier versions with one question load") {
     RunForm form = filled_form();
     form.request.name = "notes";
     form.prompt_file = "/somewhere/notes.md";
@@ -307,7 +307,7 @@ TEST_CASE("every field of the form is remembered, and states from before there w
     CHECK(from_old.request.context == filled_form().request.context);
 }
 
-TEST_CASE("each declared option has its place in the form: it is saved, told where it is changed, and copied") {
+TEST_CASE("each declared option is saved with the form, listed if changed, and part of the command") {
     for (const RunOption& option : engine::run_options()) {
         CAPTURE(option.key);
         RunForm form = filled_form();
@@ -329,7 +329,7 @@ TEST_CASE("each declared option has its place in the form: it is saved, told whe
     }
 }
 
-TEST_CASE("a state that is not the form's changes what it can, and breaks nothing") {
+TEST_CASE("invalid members of a saved form are ignored") {
     RunForm form = filled_form();
     form.from_json({{"temperature", "hot"},
                     {"top_p", 0.5},
@@ -347,7 +347,7 @@ TEST_CASE("a state that is not the form's changes what it can, and breaks nothin
                Catch::Contains("do not fit into the context of 100 tokens: generate at most 91"));
 }
 
-TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {
+TEST_CASE("a prompt is read only from a text file in UTF-8") {
     const trace::sample::TemporaryFolder folder;
     write_file(folder / "notes.md", "Señor\r\n日本 👋\n");
     RunForm form = filled_form();
@@ -368,7 +368,7 @@ TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {
     CHECK(!is_text_file("a.h5"));
 }
 
-TEST_CASE("the command line names a prompt's file while the text is that file's, else it carries the text") {
+TEST_CASE("the command names the prompt's file if its text is unchanged, else it contains the text") {
     const trace::sample::TemporaryFolder folder;
     write_file(folder / "my notes.txt", "A text of some words.");
     RunForm form = filled_form();
@@ -384,7 +384,7 @@ TEST_CASE("the command line names a prompt's file while the text is that file's,
     CHECK_THROWS_AS(form.command({}), std::invalid_argument);
 }
 
-TEST_CASE("trained maps go to the row that has none, and to a further row where all have others") {
+TEST_CASE("trained maps are set in a row without maps, or in a new row if all rows have maps") {
     RunForm form;
     const auto rows = [&] {
         std::vector<std::pair<bool, std::string>> found;

@@ -13,7 +13,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// The sample's first prompt with its first runs, complete.
+/// Returns the sample's first prompt with its first runs, complete.
 void write_runs(const std::filesystem::path& path, size_t n_runs) {
     const trace::sample::Options options;
     trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
@@ -36,7 +36,7 @@ trace::RunRecord what_if_of(size_t run) {
     return record;
 }
 
-/// A trace of four runs, to which a job under way has added two.
+/// A trace with four runs, to which the current job has added two.
 struct GrowingTrace {
     trace::sample::TemporaryFolder folder;
     std::filesystem::path path = folder / "growing.h5";
@@ -50,12 +50,12 @@ struct GrowingTrace {
         auto runs = sample_runs();
         document->set_pending_runs(0, {{4, runs[4]}, {5, runs[5]}});
     }
-    /// The job's runs come to be in the file.
+    /// Writes the job's runs to the file.
     void grow() {
         write_runs(path, 6);
         document->reload();
     }
-    /// Another trace takes the file's place: run 1 is another one.
+    /// Replaces the file by another trace with a different run 1.
     void sample_of_another_policy() {
         const trace::sample::Options options;
         {
@@ -82,7 +82,7 @@ struct GrowingTrace {
 
 }  // namespace
 
-TEST_CASE("runs stay what they are while others come, go and move into the file") {
+TEST_CASE("runs keep their ids while others are added, removed and written to the file") {
     GrowingTrace trace;
     Document& document = *trace.document;
     Session& session = trace.session;
@@ -109,7 +109,7 @@ TEST_CASE("runs stay what they are while others come, go and move into the file"
         CHECK(std::find(shown.begin(), shown.end(), of_pending) == std::find(shown.begin(), shown.end(), pending) + 1);
     };
     all_stand();
-    document.set_pending_runs(0, {{6, labels[6]}});  // before the what-ifs
+    document.set_pending_runs(0, {{6, labels[6]}});  // comes before the what-ifs
     all_stand();
     trace.grow();
     CHECK(!document.is_pending(pending.run));
@@ -128,7 +128,7 @@ TEST_CASE("runs stay what they are while others come, go and move into the file"
     CHECK(!session.exists(of_file));
 }
 
-TEST_CASE("another file at the path has runs of its own") {
+TEST_CASE("the runs of another file at the path get new ids") {
     GrowingTrace trace;
     Document& document = *trace.document;
     const RunKey snapkv = document.key_of(0, 1);
@@ -137,7 +137,7 @@ TEST_CASE("another file at the path has runs of its own") {
     CHECK(trace.label(document.key_of(0, 1)) == sample_runs()[3].label);
 }
 
-TEST_CASE("a what-if outlives its run, which another file at the path does not have") {
+TEST_CASE("a what-if stays when another file at the path lacks its source") {
     GrowingTrace trace;
     Session& session = trace.session;
     session.selection.select_run(trace.document->key_of(0, 1));
@@ -155,7 +155,7 @@ TEST_CASE("a what-if outlives its run, which another file at the path does not h
     CHECK(!what_if.result(session).valid());
 }
 
-TEST_CASE("of a what-if that is selected the run that it came from is changed, also where nothing was changed before") {
+TEST_CASE("selecting a what-if lets the sliders change its source, even if nothing was changed before") {
     GrowingTrace trace;
     Session& session = trace.session;
     Document& document = *trace.document;
@@ -179,7 +179,7 @@ TEST_CASE("of a what-if that is selected the run that it came from is changed, a
     CHECK(std::count(shown.begin(), shown.end(), result.run) == 1);
 }
 
-TEST_CASE("what is selected again with Alt+Left is there") {
+TEST_CASE("places in the history exist when they are selected again") {
     GrowingTrace trace;
     Session& session = trace.session;
     const RunKey what_if{trace.document->id(), 0,
@@ -196,7 +196,7 @@ TEST_CASE("what is selected again with Alt+Left is there") {
     }
 }
 
-TEST_CASE("a what-if of a run that a job has kept can be kept, and is saved as that run's") {
+TEST_CASE("a what-if of a pending run can be kept and is saved with that run's number") {
     GrowingTrace trace;
     Document& document = *trace.document;
     const RunId source = document.id_of(0, 5);
@@ -210,7 +210,7 @@ TEST_CASE("a what-if of a run that a job has kept can be kept, and is saved as t
     CHECK(document.run_called(0, 5, sample_runs()[5].label) == source);
 }
 
-TEST_CASE("an answer stays with the run that gave it, and goes with it") {
+TEST_CASE("an answer belongs to the run that gave it and is lost with that run") {
     GrowingTrace trace;
     Document& document = *trace.document;
     const RunId source = document.id_of(0, 2);
@@ -218,11 +218,12 @@ TEST_CASE("an answer stays with the run that gave it, and goes with it") {
     const int of_two = document.add_further_answer({document.id(), 0, two}, "who?");
     CHECK(document.run_of(*document.further_answer(of_two)) == two);
     document.remove_run(two);
-    CHECK(!document.run_of(*document.further_answer(of_two)).valid());  // not `one`, of the same label
+    CHECK(!document.run_of(*document.further_answer(of_two))
+               .valid());  // `one` has the same label, but gave another answer
     CHECK(document.place_of(0, one).has_value());
 }
 
-TEST_CASE("a run is found by its place even where another is called by that number") {
+TEST_CASE("a run is found by its place even if another run's label has that number") {
     auto runs = sample_runs();
     runs[1].label = "3";
     trace::sample::TemporaryFolder folder;
@@ -244,7 +245,7 @@ TEST_CASE("a run is found by its place even where another is called by that numb
     CHECK_THROWS_AS(analysis::chosen_runs(reader, options), analysis::FigureError);
 }
 
-TEST_CASE("a trace that another one has replaced is another document, in the place of the first") {
+TEST_CASE("a replaced trace becomes a new document at the position of the old one") {
     GrowingTrace trace;
     Session& session = trace.session;
     write_runs(trace.folder / "second.h5", 1);
@@ -274,7 +275,7 @@ TEST_CASE("a trace that another one has replaced is another document, in the pla
     CHECK(session.documents()[1]->id() == second);
 }
 
-TEST_CASE("what a job writes is shown in place of the trace that it will replace") {
+TEST_CASE("an unfinished trace is shown instead of the file that it will replace") {
     GrowingTrace trace;
     Session& session = trace.session;
     const int before = trace.document->id();
@@ -303,7 +304,7 @@ TEST_CASE("what a job writes is shown in place of the trace that it will replace
 
 namespace {
 
-/// Two prompts that ask of one text, as a writer leaves them that has finished these of their four runs.
+/// Writes two prompts that share a context, and the given ones of their four runs.
 void write_two_prompts(trace::Writer& writer, const std::vector<int>& first, const std::vector<int>& second) {
     trace::sample::Options options;
     options.n_questions = 2;
@@ -326,7 +327,7 @@ struct TwoPrompts {
 
 }  // namespace
 
-TEST_CASE("another prompt that lacks a run shows the same runs, not those that stand in their places") {
+TEST_CASE("showing a prompt that lacks a run selects the same runs, not those at the same index") {
     TwoPrompts two;
     write_two_prompts(two.writer, {0, 1, 2, 3}, {0, 2, 3});
     Session& session = two.session;
@@ -338,12 +339,12 @@ TEST_CASE("another prompt that lacks a run shows the same runs, not those that s
     session.pair.b = document.key_of(0, 3);
     session.show_prompt(document, 1);
     CHECK(session.attributes(session.cursor().run).label == selected);
-    CHECK(!session.pair.a);  // it is still being decoded
+    CHECK(!session.pair.a);  // this run is not finished yet
     REQUIRE(session.pair.b);
     CHECK(session.attributes(*session.pair.b).label == b);
 }
 
-TEST_CASE("runs that are still in memory stand behind those of the file, and are found by their numbers") {
+TEST_CASE("runs in memory come after those of the file and are found by number") {
     TwoPrompts two;
     write_two_prompts(two.writer, {0, 1, 2, 3}, {3});
     Document& document = two.session.open(two.path, true);
@@ -357,7 +358,7 @@ TEST_CASE("runs that are still in memory stand behind those of the file, and are
     CHECK(two.session.attributes(two.session.cursor().run).label == label);
 }
 
-TEST_CASE("from a what-if, another prompt shows the run that it came from") {
+TEST_CASE("for a what-if, another prompt shows the counterpart of its source") {
     TwoPrompts two;
     write_two_prompts(two.writer, {0, 1, 2, 3}, {0, 1, 2, 3});
     two.writer.finish();
@@ -369,7 +370,7 @@ TEST_CASE("from a what-if, another prompt shows the run that it came from") {
     CHECK(two.session.cursor().run == document.key_of(1, 1));
 }
 
-TEST_CASE("a file that has fewer prompts than before is shown from one that it has") {
+TEST_CASE("if a file has fewer prompts than before, an existing prompt is shown") {
     TwoPrompts two;
     write_two_prompts(two.writer, {0, 1}, {0, 1});
     two.writer.finish();
@@ -388,7 +389,7 @@ TEST_CASE("a file that has fewer prompts than before is shown from one that it h
     CHECK(two.session.open(two.path).prompt == 0);
 }
 
-TEST_CASE("what was noted on an unfinished trace is there once it is finished") {
+TEST_CASE("annotations of an unfinished trace are kept when it is finished") {
     TwoPrompts two;
     write_two_prompts(two.writer, {0, 1}, {0, 1});
     const auto unfinished = two.path.string() + ".part";

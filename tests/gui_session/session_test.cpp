@@ -22,7 +22,7 @@ void write_trace(const fs::path& path, const std::string& recipe) {
 
 }  // namespace
 
-TEST_CASE("a note that is not saved yet survives another trace in the file's place") {
+TEST_CASE("an unsaved note is saved when another trace replaces the file") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "n.h5";
     write_trace(path, sample::recipe);
@@ -37,7 +37,7 @@ TEST_CASE("a note that is not saved yet survives another trace in the file's pla
     CHECK(fs::exists(path.string() + ".notes.json"));
 }
 
-TEST_CASE("a saved session that cannot be understood is told, and what can be is opened") {
+TEST_CASE("an invalid saved session is reported, and its valid parts are opened") {
     const sample::TemporaryFolder folder;
     write_trace(folder / "n.h5", sample::recipe);
     Tasks tasks{[] {}};
@@ -46,14 +46,14 @@ TEST_CASE("a saved session that cannot be understood is told, and what can be is
         CHECK(restore_session(session, state, folder.path()).size() == 1);
         CHECK(session.documents().empty());
     }
-    CHECK(restore_session(session, {{"traces", 7}}, folder.path()).size() == 2);  // and without a selection
+    CHECK(restore_session(session, {{"traces", 7}}, folder.path()).size() == 2);  // also: no selection
     const auto problems = restore_session(
         session, {{"traces", {{{"path", "n.h5"}}, {{"path", "gone.h5"}}}}, {"selection", 3}}, folder.path());
     CHECK(problems.size() == 2);
     CHECK(session.documents().size() == 1);
 }
 
-TEST_CASE("another prompt of a trace has the same runs selected, and as A and B") {
+TEST_CASE("showing another prompt keeps the selected run, A and B") {
     const sample::TemporaryFolder folder;
     sample::Options questions;
     questions.n_questions = 3;
@@ -75,7 +75,7 @@ TEST_CASE("another prompt of a trace has the same runs selected, and as A and B"
     CHECK(session.pair.b == document.key_of(2, 3));
 }
 
-TEST_CASE("a trace with many runs opens with those of the largest budget that drops something") {
+TEST_CASE("a trace with many runs opens with only the runs of the largest budget that drops something") {
     const sample::TemporaryFolder folder;
     const bool drops_any = GENERATE(true, false);
     const std::vector<int64_t> budgets =
@@ -98,7 +98,7 @@ TEST_CASE("a trace with many runs opens with those of the largest budget that dr
     for (const RunKey& run : session.visible_runs()) CHECK(session.attributes(run).budget == (drops_any ? 24 : 70));
 }
 
-TEST_CASE("the focus is on a trace of which something is shown") {
+TEST_CASE("the focus is on a trace with shown runs") {
     const sample::TemporaryFolder folder;
     trace::Writer writer(folder / "scores.h5", sample::recipe, {.force = true, .generator = "session_test"});
     writer.write_model(sample::model({}));

@@ -17,7 +17,7 @@ using namespace kvscope::gui;
 
 namespace {
 
-/// Work that goes on until it is stopped.
+/// Runs until it is stopped.
 int until_stopped(std::atomic<int>& n_begun, std::atomic<int>& n_stopped) {
     ++n_begun;
     try {
@@ -37,7 +37,7 @@ void wait_for(const std::atomic<int>& count, int n) {
 
 }  // namespace
 
-TEST_CASE("what throws when an end is told keeps no other end from being told") {
+TEST_CASE("an exception of one callback does not prevent the other callbacks") {
     Tasks tasks([] {});
     int n_told = 0;
     tasks.once([] { return std::string("first"); },
@@ -53,7 +53,7 @@ TEST_CASE("what throws when an end is told keeps no other end from being told") 
     CHECK(tasks.deliver().empty());
 }
 
-TEST_CASE("work asked for once is done in order beside the window, and its end is told on the window's thread") {
+TEST_CASE("work added by once() runs in order in the background, and its callbacks on the UI thread") {
     std::atomic<int> n_woken = 0;
     Tasks tasks([&] { ++n_woken; });
     const auto here = std::this_thread::get_id();
@@ -84,7 +84,7 @@ TEST_CASE("work asked for once is done in order beside the window, and its end i
     CHECK(told.size() == 3);
 }
 
-TEST_CASE("work asked for once ends where the window is closed before, and nobody is told") {
+TEST_CASE("work added by once() is finished after the app is closed, without callbacks") {
     std::atomic<int> n_done = 0;
     bool is_told = false;
     {
@@ -102,7 +102,7 @@ TEST_CASE("work asked for once ends where the window is closed before, and nobod
     CHECK_FALSE(is_told);
 }
 
-TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and when the window closes") {
+TEST_CASE("work is stopped when its slot is gone, when no frame requests it, and when the app closes") {
     std::atomic<int> n_begun = 0, n_stopped = 0;
     const auto work = [&] { return until_stopped(n_begun, n_stopped); };
     {
@@ -125,7 +125,8 @@ TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and w
         CHECK(n_stopped == 2);
         CHECK(tasks.n_pending() == 0);
 
-        // Asked for once more while it is being stopped: computed anew, and the stopped work's error is not the answer.
+        // A request while the computation is being stopped starts it again, and the error of the stopped one is not
+        // returned.
         std::atomic<bool> may_end = false;
         tasks.ask(slot, "", "1", [&]() -> int {
             ++n_begun;
@@ -148,7 +149,7 @@ TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and w
     CHECK(n_stopped == 3);
 }
 
-TEST_CASE("a result stays while its newer stamp is stopped, and is asked for again") {
+TEST_CASE("a result stays while the computation of a newer stamp is stopped and requested again") {
     Tasks tasks([] {}, 2, Tasks::Seconds(3600));
     const TaskSlot<int> slot, other;
     tasks.ask(slot, "", "1", [] { return 1; });
@@ -158,7 +159,7 @@ TEST_CASE("a result stays while its newer stamp is stopped, and is asked for aga
     tasks.ask(slot, "", "2", endless);
     tasks.ask(slot, "other", "2", endless);
     wait_for(n_begun, 2);
-    // Both workers have to do with what no frame asks for, and a third question is asked.
+    // Both workers are busy with work that no frame requests when a third computation is requested.
     while (n_stopped < 2) {
         tasks.ask(other, "", "1", [] { return 3; });
         tasks.end_frame();
@@ -174,8 +175,7 @@ TEST_CASE("a result stays while its newer stamp is stopped, and is asked for aga
     CHECK(*tasks.ask(other, "", "1", [] { return 5; }).value == 3);
 }
 
-TEST_CASE(
-    "what runs for another stamp is stopped when it takes long, and is not begun again where it is wanted once more") {
+TEST_CASE("a long computation for an old stamp is stopped, and continues if its stamp is requested in time") {
     Tasks tasks([] {});
     const TaskSlot<int> slot;
     std::atomic<int> n_begun = 0, n_stopped = 0;
@@ -205,7 +205,7 @@ TEST_CASE(
     CHECK(n_begun == 2);
 }
 
-TEST_CASE("a window that sleeps is told when there is something to drop") {
+TEST_CASE("end_frame() returns when the next result expires") {
     Tasks tasks([] {}, 2, Tasks::Seconds(3600));
     CHECK_FALSE(tasks.end_frame());
     const TaskSlot<std::shared_ptr<int>> slot;
@@ -228,7 +228,7 @@ TEST_CASE("a window that sleeps is told when there is something to drop") {
     CHECK(made.use_count() == 2);
 }
 
-TEST_CASE("a slot's keys and slots of one type are told apart, and reading a trace is where work stops") {
+TEST_CASE("keys and slots of one type are distinguished, and reading a trace stops canceled work") {
     Tasks tasks([] {});
     const TaskSlot<int> one, two;
     const auto ask = [&](const TaskSlot<int>& slot, const char* key, int n) {

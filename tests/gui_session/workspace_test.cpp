@@ -25,7 +25,7 @@ std::string contents(const fs::path& path) {
     return text.str();
 }
 
-/// bad.kvscope, made by Python: `files` is what workspace.json lists, `add` writes the archive's other entries.
+/// Makes bad.kvscope with Python: `files` is the list in workspace.json, `add` writes the other entries of the archive.
 fs::path archive_of(const TemporaryFolder& folder, const std::string& files, const std::string& add,
                     const std::string& afterwards = "") {
     put(folder / "make.py", R"(
@@ -48,7 +48,7 @@ open("bad.kvscope", "wb").write(data)
 const std::string listed = R"([{"name": "t.h5", "bytes": 5}])";
 const std::string small = "archive.writestr('t.h5', b'12345')\n";
 
-/// Nothing of a refused archive is left.
+/// Checks that nothing of a refused archive remains.
 void check_refused(const TemporaryFolder& folder, const fs::path& file, const std::string& entry,
                    const std::string& why) {
     const fs::path out = folder / "unpacked" / "w";
@@ -59,7 +59,7 @@ void check_refused(const TemporaryFolder& folder, const fs::path& file, const st
 
 }  // namespace
 
-TEST_CASE("a workspace gives back what it was written with, and only what is missing is unpacked again") {
+TEST_CASE("reading a workspace returns its contents and unpacks only missing files") {
     const TemporaryFolder folder;
     put(folder / "t", "trace");
     put(folder / "n", "notes");
@@ -92,7 +92,7 @@ TEST_CASE("a workspace keeps the names of its files in every locale") {
             CHECK(contents(out / name) == "trace");
         }
     }
-    // As other programs write it: with the mark for UTF-8, and without.
+    // As other programs write it, with and without the flag for UTF-8.
     for (const char* stored : {"Prüfung.h5", "Pr__fung.h5"}) {
         const TemporaryFolder folder;
         const fs::path file = archive_of(folder, R"([{"name": "Prüfung.h5", "bytes": 5}])",
@@ -103,7 +103,7 @@ TEST_CASE("a workspace keeps the names of its files in every locale") {
     }
 }
 
-TEST_CASE("a workspace of an earlier version, which lists traces alone, is read with the notes beside them") {
+TEST_CASE("a workspace of an earlier version, which lists only traces, is read with their annotations") {
     const TemporaryFolder folder;
     const fs::path file = archive_of(folder, "None", small + "archive.writestr('t.h5.notes.json', b'{}')\n");
     read_workspace(file, folder / "w");
@@ -111,25 +111,25 @@ TEST_CASE("a workspace of an earlier version, which lists traces alone, is read 
     CHECK(contents(folder / "w" / "t.h5.notes.json") == "{}");
 }
 
-TEST_CASE("a hostile workspace is refused before anything of it stays on the disk, and says which entry") {
+TEST_CASE("a hostile workspace leaves nothing on the disk, and the message names the entry") {
     const TemporaryFolder folder;
     const auto refused = [&](const std::string& files, const std::string& add, const std::string& entry,
                              const std::string& why, const std::string& afterwards = "") {
         CAPTURE(add, afterwards);
         check_refused(folder, archive_of(folder, files, add, afterwards), entry, why);
     };
-    SECTION("of contents that are far larger than the file") {
+    SECTION("with contents much larger than the file") {
         const std::string bomb = "archive.writestr('t.h5', bytes(300_000_000), compress_type=zipfile.ZIP_DEFLATED)\n";
         refused(R"([{"name": "t.h5", "bytes": 300000000}])", bomb, "300000000 bytes", "expected uncompressed files");
         refused("None", bomb, "300000000 bytes", "expected uncompressed files");
     }
-    SECTION("with files that it does not list") {
+    SECTION("with unlisted files") {
         refused(listed, small + "archive.writestr('more.bin', b'x')\n", "more.bin", "does not list it");
         refused("None", small + "archive.writestr('more.bin', b'x')\n", "more.bin", "does not list it");
         refused("[]", small, "t.h5", "does not list it");
     }
-    SECTION("that lacks a file that it lists") { refused(listed, "", "t.h5", "which is missing"); }
-    SECTION("with names that lead elsewhere") {
+    SECTION("without a listed file") { refused(listed, "", "t.h5", "which is missing"); }
+    SECTION("with names that leave the folder") {
         for (const char* name : {"../escaped", "/tmp/escaped", "a/../../escaped", "..", "a/b", "dir/"}) {
             const std::string list =
                 R"([{"name": "t.h5", "bytes": 5}, {"name": ")" + std::string(name) + R"(", "bytes": 1}])";
@@ -138,7 +138,7 @@ TEST_CASE("a hostile workspace is refused before anything of it stays on the dis
             refused(listed, add, name, "leads out of");
         }
     }
-    SECTION("with a name twice") {
+    SECTION("with duplicate names") {
         refused(listed, small + small, "t.h5", "twice");
         refused(listed, small + "archive.writestr('workspace.json', b'{}')\n", "workspace.json", "twice");
         refused(R"([{"name": "t.h5", "bytes": 5}, {"name": "t.h5", "bytes": 5}])", small, "t.h5", "twice");
@@ -149,10 +149,10 @@ TEST_CASE("a hostile workspace is refused before anything of it stays on the dis
             "entry.external_attr = (stat.S_IFLNK | 0o777) << 16\narchive.writestr(entry, '/etc')\n";
         refused(R"([{"name": "t.h5", "bytes": 4}])", link, "t.h5", "a folder or a link");
     }
-    SECTION("with sizes that lie") {
+    SECTION("with wrong sizes") {
         refused(R"([{"name": "t.h5", "bytes": 6}])", small, "t.h5", "lists 6 bytes, but the archive has 5");
         refused(R"([{"name": "t.h5", "bytes": -1}])", small, "workspace.json", "without a name or size");
-        // Of 100,000 bytes the archive says that they are 5, in both places.
+        // The archive claims in both places that the 100,000 bytes are 5.
         const std::string deflated = "archive.writestr('t.h5', bytes(100_000), compress_type=zipfile.ZIP_DEFLATED)\n";
         const std::string lie =
             "old, new = (100_000).to_bytes(4, 'little'), (5).to_bytes(4, 'little')\n"
@@ -164,7 +164,7 @@ TEST_CASE("a hostile workspace is refused before anything of it stays on the dis
     }
 }
 
-TEST_CASE("what was unpacked is removed once nobody has it open, and what was written there is not") {
+TEST_CASE("unpacked files are removed once no process has them open, but files written later stay") {
     const TemporaryFolder folder;
     put(folder / "t", "trace");
     const fs::path file = folder / "w.kvscope", all = folder / "workspaces", out = all / "w-0123456789abcdef";
@@ -176,7 +176,7 @@ TEST_CASE("what was unpacked is removed once nobody has it open, and what was wr
         CHECK(fs::exists(out / "t.h5"));
     }
     put(out / "t.h5.notes.json", "notes");
-    fs::create_directories(all / "other-0123456789abcdef.new-4321");  // a crash while it was being unpacked
+    fs::create_directories(all / "other-0123456789abcdef.new-4321");  // as after a crash during unpacking
     put(all / "other-0123456789abcdef.new-4321" / "half", "ha");
     fs::create_directory_symlink(folder.path(), all / "link");
     clean_workspaces(all);
