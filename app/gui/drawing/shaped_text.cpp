@@ -47,8 +47,8 @@ struct Shaped {
 
 struct Store {
     std::unordered_map<std::string, Shaped> texts;
-    std::unordered_map<uint64_t, bool> glyphs;                         ///< whether a font has a character, by both
-    std::unordered_map<std::string, std::vector<size_t>> line_starts;  ///< see line_starts(), by text, face and width
+    std::unordered_map<uint64_t, bool> glyphs;  ///< whether a font has a character, by font and character
+    std::unordered_map<std::string, std::vector<size_t>> line_starts;  ///< by text, face and width
     size_t bytes = 0;
 
     ~Store() {

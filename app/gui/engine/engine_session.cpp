@@ -185,26 +185,25 @@ class ThreadedSession final : public EngineSession {
     void compute_spectra(int document) override {
         const Document* of = session_.document(document);
         if (!of || !of->reader()->has_model()) return;
-        jobs_.enqueue(
-            fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
-            [this, reader = of->file(), places = known_models_()] {
-                const auto& wanted = reader->model();
-                trace::ModelRecord record;
-                if (model_.is(wanted)) {
-                    engine::add_spectra(model_.get()->checkpoint(), wanted.fingerprint, record, progress_);
-                } else {
-                    const auto checkpoint = checkpoint::open_checkpoint(place_of(wanted, places));
-                    progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
-                    engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
-                }
-                if (!trace::has_kept_spectra(wanted))
-                    throw std::runtime_error(fmt::format(
-                        "the spectra of {} cannot be saved in the cache folder (~/.cache/kvscope/spectra, or in "
-                        "$XDG_CACHE_HOME): make it writable",
-                        wanted.name));
-                model_.tell_spectra();
-                jobs_.post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
-            });
+        jobs_.enqueue(fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
+                      [this, reader = of->file(), places = known_models_()] {
+                          const auto& wanted = reader->model();
+                          trace::ModelRecord record;
+                          if (model_.is(wanted)) {
+                              engine::add_spectra(model_.get()->checkpoint(), wanted.fingerprint, record, progress_);
+                          } else {
+                              const auto checkpoint = checkpoint::open_checkpoint(place_of(wanted, places));
+                              progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
+                              engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
+                          }
+                          if (!trace::has_kept_spectra(wanted))
+                              throw std::runtime_error(fmt::format(
+                                  "the spectra of {} cannot be saved in the cache folder (~/.cache/kvscope/spectra or "
+                                  "$XDG_CACHE_HOME/kvscope/spectra): make it writable",
+                                  wanted.name));
+                          model_.tell_spectra();
+                          jobs_.post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
+                      });
     }
 
     void look_for_devices() override {

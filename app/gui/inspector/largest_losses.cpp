@@ -108,7 +108,7 @@ void LargestLosses::draw(Context& context) {
         "Click a token in Prompt or Retention to see why it was kept or dropped: by which runs, layers and heads, with "
         "which score, and which entries were ranked next to it.");
     ImGui::PopStyleColor();
-    // A what-if has no answer to lose anything for, and nothing should be ranked while its slider moves.
+    // A what-if has no answer and thus no losses, and its slider should not start rankings.
     const RunKey selected = context.session.told_run();
     const Document* document = context.session.document(selected);
     if (document && document->is_what_if(selected.run)) return;
@@ -129,7 +129,7 @@ LargestLosses::Drawn LargestLosses::draw_losses(Context& context) {
         losses_.of = request.runs.size() == 1 ? session.look(request.runs.front()).run
                                               : fmt::format("{} shown runs", request.runs.size());
     draw_heading(context, fmt::format("Where {} lost most", losses_.of),
-                 "Sentences by lost attention of the full cache. Each step of the answer is weighted by its divergence "
+                 "Sentences ranked by the full run's attention that was lost. Each step is weighted by its divergence "
                  "from the full run (nats). Click a sentence to select it.");
     draw_rows(context, *answer.value, columns_of(rows, "text", "kl_lost_mean"));
     return Drawn::rows;
@@ -148,9 +148,9 @@ void LargestLosses::draw_disagreement(Context& context) {
         ImGui::TextWrapped("%s", fmt::format("The {} agree on every token.", disagreement_.of).c_str());
         return;
     }
-    draw_heading(
-        context, fmt::format("Where {} disagree most", disagreement_.of),
-        "Tokens by the standard deviation over runs of the share of heads that keep them. Click a token to select it.");
+    draw_heading(context, fmt::format("Where {} disagree most", disagreement_.of),
+                 "Tokens ranked by the standard deviation over runs of the share of heads that keep them. Click a "
+                 "token to select it.");
     draw_rows(context, *answer.value, columns);
 }
 

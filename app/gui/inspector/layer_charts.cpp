@@ -81,7 +81,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         return sum;
     };
     sparkline(
-        context, "##inspector kept", fmt::format("heads of {} that keep it, by layer →", report.n_rows),
+        context, "##inspector kept", fmt::format("heads that keep it (of {}), by layer →", report.n_rows),
         report.n_layers, color, 0,
         [&](size_t layer) { return static_cast<float>(entries(layer) / static_cast<double>(report.n_rows)); },
         [&](size_t layer) {

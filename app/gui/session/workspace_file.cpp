@@ -122,7 +122,7 @@ class Reader {
     explicit Reader(const fs::path& path) : path_(path), zip_(archive_read_new()) {
         std::error_code error;
         if (!fs::is_regular_file(path, error))
-            throw WorkspaceError(path.string() + " cannot be read: it is no regular file");
+            throw WorkspaceError(path.string() + " cannot be read: it is not a regular file");
         archive_read_support_format_zip(zip_.get());
         check(archive_read_open_filename(zip_.get(), path.c_str(), 1 << 20), zip_.get(), path, "opening");
     }
