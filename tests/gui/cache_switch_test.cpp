@@ -197,9 +197,9 @@ TEST_CASE(
     const auto says_how = [&] {
         const std::string shown = driven.shown_text();
         CAPTURE(shown);
-        CHECK(shown.find("Decode in What-if gets one") != std::string::npos);
-        CHECK(shown.find("its answer appears as it is decoded") == std::string::npos);
-        CHECK(shown.find("the command that began it goes on from here") == std::string::npos);
+        CHECK(shown.find("Decode in What-if generates one") != std::string::npos);
+        CHECK(shown.find("the answer appears while it is decoded") == std::string::npos);
+        CHECK(shown.find("Repeat the command that started it") == std::string::npos);
     };
     says_how();
     held.engine().cancel();

@@ -142,12 +142,12 @@ TEST_CASE("what was typed into Run stays while the view is maximised, closed and
         driven.settle();
     };
     type("##context", "a text of mine");
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     CHECK(state()["context"] == "a text of mine");
     CHECK(driven.app().views().size() == 1);
     type("##context", "another text");
     type("##budgets", "w17");
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     CHECK(state()["context"] == "another text");
     CHECK(driven.app().views().size() > 1);
     close();
@@ -155,7 +155,7 @@ TEST_CASE("what was typed into Run stays while the view is maximised, closed and
     driven.app().show_view(run);
     CHECK(state()["context"] == "another text");
     CHECK(state()["budgets"] == "w17");
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     driven.settle();
     CHECK(driven.app().views().size() == 1);
     close();

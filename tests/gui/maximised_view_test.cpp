@@ -106,10 +106,10 @@ TEST_CASE("a maximised view that is closed stays closed, and the others come bac
     DrivenApp driven(explore(sample));
     driven.settle();
     auto before = open_views(driven);
-    driven.start_by_palette("maximise the view");  // the one that has the keyboard
+    driven.start_by_palette("maximize the view");  // the one that has the keyboard
     driven.settle();
     CHECK(open_views(driven) == std::vector<std::string>{"retention-1"});
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     driven.settle();
     CHECK(open_views(driven) == before);
     double_click_tab(driven, "Inspector###inspector-1");
@@ -143,7 +143,7 @@ TEST_CASE("a view that is called while one of another place is maximised is a ta
     REQUIRE(difference);
     CHECK(difference->DockIsActive);
     CHECK(difference->DockNode == ImGui::FindWindowByName("Runs###runs-1")->DockNode);
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     driven.settle();
     CHECK(open_views(driven) == before);
 }

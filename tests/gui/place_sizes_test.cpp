@@ -162,7 +162,7 @@ TEST_CASE("sides come back to their sizes although a view was maximised while th
     resize(width - 400, height - 200);
     CHECK(width_of("Inspector###inspector-1") < right);
     for (int i = 0; i < 2; ++i) {
-        driven.start_by_palette("maximise the view");
+        driven.start_by_palette("maximize the view");
         driven.settle();
     }
     resize(width, height);

@@ -97,7 +97,7 @@ TEST_CASE("Prompt has its place again after another view was maximised, and goes
     REQUIRE(at > 500);
     driven.start_by_palette("show retention");
     for (int i = 0; i < 2; ++i) {
-        driven.start_by_palette("maximise the view");
+        driven.start_by_palette("maximize the view");
         driven.settle();
     }
     for (int i = 0; i < 12; ++i) driven.draw_until([] { return false; }, 1);

@@ -173,7 +173,7 @@ TEST_CASE("the form of a narrow panel is maximised to two columns by its button,
         return has;
     };
     CHECK(!has_columns());
-    click("Maximise");
+    click("Maximize");
     CHECK(driven.app().views().size() == 1);
     CHECK(has_columns());
     click("Restore");

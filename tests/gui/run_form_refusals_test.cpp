@@ -143,9 +143,9 @@ TEST_CASE("one click ticks all policies that can run, or none, and the palette d
     CHECK(n_all < static_cast<std::ptrdiff_t>(form.state()["policies"].size()));  // some need a file
     form.drive([&](ImGuiTestContext& c) { c.ItemClick("**/None##policies"); });
     CHECK(n_ticked() == 0);
-    form.driven.start_by_palette("tick all polic");
+    form.driven.start_by_palette("select all polic");
     CHECK(n_ticked() == n_all);
-    form.driven.start_by_palette("no polic");
+    form.driven.start_by_palette("deselect all");
     CHECK(n_ticked() == 0);
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("what is seldom changed is behind More, marked where it is changed, an
     CHECK(recipe["sampling_seed"] == 3);
     CHECK(recipe["mode"] == "isolated");
     CHECK(recipe["window"] == 12);
-    in_form([&](ImGuiTestContext& c) { c.ItemClick("###more/Back to defaults##more"); });
+    in_form([&](ImGuiTestContext& c) { c.ItemClick("###more/Restore defaults##more"); });
     now = form.state();
     CHECK(now["temperature"] == 0.0);
     CHECK(now["window"] == 32);
@@ -178,7 +178,7 @@ TEST_CASE("a form that is saved before its model was loaded keeps the model, and
     view.load({{"model", "/models/some.gguf"}});
     driven.settle();
     CHECK(state()["model"] == "/models/some.gguf");
-    CHECK(driven.shown_text().find("some.gguf, loaded when it is needed") != std::string::npos);
+    CHECK(driven.shown_text().find("some.gguf, loaded when needed") != std::string::npos);
 }
 
 }  // namespace kvscope::gui::testing

@@ -213,14 +213,14 @@ TEST_CASE("where nothing is open and another view is maximised, the key of Run s
     DrivenApp driven(options);
     driven.app().show_view(*find_view_kind("log"));
     driven.settle();
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     driven.settle();
     REQUIRE(open_kinds(driven) == std::vector<std::string>{"log"});
     driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_R); });
     driven.settle();
     CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
     CHECK(ImGui::FindWindowByName("Run###run-1")->Size.x == ImGui::GetMainViewport()->WorkSize.x);
-    driven.start_by_palette("maximise the view");
+    driven.start_by_palette("maximize the view");
     driven.settle();
     CHECK(open_kinds(driven).size() > 10);
 }
@@ -239,7 +239,7 @@ TEST_CASE(
     driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/##Try your own prompt"); });
     driven.settle();
     for (int i = 0; is_by_hand && i < 2; ++i) {
-        driven.start_by_palette("maximise the view");
+        driven.start_by_palette("maximize the view");
         driven.settle();
     }
     REQUIRE(open_kinds(driven) == std::vector<std::string>{"run"});

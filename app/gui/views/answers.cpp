@@ -29,7 +29,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Outputs side by side, what differs from a reference's marked, and KL per step beneath.
+/// Answers side by side with differences from a reference, and KL per step below.
 class AnswersView : public View {
  public:
     void draw(Context& context) override {
@@ -47,7 +47,7 @@ class AnswersView : public View {
         if (prompt_open_) draw_prompt(context, *focus);
         const auto shown = outputs(context);
         if (shown.empty() && stopped_in(*focus).empty()) {
-            draw_nothing(context, "No run is shown: tick one in Runs, or press 0 for all of them.");
+            draw_nothing(context, "No run is visible. Select one in Runs, or press 0 to show all.");
             return;
         }
         const float em = ImGui::GetFontSize();
@@ -91,16 +91,17 @@ class AnswersView : public View {
     std::vector<std::string> commands() const override { return {"Prompt as sent"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"hover, click or drag along the bars", "a decode step; its word lights up in every answer"},
-                {"wheel over the bars; double-click, F", "zoom into steps; all of them"},
-                {"click a word", "the step that wrote it"},
-                {"underlined", "tokens that the reference's answer has not (words, where token ids are missing)"},
-                {"a stroke", "the reference has more there"},
-                {"against full, A, a trace",
-                 "the reference: the full cache, run A, or the same runs of another trace; "
-                 "its divergence is then subtracted at each step"},
-                {"many runs", "a map of runs and steps stands in for bars thinner than two pixels"},
-                {"Prompt as sent", "the exact text, template, cut and end-of-text ids"}};
+        return {
+            {"hover, click or drag along the bars", "select a decode step; its word is highlighted in every answer"},
+            {"wheel over the bars; double-click, F", "zoom into steps; show all steps"},
+            {"click a word", "select the step that generated it"},
+            {"underlined", "tokens that the reference's answer lacks (words if there are no token ids)"},
+            {"a stroke", "the reference has more text there"},
+            {"against full, A, a trace",
+             "the reference: the full cache, run A, or the same run in another trace, whose divergence is then "
+             "subtracted at each step"},
+            {"many runs", "a map of runs and steps replaces bars thinner than two pixels"},
+            {"Prompt as sent", "the exact text, chat template, cut and end-of-text ids"}};
     }
 
     void fit() override { steps_.fit(); }
@@ -130,7 +131,7 @@ class AnswersView : public View {
             const std::optional<RunKey> reference = reference_.of(session, key);
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
-            // The last answer is shown until the next is there: it is one beside the same reference.
+            // Shows the last answer until the next one is ready, because it has the same reference.
             const auto answer =
                 session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
                                   session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
@@ -140,7 +141,7 @@ class AnswersView : public View {
         return all;
     }
 
-    /// The full cache's own divergence is none.
+    /// Omits the full cache, whose divergence is zero.
     std::vector<StepSeries> series_of(const Session& session, const std::vector<Shown>& shown) const {
         std::vector<StepSeries> series;
         for (const Shown& one : shown) {
@@ -152,9 +153,7 @@ class AnswersView : public View {
         return series;
     }
 
-    // ---- the prompt ------------------------------------------------------------------------------------------------
-
-    /// Of one trace its question, of several a line for each.
+    /// The question of a single trace, or one line per trace.
     static std::string questions_of_traces(const Session& session, const Document& shown) {
         if (session.documents().size() == 1) return shown.reader()->prompt(shown.prompt).question;
         std::string lines;
@@ -228,7 +227,7 @@ class AnswersView : public View {
             ImGui::TableSetupColumn("what");
             ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
             row("tokens",
-                fmt::format("{}, of them {} context; policies saw {}", analysis::format_count(attributes.n_tokens),
+                fmt::format("{}, {} of them context; policies saw {}", analysis::format_count(attributes.n_tokens),
                             analysis::format_count(attributes.n_context),
                             analysis::format_count(attributes.visible_tokens())));
             row("cut", attributes.truncated ? "yes, in the middle of the context" : "no");
@@ -236,7 +235,7 @@ class AnswersView : public View {
             row("question", attributes.question.empty() ? "none" : attributes.question);
             row("policies", attributes.query_aware ? "saw the question" : "did not see the question");
             row("template",
-                attributes.chat_template.empty() ? "none: the text is sent as it is" : attributes.chat_template);
+                attributes.chat_template.empty() ? "none: the text is sent unchanged" : attributes.chat_template);
             ImGui::EndTable();
         }
         if (const auto prompt = prompt_text(context.session, document)) {
@@ -252,10 +251,7 @@ class AnswersView : public View {
         ImGui::Separator();
     }
 
-    // ---- the outputs -----------------------------------------------------------------------------------------------
-
-    /// Side by side as many as can be read, and no fewer than two but in a very narrow view; the others in further
-    /// rows.
+    /// Number of columns that are wide enough to read; at least two except in a very narrow view.
     static size_t columns_for(size_t n, float width) {
         const float em = ImGui::GetFontSize();
         const auto most = std::max<size_t>(static_cast<size_t>(width / (15 * em)), width < 18 * em ? 1 : 2);
@@ -279,7 +275,7 @@ class AnswersView : public View {
             if (i % columns == 0 && i > 0) top = lowest + gap / 2;
             const float left = origin.x + width * static_cast<float>(i % columns);
             const bool is_stopped = i >= shown.size();
-            // A word that is wider than its column ends there.
+            // Cuts a word that is wider than its column.
             ImGui::PushClipRect({left - gap / 2, top}, {left + width - gap / 2, FLT_MAX}, true);
             lowest =
                 std::max(lowest, is_stopped ? draw_stopped(context, stopped[i - shown.size()], {left, top}, width - gap)
@@ -294,7 +290,7 @@ class AnswersView : public View {
         ImGui::EndChild();
     }
 
-    /// Into view come the run that was selected elsewhere, and the first of those that begin to answer.
+    /// Scrolls to a run that was selected in another view, or to the first run that starts to answer.
     void follow(const Context& context, const std::vector<Shown>& shown) {
         const RunKey selected = context.session.cursor().run;
         const RunKey before = std::exchange(seen_, selected);
@@ -307,7 +303,7 @@ class AnswersView : public View {
         answering_ = answering;
     }
 
-    /// A run is followed while it answers and answers above it are still read, unless somebody scrolls away.
+    /// Stops following a run when all answers are read, or when the user scrolls.
     void let_go(const std::vector<Shown>& shown) {
         const ImGuiIO& io = ImGui::GetIO();
         const bool is_moved = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
@@ -321,13 +317,13 @@ class AnswersView : public View {
         const RunAt at = context.session.at(key);
         if (at.reader->is_in_file(at.prompt, at.run)) return "empty answer";
         if (context.session.document(key)->is_what_if(key.run))
-            return "a what-if has kept sets but no answer: Decode in What-if gets one";
+            return "a what-if run has no answer. Decode in What-if generates one";
         const bool is_under_way = context.engine && context.engine->status().state == EngineStatus::State::running;
-        return is_under_way ? "its answer appears as it is decoded"
-                            : "stopped before it was decoded: the command that began it goes on from here";
+        return is_under_way ? "the answer appears while it is decoded"
+                            : "stopped before its answer. Repeat the command that started it to continue";
     }
 
-    /// nullptr where nothing of it is decoded, or all.
+    /// Partial answer of a run, or nullptr if none or all of it is decoded.
     static const PartialAnswer* partial_answer(const Context& context, const RunKey& run) {
         if (!context.engine) return nullptr;
         const auto& all = context.engine->partial_answers();
@@ -344,7 +340,7 @@ class AnswersView : public View {
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
-    /// "as full", or both sides of the difference, in as many words as the width has room for.
+    /// Returns "as full" or the difference, in a form that fits the width.
     std::string short_difference(const AnswerOutput& output, float width) const {
         if (output.is_as_reference()) return "as " + reference_.name();
         const std::vector<std::string> texts = output.difference_texts();
@@ -354,12 +350,12 @@ class AnswersView : public View {
     }
 
     std::string long_difference(const AnswerOutput& output) const {
-        return fmt::format("\n{} of {} {} are not {}; {} of its {} are missing", output.difference.n_extra(),
+        return fmt::format("\n{} of {} {} differ from {}; {} of its {} are missing", output.difference.n_extra(),
                            output.difference.differs.size(), output.unit(), reference_.possessive(),
                            output.difference.n_missing(), output.difference.n_reference);
     }
 
-    /// Of the shown prompt.
+    /// Unfinished answers on the shown prompt.
     static std::vector<UnfinishedAnswer> stopped_in(const Document& document) {
         std::vector<UnfinishedAnswer> stopped;
         for (const UnfinishedAnswer& answer : document.unfinished_answers())
@@ -367,7 +363,7 @@ class AnswersView : public View {
         return stopped;
     }
 
-    /// An answer of a run that the unfinished trace does not have. @returns where it ends
+    /// Draws the answer of a run that is missing in the unfinished trace. Returns the lower end.
     static float draw_stopped(const Context& context, const UnfinishedAnswer& answer, ImVec2 at, float width) {
         const float line = std::round(1.45f * ImGui::GetFontSize());
         ImDrawList* list = ImGui::GetWindowDrawList();
@@ -377,7 +373,7 @@ class AnswersView : public View {
             at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
         };
         note(answer.label, context.theme.ink);
-        note(answer.has_ended ? "stopped behind its answer"
+        note(answer.has_ended ? "stopped after its answer"
                               : fmt::format("stopped: {} tokens of its answer were decoded",
                                             analysis::format_count(answer.n_tokens)),
              context.theme.warning);
@@ -388,7 +384,7 @@ class AnswersView : public View {
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
-    /// @returns where it ends
+    /// Returns the lower end.
     float draw_output(Context& context, const Shown& one, ImVec2 at, float width) {
         Session& session = context.session;
         ImDrawList* list = ImGui::GetWindowDrawList();
@@ -397,7 +393,7 @@ class AnswersView : public View {
         const float line = std::round(1.45f * em);
         ImGui::PushID(one.run.text().c_str());
         ImGui::SetCursorScreenPos(at);
-        ImGui::SetNextItemAllowOverlap();  // by the badge
+        ImGui::SetNextItemAllowOverlap();  // for the badge
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_pending = session.document(one.run)->is_pending(one.run.run);
         const std::string& cancelled = session.attributes(one.run).message;
@@ -417,7 +413,8 @@ class AnswersView : public View {
         const float beside = differs.empty() ? 0 : ImGui::CalcTextSize(differs.c_str()).x + em / 2;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
         std::string shown_label = label_that_fits(one.look, width - begin - beside);
-        if (!one.look.trace.empty() && shown_label == one.look.run)  // which trace says more than how much differs
+        if (!one.look.trace.empty() &&
+            shown_label == one.look.run)  // the trace's name matters more than the size of the difference
             shown_label = label_that_fits(one.look, width - begin);
         const float label = ImGui::CalcTextSize(shown_label.c_str()).x;
         list->PushClipRect(at, {at.x + width, at.y + line}, true);
@@ -440,7 +437,7 @@ class AnswersView : public View {
         };
         const Document& focus = *session.focus();
         if (const std::string question = question_of(*session.document(one.run), one.run.prompt);
-            question != question_of(focus, focus.prompt))  // which the view's head shows
+            question != question_of(focus, focus.prompt))  // the view's header shows this question
             note(question.empty() ? "no question" : question, context.theme.ink_quiet);
         if (one.output && !one.output->switches.empty()) note(one.output->switches, context.theme.ink_quiet);
         const PartialAnswer* partial = partial_answer(context, one.run);
@@ -480,12 +477,12 @@ class AnswersView : public View {
     bool stacked_ = false;
     bool prompt_open_ = false;
     FurtherQuestions further_;
-    std::string sent_;  ///< the prompt, in a field of which a part can be copied
+    std::string sent_;  ///< the prompt, in a field from which parts can be copied
     std::shared_ptr<const PromptText> sent_of_;
-    float text_height_ = 0;  ///< of the answers, in the frame before
-    RunKey seen_;            ///< selected run in the frame before
-    RunKey followed_;        ///< held in view; not valid: none
-    RunKey answering_;       ///< the first run shown that is being answered; not valid: none
+    float text_height_ = 0;  ///< height of the answers in the last frame
+    RunKey seen_;            ///< run that was selected in the last frame
+    RunKey followed_;        ///< run to keep in view; invalid: none
+    RunKey answering_;       ///< first visible run whose answer is being decoded; invalid: none
 };
 
 }  // namespace
@@ -493,7 +490,7 @@ class AnswersView : public View {
 ViewKind answers_view() {
     return {"answers",
             "Answers",
-            "Outputs side by side, what differs from a reference's answer, and KL per decode step",
+            "Answers side by side with their differences from a reference, and KL per decode step",
             Dock::bottom,
             Topic::results,
             []() -> std::unique_ptr<View> { return std::make_unique<AnswersView>(); },

@@ -7,7 +7,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Entries that each head of each layer keeps, one map per run on one scale.
+/// Numbers of entries by head and layer, one map per run on a common scale.
 class BudgetsView : public HeadMapsView {
  public:
     BudgetsView()
@@ -34,7 +34,7 @@ class BudgetsView : public HeadMapsView {
 }  // namespace
 
 ViewKind budgets_view() {
-    return {"budgets",    "Budgets",    "How many entries each head of each layer keeps, one map per run on one scale",
+    return {"budgets",    "Budgets",    "Entries kept by each head of each layer, one map per run on a common scale",
             Dock::bottom, Topic::heads, []() -> std::unique_ptr<View> { return std::make_unique<BudgetsView>(); },
             R"(
 338.115.992.446.

@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// (L, R, d): 1 where a head keeps the channel of its keys.
+/// (L, R, d): 1 if a head keeps the channel of its keys.
 struct KeyChannels {
     size_t n_rows = 0;
     size_t n_channels = 0;
@@ -30,13 +30,12 @@ KeyChannels read_channels(const RunAt& run) {
             run.reader->read<uint8_t>(run.place(), trace::schema::run::channels_kept)};
 }
 
-/// Which channels of the keys the heads of each layer keep, one map for each run that drops some.
+/// Kept key channels by head and layer, one map for each run that drops some.
 class ChannelsView : public FigureView {
  public:
     ChannelsView()
-        : FigureView(
-              {"channels", "Open a trace to see which channels of the keys are kept.", "reading the channels …", ""},
-              Kind::maps_of_runs) {}
+        : FigureView({"channels", "Open a trace to see which key channels are kept.", "reading the channels …", ""},
+                     Kind::maps_of_runs) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
         FigureRequest request = request_for(session, "channels", true);
@@ -45,10 +44,10 @@ class ChannelsView : public FigureView {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "which heads keep a channel"},
+        return {{"move the mouse", "show which heads keep a channel"},
                 {"click", "select the run and the layer"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
-                {"wheel beside a map, Page Up, Page Down", "to the other maps"},
+                {"wheel beside a map, Page Up, Page Down", "scroll to the other maps"},
                 {"double-click, F", "everything"}};
     }
 
@@ -70,7 +69,7 @@ class ChannelsView : public FigureView {
         const FigureHit hit = plot_.draw(context, "channel maps", {0, 0}, shown, look);
         if (hit.row < 0 || hit.column < 0) return;
         const RunKey run = shown->run_of(hit.subject);
-        if (!session.exists(run)) return;  // the figure is older than what became of its runs
+        if (!session.exists(run)) return;  // the run may have been removed since the figure was made
         Cursor over = session.selection.cursor_at(run);
         over.layer = hit.subject.layer;
         over.kv_head = over.query_head = -1;
@@ -112,10 +111,9 @@ class ChannelsView : public FigureView {
 }  // namespace
 
 ViewKind channels_view() {
-    return {
-        "channels",   "Key channels", "Which channels of the keys the heads of each layer keep, of runs that drop some",
-        Dock::bottom, Topic::heads,   []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); },
-        R"(
+    return {"channels",   "Key channels", "Key channels kept by the heads of each layer, for runs that drop some",
+            Dock::bottom, Topic::heads,   []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); },
+            R"(
 9099009909990090
 9090009909900990
 9099009909990090

@@ -34,7 +34,8 @@ using analysis::Column;
 using analysis::ColumnType;
 using analysis::Table;
 
-/// Okabe and Ito's green and reddish purple, which colour-blind eyes tell apart; orange is for warnings.
+/// Green and reddish purple of Okabe and Ito, which are distinguishable with color blindness. Orange is used for
+/// warnings.
 ImVec4 color_of(Change change, const Theme& theme) {
     const float darker = theme.brightness == Brightness::light ? 0.78f : 1.12f;
     if (change == Change::better) return {0, darker * 0.62f, darker * 0.45f, 1};
@@ -42,20 +43,20 @@ ImVec4 color_of(Change change, const Theme& theme) {
     return theme.ink_quiet;
 }
 
-/// The runs of all open traces with what they keep, cost and change, and their differences.
+/// Table of the runs of all open traces, with differences.
 class CostView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         shown_.rows.clear();
         if (session.documents().empty()) {
-            draw_nothing(context, "Open a trace or run the demo to compare what the runs cost.");
+            draw_nothing(context, "Open a trace or run the demo to compare the costs of runs.");
             return;
         }
-        std::vector<std::shared_ptr<const Table>> tables;  // what rows point into
+        std::vector<std::shared_ptr<const Table>> tables;  // owners of the rows' data
         std::vector<RunsTable::Row> rows;
         std::string error;
-        std::shared_ptr<const trace::Reader> model;  // the first that has one and rows
+        std::shared_ptr<const trace::Reader> model;  // first trace that has a model and rows
         bool has_runs = false;
         for (const auto& document : session.documents()) {
             if (document->prompt >= document->reader()->n_prompts() || !document->reader()->has_model()) continue;
@@ -76,8 +77,8 @@ class CostView : public View {
             else if (!has_runs)
                 draw_nothing(context, why_no_prompt(*session.documents().front()));
             else
-                draw_nothing(context, tables.empty() ? "adding up what the runs cost …"
-                                                     : "No run has ended yet: rows appear as they do.");
+                draw_nothing(context, tables.empty() ? "computing the costs …"
+                                                     : "No run has finished yet. Rows appear as runs finish.");
             return;
         }
         if (choose_comparison("cost", context, automatic, comparison_)) ImGui::SameLine();
@@ -102,27 +103,27 @@ class CostView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click a row", "select the run"},
-                {"click a heading", "sort by it; again turns the order round, a third time is the trace's own"},
+                {"click a heading", "sort by it; again reverses the order, a third time restores the trace's order"},
                 {"right-click a heading", "show and hide columns"},
                 {"two − one",
-                 "of two traces: behind each number, under Δ, what it is more or less than the same run's in "
-                 "the other; green is better, purple worse; Δ sorts, too"},
-                {"memory at", "what each cache would take with a longer text, in this model or another"},
-                {"A − B", "A, B and their difference stand above the other runs"},
+                 "for two traces: the column Δ after each number is the difference from the same run in the other "
+                 "trace; green is better, purple worse; Δ can also be sorted"},
+                {"memory at", "the cache's memory for a longer text or another model"},
+                {"A − B", "A, B and their difference are above the other runs"},
                 {"right-click", "copy or export the table"},
-                {"bold", "the best of a column among the shown runs of one prompt and budget"}};
+                {"bold", "best value of a column among the visible runs with the same prompt and budget"}};
     }
 
  private:
-    static constexpr int n_columns_to_label = 2;  // "run", which is hidden at first, and "label" stay in view
+    static constexpr int n_columns_to_label = 2;  // "run", which is hidden by default, and "label" stay visible
     static constexpr AutomaticComparison automatic = AutomaticComparison::traces_or_runs;
 
-    /// With the run of each row.
+    /// A table and the run of each row.
     struct TableOfRuns {
         Table table;
         std::vector<RunKey> runs;
         std::vector<trace::RunAttributes> attributes;  ///< (rows)
-        int64_t n_tokens = 0;                          ///< of the prompt, as the policies see it
+        int64_t n_tokens = 0;                          ///< of the prompt that policies see
     };
 
     static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {
@@ -135,7 +136,7 @@ class CostView : public View {
             });
     }
 
-    /// The table itself while nobody asked for the memory of another text.
+    /// Adds the columns for the memory of another text, if enabled.
     std::shared_ptr<const Table> with_memory(const std::shared_ptr<const TableOfRuns>& runs,
                                              const trace::ModelAttributes& model) const {
         const auto at = memory_.at(model);
@@ -152,7 +153,7 @@ class CostView : public View {
                                           ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
         const bool has_differences = compared.kind == Comparison::Kind::traces && !compared.pairs.empty();
-        // Labels of several traces need wider columns than those that were fitted to one.
+        // The id separates column widths that were fitted to different contents.
         const std::string id = fmt::format("runs and {}{}{}", has_differences ? "differences" : "costs",
                                            memory_.is_on() ? " and memory" : "",
                                            context.session.documents().size() > 1 ? " of traces" : "");
@@ -179,7 +180,7 @@ class CostView : public View {
         shown_ = std::move(shown);
     }
 
-    /// As wide as the longest label, up to half of the table.
+    /// Width of the longest label, limited to half of the table.
     static float width_of_labels(float widest) {
         const ImGuiTable* table = ImGui::GetCurrentTable();
         const float around = 2 * ImGui::GetStyle().CellPadding.x + table->CellSpacingX1 + table->CellSpacingX2;
@@ -187,8 +188,8 @@ class CostView : public View {
                         0.5f * table->OuterRect.GetWidth());
     }
 
-    /// The column of labels grows whenever there is a longer one than before: ImGui sizes a column once, and runs of a
-    /// job come one by one.
+    /// Widens the column of labels for a longer label. ImGui fits a column only once, but the runs of a job arrive one
+    /// by one.
     void setup_columns(const Session& session, const RunsTable& runs) {
         float widest = 0;
         for (const RunsTable::Row& row : runs.rows) {
@@ -196,7 +197,7 @@ class CostView : public View {
             const std::string pinned = row.pinned.empty() || run.empty() ? row.pinned : row.pinned + " ";
             widest = std::max(widest, ImGui::CalcTextSize((pinned + run).c_str()).x);
         }
-        widest /= ImGui::GetFontSize();  // so that a larger font is no longer label
+        widest /= ImGui::GetFontSize();  // in font sizes, so that it does not depend on the font
         const bool is_longer = widest_label_ > 0 && widest > widest_label_;
         widest_label_ = std::max(widest_label_, widest);
         for (size_t i = 0; i < runs.columns.size(); ++i) {
@@ -211,14 +212,14 @@ class CostView : public View {
         return session.look(run).label + (session.attributes(run).status == "complete" ? "" : " (failed)");
     }
 
-    /// What stands on the screen, within BeginTable and EndTable.
+    /// Returns the visible table. Call between BeginTable and EndTable.
     static Table as_table(const Session& session, const RunsTable& runs) {
         const auto& columns = runs.columns;
         const bool with_pinned = runs.n_pinned() > 0;
         Table table;
         const bool several = session.documents().size() > 1;
         table.name = "runs";
-        table.title = "What each run keeps and costs, and how far it moves from the full cache";
+        table.title = "What each run keeps and costs, and how far it diverges from the full cache";
         std::vector<size_t> order;
         for (size_t i = 0; i < columns.size(); ++i) {
             if (ImGui::TableGetColumnFlags(static_cast<int>(i)) & ImGuiTableColumnFlags_IsEnabled) order.push_back(i);
@@ -240,7 +241,7 @@ class CostView : public View {
         return table;
     }
 
-    /// @param width at first; 0: as wide as what is in it
+    /// @param width initial width; 0: fitted to the contents
     static void setup_column(const RunsTable::Column& shown, bool is_empty, float width) {
         const Column& column = shown.column;
         ImGuiTableColumnFlags flags = 0;
@@ -261,8 +262,8 @@ class CostView : public View {
             const RunsTable::Column& shown = columns[static_cast<size_t>(i)];
             if (shown.is_difference) {
                 ImGui::TableHeader(fmt::format("Δ##{}", shown.column.name).c_str());
-                const char* direction = shown.column.best == Best::highest  ? "; more is better"
-                                        : shown.column.best == Best::lowest ? "; less is better"
+                const char* direction = shown.column.best == Best::highest  ? "; higher is better"
+                                        : shown.column.best == Best::lowest ? "; lower is better"
                                                                             : "";
                 ImGui::SetItemTooltip("%s",
                                       fmt::format("{}: {}{}", shown.column.title, compared.title, direction).c_str());
@@ -338,7 +339,7 @@ class CostView : public View {
         const ComparedRuns* pair = compared.of(row.run);
         if (!pair) return;
         const Session& session = context.session;
-        const Column& column = columns[i - 1].column;  // the number stands before its difference
+        const Column& column = columns[i - 1].column;  // the number is in the column before its difference
         const double own = number_in(row.cells[i - 1]).value_or(0);
         const double by = number_in(row.cells[i]).value_or(0);
         const Change change = analysis::change_of(columns[i].column, row.cells[i]);
@@ -351,7 +352,7 @@ class CostView : public View {
             : change == Change::worse ? ": worse"
                                       : "");
         if (!pair->same_parameters)
-            words += fmt::format("\nother parameters: {} before, {} now", session.attributes(pair->b).parameters_json,
+            words += fmt::format("\nparameters differ: {} before, {} now", session.attributes(pair->b).parameters_json,
                                  session.attributes(pair->a).parameters_json);
         ImGui::SetTooltip("%s", words.c_str());
     }
@@ -377,7 +378,7 @@ class CostView : public View {
             session.selection.select_run(row.run);
         ImGui::PopStyleColor();
         const bool is_hovered = ImGui::IsItemHovered();
-        if (fitting != label) {  // a column that is fitted to its content is fitted to the whole label
+        if (fitting != label) {  // for a column that is fitted to its contents
             ImGui::SameLine(0, 0);
             ImGui::Dummy({ImGui::CalcTextSize(label.c_str()).x - ImGui::CalcTextSize(fitting.c_str()).x, 0});
         }
@@ -396,26 +397,31 @@ class CostView : public View {
         if (!look.recorded.empty()) lines.push_back(label_in_full(look));
         const bool has_every_token = run.policy != "full" && (run.budget_of || run.budget_fraction >= 1);
         if (has_every_token)
-            lines.emplace_back("It has every token: Attn kept and Recall, which measure what was dropped, are empty.");
+            lines.emplace_back(
+                "This run keeps every token, so Attn kept and Recall, which measure dropped tokens, are empty.");
         return fmt::format("{}", fmt::join(lines, "\n"));
     }
 
-    static constexpr float kChipWidth = 1.04f;  ///< in a label, with the gap behind it, in font sizes
+    static constexpr float kChipWidth =
+        1.04f;  ///< width of the run's marker in a label, with the gap after it, in font sizes
 
     Comparison comparison_;
     MemoryChoice memory_;
-    float widest_label_ = 0;  ///< that the column was made as wide as, in font sizes
+    float widest_label_ = 0;  ///< label width that the column was fitted to, in font sizes
     float heading_bottom_ = 0;
-    Table shown_;  ///< as it stands on the screen
+    Table shown_;  ///< the table on the screen
 };
 
 }  // namespace
 
 ViewKind cost_view() {
-    return {
-        "cost",       "Cost",         "The runs with what they keep and cost and how far they move from the full cache",
-        Dock::bottom, Topic::results, []() -> std::unique_ptr<View> { return std::make_unique<CostView>(); },
-        R"(
+    return {"cost",
+            "Cost",
+            "Table of runs: what they keep, what they cost, and how far they diverge from the full cache",
+            Dock::bottom,
+            Topic::results,
+            []() -> std::unique_ptr<View> { return std::make_unique<CostView>(); },
+            R"(
 -----.----.-----
 ................
 #####.9999.*****

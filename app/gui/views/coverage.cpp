@@ -11,13 +11,12 @@
 namespace kvscope::gui {
 namespace {
 
-/// Coverage by layer and of the whole model, one curve per run of all open traces, or per pair of runs their
-/// difference.
+/// Coverage by layer and of the whole model: one curve per run, or per pair of runs for differences.
 class CoverageView : public FigureView {
  public:
     CoverageView()
         : FigureView({"coverage", "Open a trace or run the demo to see how much of the prompt the runs keep.",
-                      "counting the tokens that are kept …", ""},
+                      "counting kept tokens …", ""},
                      Kind::curves) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -27,8 +26,8 @@ class CoverageView : public FigureView {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "a run's coverage; the run lights up everywhere"},
-                {"no differences / A − B / two − one", "each run's curve, or what a run has less another"},
+        return {{"move the mouse", "coverage of a run, which is highlighted in all views"},
+                {"no differences / A − B / two − one", "the curve of each run, or the difference of two runs"},
                 {"click", "select the run and the layer"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::array<const char*, 4> class_names = {"neither", "both", "only A", "only B"};
 
-/// Where A keeps more than B, and where less.
+/// Where A keeps more than B, and where it keeps less.
 class DifferenceView : public View {
  public:
     void draw(Context& context) override {
@@ -45,11 +45,11 @@ class DifferenceView : public View {
             layer_ = -1;
         draw_choice(context);
         if (!a_.valid() || !b_.valid()) {
-            draw_nothing(context, "A difference needs two finished runs: choose A and B, here or in Runs.");
+            draw_nothing(context, "A difference needs two finished runs. Choose A and B here or in Runs.");
             return;
         }
         if (a_ == b_) {
-            draw_nothing(context, "A and B are the same run: choose another for one of them.");
+            draw_nothing(context, "A and B are the same run. Choose another run for one of them.");
             return;
         }
         draw_difference(context);
@@ -73,13 +73,13 @@ class DifferenceView : public View {
         return {{"A, B", "the two runs; the same choice as in Runs"},
                 {"move the mouse", "which heads keep a token in A and in B"},
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
-                {"double-click, Backspace", "into a layer's heads, back to all layers"},
+                {"double-click, Backspace", "show a layer's heads, return to all layers"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
-                {"bars: click, drag", "select a layer, go through the layers"},
-                {"bars: ↑ ↓ after a click", "layer before, after"},
-                {"bars: wheel, double-click", "zoom into the shares, back to 0 to 100 %"},
-                {"right-click", "copy, export, open once more"},
-                {"F", "the whole prompt, all shares"}};
+                {"bars: click, drag", "select a layer"},
+                {"bars: ↑ ↓ after a click", "previous, next layer"},
+                {"bars: wheel, double-click", "zoom in, return to 0 to 100 %"},
+                {"right-click", "copy, export, open another view"},
+                {"F", "show the whole prompt and all shares"}};
     }
 
     void fit() override {
@@ -93,8 +93,6 @@ class DifferenceView : public View {
     }
 
  private:
-    // ---- above the map ---------------------------------------------------------------------------------------------
-
     void draw_choice(Context& context) {
         const float em = ImGui::GetFontSize();
         choose_pair(context, "difference");
@@ -142,8 +140,6 @@ class DifferenceView : public View {
                                                     merges ? "  (1/n in an entry of n)" : "")
                                       : "");
     }
-
-    // ---- the map ---------------------------------------------------------------------------------------------------
 
     void draw_difference(Context& context) {
         Session& session = context.session;
@@ -210,17 +206,15 @@ class DifferenceView : public View {
 
     void draw_overlap_line(const RunDifference& shown) const {
         ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
-        ImGui::SetItemTooltip(
-            "%s",
-            fmt::format(
-                "tokens that both hold, by layer and head, over those that either holds, however they are stored{}\n{}",
-                shown.pair.a->n_rows == shown.pair.b->n_rows
-                    ? ""
-                    : fmt::format("; one run has {} heads a layer and the other {}: a KV "
-                                  "head stands for its group of query heads",
-                                  shown.pair.a->n_rows, shown.pair.b->n_rows),
-                measure_definition("overlap"))
-                .c_str());
+        ImGui::SetItemTooltip("%s", fmt::format("tokens that both runs hold, divided by tokens that either holds, by "
+                                                "layer and head, in whatever form they are stored{}\n{}",
+                                                shown.pair.a->n_rows == shown.pair.b->n_rows
+                                                    ? ""
+                                                    : fmt::format("; one run has {} heads per layer and the other {}, "
+                                                                  "so each KV head stands for its group of query heads",
+                                                                  shown.pair.a->n_rows, shown.pair.b->n_rows),
+                                                measure_definition("overlap"))
+                                        .c_str());
     }
 
     void draw_tooltip(Context& context, const RunDifference& shown, int row, int64_t token) const {
@@ -242,8 +236,8 @@ class DifferenceView : public View {
             const double in_b = pair.entries(*pair.b, layer, r, position);
             ImGui::Text("layer %d, head %d: %s", layer_, row,
                         in_a > 0 && in_b > 0 ? "kept by both"
-                        : in_a > 0           ? "kept by A alone"
-                        : in_b > 0           ? "kept by B alone"
+                        : in_a > 0           ? "kept by A only"
+                        : in_b > 0           ? "kept by B only"
                                              : "kept by neither");
             if (in_a > 0 && in_a < 1) ImGui::Text("A: merged into an entry of %.0f", 1 / in_a);
             if (in_b > 0 && in_b < 1) ImGui::Text("B: merged into an entry of %.0f", 1 / in_b);
@@ -252,11 +246,11 @@ class DifferenceView : public View {
         const auto layer = static_cast<size_t>(row);
         const double in_a = pair.entries(*pair.a, layer, position);
         const double in_b = pair.entries(*pair.b, layer, position);
-        // Where heads are counted in groups, the numbers are not those of the run's own heads.
+        // If heads are counted in groups, these numbers differ from the run's own.
         const auto text = [&](const trace::Kept& kept, double entries) {
             return pair.merges() ? analysis::fate_in_layer(kept, layer, position) : fmt::format("kept by {}", entries);
         };
-        ImGui::Text("layer %d, which has %zu heads", row, pair.n_rows);
+        ImGui::Text("layer %d with %zu heads", row, pair.n_rows);
         ImGui::Text("A  %s: %s", of_a.c_str(), text(*pair.a, in_a).c_str());
         ImGui::Text("B  %s: %s", of_b.c_str(), text(*pair.b, in_b).c_str());
         ImGui::Text("A − B: %s", fmt::format("{:+.3g}", in_a - in_b).c_str());
@@ -279,7 +273,7 @@ class DifferenceView : public View {
 }  // namespace
 
 ViewKind difference_view() {
-    return {"difference", "Difference",  "Where run A keeps more heads' entries than run B, and where less",
+    return {"difference", "Difference",  "Where run A keeps more entries than run B, and where it keeps fewer",
             Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<DifferenceView>(); },
             R"(
 .a...b..a.a...b.

@@ -19,7 +19,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// One layer's matrix.
+/// Enlarged matrix of one layer.
 PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
     analysis::Figure figure;
     figure.color_scales = all.figure.color_scales;
@@ -27,14 +27,15 @@ PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
         if (panel.subject.layer == layer) figure.panels = {panel};
     auto& panel = figure.panels.at(0);
     panel.row = panel.column = 0;
-    panel.x.title = panel.y.title = all.figure.panels.back().x.title;  // small ones have it at the edges alone
+    panel.x.title = panel.y.title =
+        all.figure.panels.back().x.title;  // small panels have axis titles only at the outer edges
     PreparedFigure large = prepare_figure(std::move(figure));
     large.runs = all.runs;
     large.traces = all.traces;
     return large;
 }
 
-/// The figure's sources without those that order heads: a box says that.
+/// The figure's sources without those with ordered heads, which the check box selects.
 analysis::FigureDefinition plain_sources() {
     analysis::FigureDefinition definition = analysis::figure_definition("jsd");
     for (auto& option : definition.options)
@@ -42,13 +43,13 @@ analysis::FigureDefinition plain_sources() {
     return definition;
 }
 
-/// Jensen-Shannon divergence between the heads of each layer: all layers small, the selected one large, of each trace.
+/// Jensen-Shannon divergence between the heads of each layer, for each trace: all layers small, the selected one large.
 class HeadDivergenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, "Open a trace or run the demo to see how differently the heads attend.");
+            draw_nothing(context, "Open a trace or run the demo to see how the attention of heads differs.");
             return;
         }
         if (choose_traces("head_divergence", session, traces_)) ImGui::SameLine();
@@ -60,10 +61,9 @@ class HeadDivergenceView : public View {
         ImGui::Checkbox("order heads by similarity##divergence", &by_similarity_);
         ImGui::EndDisabled();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", can_order
-                                        ? "heads whose distributions are alike stand together, in each layer in an "
-                                          "order of its own: average linkage"
-                                        : "A − B needs the same order on both sides");
+            ImGui::SetTooltip("%s", can_order ? "places heads with similar distributions next to each other, in a "
+                                                "separate order for each layer (average linkage)"
+                                              : "A − B needs the same order in both traces");
 
         const auto request = figure(session);
         const bool of_runs = source_ == "scores";
@@ -76,7 +76,8 @@ class HeadDivergenceView : public View {
             const RunKey selected = session.told_run();
             if (of_runs && !request->difference && session.exists(selected) && !stores_divergence(session, selected)) {
                 ImGui::SameLine();
-                ImGui::TextDisabled("%s stores none of its own", session.look(selected).label.c_str());
+                ImGui::TextDisabled("%s has no recorded divergence of its scores",
+                                    session.look(selected).label.c_str());
             }
             draw_traces(context, *request);
         }
@@ -97,7 +98,7 @@ class HeadDivergenceView : public View {
         return {{"click a small map", "select that layer"},
                 {"move over the large map", "the divergence of two heads"},
                 {"click the large map", "select the head"},
-                {"[ ]", "layer before, after"},
+                {"[ ]", "previous, next layer"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
     }
@@ -117,7 +118,7 @@ class HeadDivergenceView : public View {
     }
 
  private:
-    /// One trace's.
+    /// Plots of one trace.
     struct Plots {
         FigurePlot grid, large;
     };
@@ -130,7 +131,7 @@ class HeadDivergenceView : public View {
         return answer.value && *answer.value;
     }
 
-    /// Of scores: those of the selected run, of A or of B, where they are of this trace and have any.
+    /// Chooses the run whose scores are shown: the selected run, A or B, if it belongs to this trace and has any.
     void set_options(const Session& session, bool difference, int document, analysis::FigureOptions& options,
                      std::vector<RunId>& runs) const {
         options.source = source_;
@@ -180,7 +181,7 @@ class HeadDivergenceView : public View {
         if (below > 0) draw_legend(context, bar, false, true, room.x);
     }
 
-    /// The one scale of all; of what it is is said where it is not the same.
+    /// Common color bar. Names the source if the traces differ in it.
     static analysis::Figure color_bar(const std::vector<MadeFigure>& made) {
         analysis::Figure bar;
         for (const MadeFigure& each : made) {
@@ -303,7 +304,7 @@ class HeadDivergenceView : public View {
 ViewKind head_divergence_view() {
     return {"head_divergence",
             "Head divergence",
-            "Jensen-Shannon divergence between the heads of each layer: of their attention, or of a run's scores",
+            "Jensen-Shannon divergence between the heads of each layer, of their attention or of a run's scores",
             Dock::bottom,
             Topic::heads,
             []() -> std::unique_ptr<View> { return std::make_unique<HeadDivergenceView>(); },

@@ -31,7 +31,7 @@ using analysis::Table;
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
-/// How many ranks a candidate is from being kept; 0 and below: it is kept.
+/// Number of ranks by which a candidate misses being kept; 0 or less: it is kept.
 double ranks_missing(const TokenDecision& d) {
     if (!d.candidate) return TokenDecision::nothing;
     return static_cast<double>(d.rank) - static_cast<double>(d.n_candidates_kept);
@@ -42,7 +42,7 @@ struct Place {
     int row = -1;
 };
 
-/// Where a token came nearest to being kept, or, once kept, was kept by the smallest margin.
+/// Place where a token was closest to being kept or, if it is kept everywhere, closest to being dropped.
 Place nearest(const TokenReport& report, int only_layer = -1) {
     Place best;
     double least = 0;
@@ -50,7 +50,7 @@ Place nearest(const TokenReport& report, int only_layer = -1) {
         if (only_layer >= 0 && static_cast<int>(layer) != only_layer) continue;
         for (size_t row = 0; row < report.n_rows; ++row) {
             const double missing = ranks_missing(report.at(layer, row));
-            const double distance = missing > 0 ? missing : 1e9 - missing;  // heads that drop it come first
+            const double distance = missing > 0 ? missing : 1e9 - missing;  // prefers heads that drop the token
             if (std::isnan(missing) || (best.layer >= 0 && distance >= least)) continue;
             least = distance;
             best = {static_cast<int>(layer), static_cast<int>(row)};
@@ -60,13 +60,14 @@ Place nearest(const TokenReport& report, int only_layer = -1) {
     return best;
 }
 
-/// "Why was this token dropped?": score, rank and cut-off of a token in every head, and who stands at the border.
+/// Explains why a token was kept or dropped: its score, rank and cut-off in every head, and the tokens near the
+/// cut-off.
 class InspectorView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         for (Table& each : tables_) each.rows.clear();
-        // An open menu keeps the table that it was opened on.
+        // An open menu keeps its table.
         const bool is_open = ImGui::IsPopupOpen("figure menu");
         if (!is_open && ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) pointed_at_ = 0;
         const TokenQuestion asked = token_question(session);
@@ -84,14 +85,14 @@ class InspectorView : public View {
         }
         if (static_cast<size_t>(asked.token) >= prompt->tokens.size()) {
             notes_.finish(session);
-            draw_nothing(context, fmt::format("This prompt ends before token {}: click another.", asked.token));
+            draw_nothing(context, fmt::format("This prompt ends before token {}. Click another token.", asked.token));
             return;
         }
         if (asked.token >= document.reader()->prompt(asked.run.prompt).visible_tokens()) {
             draw_token_heading(context, *prompt, asked);
             notes_.draw(context, document, asked);
             ImGui::TextWrapped(
-                "Policies did not see this token: it belongs to the question, whose entries are kept whole and counted "
+                "Policies did not see this token. It belongs to the question, whose entries are always kept and count "
                 "in no budget.");
             return;
         }
@@ -108,7 +109,7 @@ class InspectorView : public View {
         if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
     }
 
-    /// The one under the mouse: the heads, the border, else where the token is kept.
+    /// The table under the mouse: the heads, the border, or else where the token is kept.
     std::optional<Table> table() const override {
         const Table& pointed_at = tables_[pointed_at_];
         const Table& shown = pointed_at.rows.empty() ? tables_[0] : pointed_at;
@@ -117,8 +118,8 @@ class InspectorView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"a run's line", "select that run"},
-                {"the small charts", "click a layer to look into it, drag through the layers"},
-                {"a head's line", "who won and who lost at its cut-off"},
+                {"the small charts", "click a layer to choose it, drag to go through the layers"},
+                {"a head's line", "show the tokens just above and below its cut-off"},
                 {"a token at the border", "select it"},
                 {"right click, Ctrl+Shift+E", "copy or export the table under the mouse"}};
     }
@@ -128,7 +129,7 @@ class InspectorView : public View {
         const Document* focus = context.session.focus();
         if (!focus)
             return draw_nothing(context,
-                                "Open a trace or run the demo; then click a token to see why it was kept or dropped.");
+                                "Open a trace or run the demo, then click a token to see why it was kept or dropped.");
         TokenNotes::draw_list(context, *focus);
         if (focus->prompt >= focus->reader()->n_prompts())
             draw_nothing(context, why_no_prompt(*focus));
@@ -136,7 +137,7 @@ class InspectorView : public View {
             largest_losses_.draw(context);
     }
 
-    /// A question with its answers. Until those of the next question are there it stays, as a whole.
+    /// A question with all its answers, shown until the next question is answered.
     struct Answered {
         TokenQuestion asked;
         std::vector<RunOfToken> runs;
@@ -167,7 +168,7 @@ class InspectorView : public View {
         ImGui::SeparatorText(label.c_str());
         ImGui::SetItemTooltip("%s", look.label.c_str());
         const ImVec2 line = ImGui::GetItemRectMin();
-        const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // of a label at the left
+        const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // indentation of the label
         const float text_top = line.y + (ImGui::GetItemRectSize().y - ImGui::GetFontSize()) / 2;
         draw_badges_in(context, label, {line.x + indent, text_top});
         if (!shown.report) {
@@ -191,9 +192,7 @@ class InspectorView : public View {
         ImGui::PopFont();
         ImGui::SameLine();
         ImGui::PushTextWrapPos(0);
-        ImGui::TextDisabled("%s", is_chosen           ? "as selected"
-                                  : report.has_scores ? "where it came nearest to its cut-off"
-                                                      : "");
+        ImGui::TextDisabled("%s", is_chosen ? "as selected" : report.has_scores ? "closest to its cut-off" : "");
         ImGui::PopTextWrapPos();
         const float heads_top = ImGui::GetCursorScreenPos().y;
         draw_heads_of_layer(context, document, report, layer, place.row, color, measure);
@@ -221,15 +220,15 @@ class InspectorView : public View {
         return row < static_cast<int>(report.n_rows) ? row : -1;
     }
 
-    /// What was drawn from `top` to here is what the mouse is over, where it is.
+    /// Records which table is under the mouse, given its upper edge.
     void point_at(size_t table, float top) {
         if (ImGui::IsPopupOpen("figure menu") || !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) return;
         const float mouse = ImGui::GetMousePos().y;
         if (mouse >= top && mouse < ImGui::GetCursorScreenPos().y) pointed_at_ = table;
     }
 
-    std::array<Table, 3> tables_;  ///< where it is kept, the heads of a layer, the border of one; as they are drawn
-    size_t pointed_at_ = 0;        ///< the one under the mouse
+    std::array<Table, 3> tables_;  ///< where the token is kept, the heads of a layer, the border of a head; as drawn
+    size_t pointed_at_ = 0;        ///< table under the mouse
     TokenNotes notes_;
     LargestLosses largest_losses_;
     std::optional<Answered> shown_;
@@ -241,7 +240,7 @@ class InspectorView : public View {
 }  // namespace
 
 ViewKind inspector_view() {
-    return {"inspector", "Inspector",   "Why a token was kept or dropped: score, rank, cut-off and the border, by head",
+    return {"inspector", "Inspector",   "Why a token was kept or dropped: its score, rank and cut-off in each head",
             Dock::right, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<InspectorView>(); },
             R"(
 9999999999#9999.

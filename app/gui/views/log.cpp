@@ -13,7 +13,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// What happened, line by line: the newest below.
+/// Log with the newest line at the bottom.
 class LogView : public View {
  public:
     void draw(Context& context) override {
@@ -22,13 +22,13 @@ class LogView : public View {
         if (lines_.size() > most_lines) lines_.erase(lines_.begin(), lines_.end() - most_lines);
         const bool is_new = lines_.size() != before;
         if (lines_.empty()) {
-            draw_nothing(context, "Nothing happened yet: what is opened, run and what goes wrong is listed here.");
+            draw_nothing(context, "Nothing has happened yet. Opened files, runs and errors are listed here.");
             return;
         }
         draw_header();
         const auto shown = filtered();
         if (shown.empty()) {
-            draw_nothing(context, fmt::format("None of {} lines fits the filter.", lines_.size()));
+            draw_nothing(context, fmt::format("None of {} lines matches the filter.", lines_.size()));
             return;
         }
         ImGui::PushFont(context.fonts.mono, 0);
@@ -49,9 +49,9 @@ class LogView : public View {
     std::vector<std::string> commands() const override { return {"Copy"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"type into the filter", "only lines that hold this text"},
+        return {{"type into the filter", "show only lines with this text"},
                 {"click a line", "copy it"},
-                {"Copy", "all lines that are shown"}};
+                {"Copy", "all visible lines"}};
     }
     void save(nlohmann::json& state) const override { state = {{"filter", filter_}, {"level", level_}}; }
     void load(const nlohmann::json& state) override {
@@ -112,7 +112,7 @@ class LogView : public View {
 
 ViewKind log_view() {
     install_log();
-    return {"log",        "Log",        "What was opened, what ran, what went wrong",
+    return {"log",        "Log",        "Opened files, runs and errors",
             Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<LogView>(); },
             R"(
 --..########.###

@@ -21,7 +21,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// A run's map, what it shows, and what its colours have to reach.
+/// A run's map of entry sizes with the limits of its colors.
 struct EntrySizes {
     std::shared_ptr<const Pyramid> pyramid;
     std::shared_ptr<const trace::Kept> kept;
@@ -41,7 +41,7 @@ EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
     return found;
 }
 
-/// Token × layer maps of the runs that merge, below each other on one token axis: how many tokens an entry stands for.
+/// Maps of tokens and layers for the runs that merge: how many tokens share an entry.
 class MergingView : public View {
  public:
     void draw(Context& context) override {
@@ -88,7 +88,7 @@ class MergingView : public View {
         return {{"move the mouse", "the tokens of the entry under it"},
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click", "select the tokens of the entry"},
-                {"right-click", "copy, export, open once more"},
+                {"right-click", "copy, export, open another view"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"F", "the whole prompt"}};
     }
@@ -96,14 +96,15 @@ class MergingView : public View {
     void fit() override { fit_ = true; }
 
  private:
-    /// Looked up beside the frames, for whoever reads the file meanwhile. @returns nullopt until it is known
+    /// Whether a run merges tokens, found in a background job because another job may hold the file. nullopt: not known
+    /// yet.
     static std::optional<bool> merges(const Session& session, const RunKey& key) {
         static const TaskSlot<bool> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
             return at.reader->has(at.place(), trace::schema::run::merged_token_entry);
         });
         if (answer.value) return *answer.value;
-        return answer.current ? std::optional(false) : std::nullopt;  // it could not be read
+        return answer.current ? std::optional(false) : std::nullopt;  // the file could not be read
     }
 
     static std::vector<RunKey> runs_that_merge(const Session& session) {
@@ -117,7 +118,8 @@ class MergingView : public View {
         const auto shown = session.visible_runs();
         const bool are_known = std::all_of(shown.begin(), shown.end(),
                                            [&](const RunKey& key) { return merges(session, key).has_value(); });
-        return are_known ? "No run that is shown merges tokens: kvslimmer and asymkv do." : "reading what was merged …";
+        return are_known ? "No visible run merges tokens. The policies kvslimmer and asymkv do."
+                         : "reading merged entries …";
     }
 
     MapColors colors_for(const Context& context) const {
@@ -136,7 +138,7 @@ class MergingView : public View {
         patch(packed(context.theme.ground), "dropped");
         for (const double size : analysis::sizes_of_legend(double{largest_}))
             patch(color_of(colors, static_cast<float>(size)), fmt::format("{:g}", size));
-        ImGui::TextDisabled("tokens in the entry; every second merged entry is paler");
+        ImGui::TextDisabled("tokens per entry; every second merged entry is paler");
     }
 
     DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
@@ -162,7 +164,7 @@ class MergingView : public View {
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
             if (answer.error.empty())
-                draw_nothing(context, "reading what it merged …");
+                draw_nothing(context, "reading merged entries …");
             else
                 draw_error(context, answer.error);
             ImGui::EndChild();
@@ -180,7 +182,7 @@ class MergingView : public View {
         return *found;
     }
 
-    /// The tokens of the entry that holds a token of the layer.
+    /// Selects all tokens of the entry that contains this token.
     static void select_entry(Session& session, const RunKey& key, const EntrySizes& sizes, int layer, int64_t token) {
         const auto entry = entry_at(sizes, layer, token);
         if (!entry) return;
@@ -198,7 +200,7 @@ class MergingView : public View {
             const bool is_held =
                 sizes.kept->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token)).is_held();
             ImGui::Text("layer %d, token %s: %s", layer, analysis::format_count(token).c_str(),
-                        is_held ? "an entry of its own" : "dropped");
+                        is_held ? "its own entry" : "dropped");
             return;
         }
         constexpr uint32_t most = 24;
@@ -219,7 +221,7 @@ class MergingView : public View {
     }
 
     bool fit_ = false;
-    float largest_ = 1;  ///< of the runs that were shown so far, so that all have one scale
+    float largest_ = 1;  ///< largest entry of all runs shown so far, for a common scale
     MapStore maps_;
 };
 
@@ -228,7 +230,7 @@ class MergingView : public View {
 ViewKind merging_view() {
     return {"merging",
             "Merged entries",
-            "Which tokens of a layer went into one entry; runs that merge, on one token axis",
+            "Tokens of a layer that were merged into one entry, for runs that merge, on a common token axis",
             Dock::center,
             Topic::tokens,
             []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); },

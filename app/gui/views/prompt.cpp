@@ -32,7 +32,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// The text itself, each token on a ground that says how many layers or heads keep it; one column per run.
+/// The prompt's text, one column per run. A token's background shows how many layers or heads keep it.
 class PromptView : public View {
  public:
     void draw(Context& context) override {
@@ -48,11 +48,10 @@ class PromptView : public View {
         }
         if (color_ == Color::difference && !subtracted(session)) {
             choose_color();
-            draw_nothing(context,
-                         session.pair.is_complete()
-                             ? "A − B: A and B are not both runs of this prompt, that of the selected run. Select "
-                               "one of theirs in Runs, or choose others as A and B."
-                             : "A − B: choose two runs of this prompt as A and B in Runs.");
+            draw_nothing(context, session.pair.is_complete()
+                                      ? "A − B: A and B are not both runs of this prompt. Select a run of their "
+                                        "prompt, or choose others as A and B in Runs."
+                                      : "A − B: choose two runs of this prompt as A and B in Runs.");
             return;
         }
         const auto pinned = focus->pins.find(focus->prompt);
@@ -70,11 +69,12 @@ class PromptView : public View {
     std::vector<std::string> commands() const override { return {"Unpin all tokens"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "a token's id, position and where it is kept; it lights up everywhere"},
-                {"click, drag, Shift-click", "select a token in that run, a span, or all up to here"},
-                {"Ctrl+F, F3, Shift+F3", "search, next match, match before"},
-                {"P, right-click", "pin a token; more about it"},
-                {"F", "back to the prompt's begin"}};
+        return {
+            {"move the mouse", "a token's id, position and where it is kept; the token is highlighted in all views"},
+            {"click, drag, Shift-click", "select a token of that run, a span, or everything up to here"},
+            {"Ctrl+F, F3, Shift+F3", "search, next match, previous match"},
+            {"P, right-click", "pin a token; open its menu"},
+            {"F", "return to the start of the prompt"}};
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -112,12 +112,12 @@ class PromptView : public View {
     }
 
  private:
-    /// What a token's colour counts.
+    /// Quantity shown by a token's color.
     enum class Color { layers, heads, difference };
 
     bool by_heads() const { return color_ == Color::heads; }
 
-    /// A and B, where their difference is asked for and both are runs of the prompt that is shown.
+    /// A and B if their difference is requested and both are runs of the shown prompt.
     std::optional<std::pair<RunKey, RunKey>> subtracted(const Session& session) const {
         if (color_ != Color::difference) return std::nullopt;
         const Document* focus = session.focus();
@@ -140,9 +140,7 @@ class PromptView : public View {
         return runs;
     }
 
-    // ---- above the text --------------------------------------------------------------------------------------------
-
-    // Of the scale of colours, in font sizes: its width, and what stands between it and its labels.
+    // Width of the color scale and of the space to its labels, in font sizes.
     static constexpr float n_scale_sides = 5;
     static constexpr float scale_gap = 0.3f;
 
@@ -180,8 +178,8 @@ class PromptView : public View {
         if (ImGui::Combo("##prompt colour", &color_by, "by layers\0by heads\0A − B\0"))
             color_ = static_cast<Color>(color_by);
         ImGui::SetItemTooltip(
-            "what the colour counts: layers that keep a token in at least one head, or heads of all layers; a token in "
-            "an entry of n as 1/n. A − B: layers that keep it in A less those in B");
+            "The color counts the layers in which at least one head keeps a token, or the heads in all layers. A token "
+            "in an entry of n tokens counts 1/n. A − B: layers in A minus layers in B.");
     }
 
     void choose_columns() {
@@ -194,10 +192,10 @@ class PromptView : public View {
     static void draw_mark_field(Context& context) {
         ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
         text_field("##prompt mark", "mark a text", &context.session.mark);
-        ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
+        ImGui::SetItemTooltip("outlines the text in every view and shows below whether it was kept");
     }
 
-    /// In pixels.
+    /// Pixels.
     float scale_width(const Context& context, const std::vector<RunKey>& runs) const {
         const float side = ImGui::GetFontSize();
         if (color_ == Color::difference) return 21 * side;
@@ -207,8 +205,8 @@ class PromptView : public View {
 
     std::string least_in_words() const { return least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1"; }
 
-    /// "30 layers"; where the runs' models differ in it, "2 layers of [1], 30 layers of [2]": each column's colours end
-    /// at its own.
+    /// "30 layers", or "2 layers of [1], 30 layers of [2]" if the models of the runs differ. Each column has its own
+    /// maximum.
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
@@ -285,9 +283,7 @@ class PromptView : public View {
         label(fmt::format("+{} layers  A in more", most));
     }
 
-    // ---- the text --------------------------------------------------------------------------------------------------
-
-    /// Sizes for that many columns. With the text's font.
+    /// Sizes for this number of columns. Requires the text's font.
     PromptGrid grid_of(size_t n_columns) const {
         const float em = ImGui::GetFontSize();
         PromptGrid grid;
@@ -300,7 +296,7 @@ class PromptView : public View {
         return grid;
     }
 
-    /// Of each run, or of the prompt alone where there is none. Sets the grid's least.
+    /// Columns of the runs, or only the prompt if there is no run. Sets the grid's limits.
     std::vector<PromptColumn> ask_columns(Session& session, const Document& focus, const std::vector<RunKey>& runs,
                                           PromptGrid& grid) const {
         std::vector<PromptColumn> all;
@@ -313,7 +309,7 @@ class PromptView : public View {
                 const auto less = prompt_counts(session, both->second);
                 column.less = less.value;
                 if (column.error.empty()) column.error = less.error;
-                if (!column.less) column.counts.reset();  // one alone is not the difference
+                if (!column.less) column.counts.reset();  // the counts of a single run are not a difference
                 if (!column.counts) column.less.reset();
                 if (column.less) grid.farthest = farthest_of(column.counts, column.less);
             }
@@ -323,7 +319,7 @@ class PromptView : public View {
         return all;
     }
 
-    /// Looked through once for each pair.
+    /// Computed once for each pair.
     double farthest_of(const std::shared_ptr<const PromptCounts>& a,
                        const std::shared_ptr<const PromptCounts>& b) const {
         if (farthest_pair_ != std::pair{a, b}) farthest_seen_ = farthest_difference(*a, *b);
@@ -362,7 +358,7 @@ class PromptView : public View {
         ImGui::EndChild();
     }
 
-    /// @returns the column and token under the mouse; nullptr: over none
+    /// Returns the column and the token under the mouse; nullptr: none.
     std::pair<const PromptColumn*, int64_t> draw_texts(Context& context, const std::vector<PromptColumn>& all,
                                                        const PromptGrid& grid) {
         if (!ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left))
@@ -381,7 +377,7 @@ class PromptView : public View {
             take_mouse(context, one, over);
         }
         list->PopClipRect();
-        // Also where the button is released beside the text.
+        // Also if the button is released outside the text.
         if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && drag_token_ >= 0 && dragged_.has_tokens()) {
             context.session.selection.set(dragged_);
             seen_ = std::exchange(dragged_, {});
@@ -399,7 +395,7 @@ class PromptView : public View {
             ImGui::PushID(one.run.text().c_str());
             const RunLook look = context.session.look(one.run);
             ImGui::SetCursorScreenPos({one.x, at.y});
-            ImGui::SetNextItemAllowOverlap();  // by the badge
+            ImGui::SetNextItemAllowOverlap();  // for the badge
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.selection.select_run(one.run);
             ImGui::SetItemTooltip("%s", (one.error.empty() ? label_in_full(look) : one.error).c_str());
@@ -424,16 +420,15 @@ class PromptView : public View {
         return fmt::format("{} − {}", look.run, context.session.look(both->second).run);
     }
 
-    /// What the tooltip of a token says where it is kept.
+    /// Runs listed in a token's tooltip.
     std::vector<RunKey> told_runs(const Session& session) const {
         const auto both = subtracted(session);
         if (!both) return columns(session);
         return {both->first, both->second};
     }
 
-    // ---- mouse and keys --------------------------------------------------------------------------------------------
-
-    /// Whether the button went down on a token of that run's column and is released now, at the earliest.
+    /// Whether the mouse button was pressed on a token in this run's column and is still down, or was released in this
+    /// frame.
     bool drags(const RunKey& run) const { return drag_token_ >= 0 && drag_run_ == run; }
 
     void take_mouse(Context& context, const PromptColumn& one, int64_t token) {
@@ -451,7 +446,7 @@ class PromptView : public View {
             session.set_hover(over);
             dragged_ = next;
         } else if (drags(one.run)) {
-            dragged_ = {};  // back on the first
+            dragged_ = {};  // back at the first token
         }
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && over.run.valid()) {
             dragged_ = {};
@@ -471,7 +466,6 @@ class PromptView : public View {
         if (!ImGui::IsPopupOpen("token menu")) draw_token_tooltip(context, one, told_runs(session), token);
     }
 
-    /// Of the shown prompt.
     static void unpin_all(Document& document) {
         document.pins[document.prompt].clear();
         document.annotations_changed = true;
@@ -503,7 +497,7 @@ class PromptView : public View {
         ImGui::EndPopup();
     }
 
-    /// @param run  of whose prompt the token is; −1: there is none
+    /// @param run run whose prompt contains the token @param token −1: none
     static void take_keys(Context& context, const RunKey& run, int64_t token) {
         if (!context.actions.takes_single_keys() || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
             return;
@@ -512,7 +506,7 @@ class PromptView : public View {
         if (token >= 0 && document && document->prompt == run.prompt) document->toggle_pin(token);
     }
 
-    /// What was selected in another view comes into view here, and where the mouse is in a map of the tokens.
+    /// Scrolls to what was selected in another view, and to the mouse position in a token map.
     void scroll_to_selection(Context& context, const std::vector<PromptColumn>& all, const PromptGrid& grid,
                              float labels) {
         const Cursor selected = context.session.cursor();
@@ -536,7 +530,7 @@ class PromptView : public View {
             wanted_token_ = -1;
         }
         const PromptColumn& first_column = all.front();
-        // At the start a selection goes before the mark.
+        // In the first frame, a selection takes precedence over the mark.
         const bool is_new = context.session.mark != seen_mark_.value_or("");
         if (!seen_mark_ && (!is_new || selected.has_tokens()))
             seen_mark_ = context.session.mark;
@@ -569,7 +563,7 @@ class PromptView : public View {
             ImGui::SetScrollX(x);
     }
 
-    /// A run that a person shows, or a what-if, comes into view with its column.
+    /// Scrolls to the column of a newly shown run or what-if.
     void show_new_column(const std::vector<PromptColumn>& all, const PromptGrid& grid) {
         std::set<RunKey> runs;
         const PromptColumn* added = nullptr;
@@ -581,11 +575,12 @@ class PromptView : public View {
         columns_ = std::move(runs);
     }
 
-    /// The column of a run that was selected elsewhere; where its prompt ends above what is in view, its begin, too.
-    /// @param rows whether also rows come into view, as they do where no token is looked for
-    /// @returns false where its rows are not known yet
+    /// Scrolls to the column of a run that was selected in another view. If its prompt ends above the visible part,
+    /// also scrolls to the beginning.
+    /// @param rows whether to scroll vertically
+    /// @returns false if the lines are not known yet
     bool follow_run(const Cursor& selected, const std::vector<PromptColumn>& all, const PromptGrid& grid, bool rows) {
-        // At the start the text begins at its left, unless somebody has chosen a place of it.
+        // In the first frame, the text starts at its left edge unless a token is selected.
         if (selected.run == seen_.run || (!seen_.run.valid() && !selected.has_tokens())) return true;
         for (const PromptColumn& one : all) {
             if (one.run != selected.run) continue;
@@ -602,24 +597,24 @@ class PromptView : public View {
 
     Color color_ = Color::layers;
     mutable std::pair<std::shared_ptr<const PromptCounts>, std::shared_ptr<const PromptCounts>> farthest_pair_;
-    mutable double farthest_seen_ = 1;  ///< of that pair
+    mutable double farthest_seen_ = 1;  ///< largest difference of that pair
     bool selected_only_ = false;
     double least_ = 1;     ///< PromptGrid::least
     double farthest_ = 1;  ///< PromptGrid::farthest
-    bool is_low_ = false;  ///< there is room for the text and little else
+    bool is_low_ = false;  ///< whether the view is so low that it shows only the text
     PromptSearch search_;
     SpanAnswers answers_;
     ReadingPlace place_;
     TaskSlot<PromptLines> lines_;
-    std::set<RunKey> columns_;              ///< in the frame before
-    Cursor seen_;                           ///< the selection that was brought into view last
-    int seen_asked_ = 0;                    ///< Selection::n_asked() then
-    std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
+    std::set<RunKey> columns_;              ///< columns in the last frame
+    Cursor seen_;                           ///< last selection that was scrolled to
+    int seen_asked_ = 0;                    ///< Selection::n_asked() at that time
+    std::optional<std::string> seen_mark_;  ///< last mark that was scrolled to; nullopt: none yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
-    Cursor dragged_;   ///< the span from there to the token that the mouse was over last; no tokens: of one token
-    RunKey drag_run_;  ///< in whose column the button went down …
-    int64_t drag_token_ = -1;  ///< … on this token; −1: on none
+    Cursor dragged_;           ///< selected span while dragging; no tokens: a single token
+    RunKey drag_run_;          ///< run in whose column the button was pressed
+    int64_t drag_token_ = -1;  ///< token on which the button was pressed; −1: none
     int64_t menu_token_ = -1;
     int menu_document_ = -1;
 };
@@ -627,7 +622,7 @@ class PromptView : public View {
 }  // namespace
 
 ViewKind prompt_view() {
-    return {"prompt",     "Prompt",      "The text itself, each token coloured by how many layers or heads keep it",
+    return {"prompt",     "Prompt",      "The prompt's text, each token colored by how many layers or heads keep it",
             Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<PromptView>(); },
             R"(
 55.9999.222.7777

@@ -18,20 +18,20 @@
 namespace kvscope::gui {
 namespace {
 
-/// Which layer and query head of a trace the view is about, selected or the first.
+/// Layer and query head of a trace that the view shows: the selected one or the first.
 struct Shown {
     int layer = 0;
     int head = 0;
 };
 
-/// The window's queries against each other: the selected head's matrix and all heads of its layer for each trace, and
-/// each layer's mean of all traces.
+/// Similarity of the window's queries: for each trace the matrix of the selected head and of all heads in its layer,
+/// and the mean by layer for all traces.
 class QuerySimilarityView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, "Open a trace or run the demo to see how alike the last queries are.");
+            draw_nothing(context, "Open a trace or run the demo to see how similar the last queries are.");
             return;
         }
         choose_traces("query_similarity", session, traces_);
@@ -63,10 +63,10 @@ class QuerySimilarityView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "the cosine of two queries; their tokens light up everywhere"},
+        return {{"move the mouse", "cosine of two queries, whose tokens are highlighted in all views"},
                 {"click a small map", "select that query head"},
                 {"click the curve", "select that layer"},
-                {"[ ]", "layer before, after"},
+                {"[ ]", "previous, next layer"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
     }
@@ -79,7 +79,7 @@ class QuerySimilarityView : public View {
     void load(const nlohmann::json& state) override { load_traces(state, traces_); }
 
  private:
-    /// One trace's.
+    /// Plots of one trace.
     struct Plots {
         FigurePlot large, heads;
     };
@@ -183,7 +183,7 @@ class QuerySimilarityView : public View {
             mark(session.hover(), packed(context.theme.hover, 0.4f));
         };
         const FigureHit hit = plot.draw(context, "query similarity", size, figure, look);
-        if (hit.row < 0 || !is_current) return;  // what is there is of the place that was selected before
+        if (hit.row < 0 || !is_current) return;  // the figure belongs to the previous selection
         const int a = hit.other.token;
         const int b = hit.subject.token;
         Cursor over;
@@ -267,7 +267,7 @@ class QuerySimilarityView : public View {
 ViewKind query_similarity_view() {
     return {"query_similarity",
             "Query similarity",
-            "Cosine similarity of the last queries: a map per layer and head, and each layer's mean",
+            "Cosine similarity of the last queries: a map per layer and head, and the mean of each layer",
             Dock::bottom,
             Topic::heads,
             []() -> std::unique_ptr<View> { return std::make_unique<QuerySimilarityView>(); },

@@ -24,7 +24,7 @@ using analysis::RankingDefinition;
 
 constexpr const char* first_ranking = "sentences";
 
-/// Tables of what is most or least in the traces: a row's click goes there in all views.
+/// Ranked tables. A click on a row selects its item in all views.
 class RankingsView : public View {
  public:
     void draw(Context& context) override {
@@ -63,14 +63,14 @@ class RankingsView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"the list above", "what is ranked; the palette (Ctrl+K) has each ranking under \"Rank\""},
-                {"A, B", "of sentences: the two runs; the same choice as in Runs"},
-                {"click a row", "select what it is of: run, layer, head, tokens, step"},
-                {"highlighted rows", "are of what is selected, or under the mouse elsewhere"},
-                {"click a heading", "sort by it; again turns the order round, a third time is the ranking's own"},
+        return {{"the list above", "choose the ranking; the palette (Ctrl+K) also lists each one under \"Rank\""},
+                {"A, B", "for sentences: the two runs, as chosen in Runs"},
+                {"click a row", "select its run, layer, head, tokens or step"},
+                {"highlighted rows", "belong to the selection or to the item under the mouse in another view"},
+                {"click a heading", "sort by it; again reverses the order, a third time restores the ranking's order"},
                 {"right-click a heading", "show and hide columns"},
-                {"filter", "rows that have this text in one of their cells"},
-                {"right-click", "copy or export the table as it stands"}};
+                {"filter", "show rows with this text in a cell"},
+                {"right-click", "copy or export the table as shown"}};
     }
 
     void save(nlohmann::json& state) const override {
@@ -87,7 +87,7 @@ class RankingsView : public View {
     }
 
  private:
-    /// The first where the state came from a kvscope that has others.
+    /// The first ranking if the state names one that this version lacks.
     const RankingDefinition& chosen() const {
         const auto& all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {
@@ -102,8 +102,6 @@ class RankingsView : public View {
         const auto& threshold = chosen().threshold;
         if (threshold && std::isfinite(value)) threshold_ = std::clamp(value, 0.0, threshold->most);
     }
-
-    // ---- above the table -------------------------------------------------------------------------------------------
 
     void draw_choice(Context& context, const RankingDefinition& definition, const RankingRequest& request) {
         const float em = ImGui::GetFontSize();
@@ -149,22 +147,20 @@ class RankingsView : public View {
         if (ImGui::IsItemDeactivatedAfterEdit()) set_threshold(value);
     }
 
-    // ---- the table -------------------------------------------------------------------------------------------------
-
     static bool is_long_text(const Column& column) { return column.type == ColumnType::text && column.name == "text"; }
 
-    /// Of the long text: what the headings of the others leave, so that they are seen beside it.
+    /// Width of the text column that leaves space for the headings of the others.
     static float text_width_of(const std::vector<Column>& columns) {
         const float em = ImGui::GetFontSize();
         float others = ImGui::GetStyle().ScrollbarSize;
         for (const Column& column : columns)
             if (!is_long_text(column) && !is_said_by_others(column))
                 others += ImGui::CalcTextSize(heading_of(column).c_str()).x + 2 * ImGui::GetStyle().CellPadding.x +
-                          1.5f * em;  // its arrow and the borders
+                          1.5f * em;  // sort arrow and borders
         return std::clamp(ImGui::GetContentRegionAvail().x - others, 12 * em, 48 * em);
     }
 
-    /// Where a span ends, and how long it is: its first token and its text say where it stands.
+    /// Whether the column only repeats the span, which its first token and its text already show.
     static bool is_said_by_others(const Column& column) {
         return column.name == "last_token" || (column.name == "tokens" && column.title == "Tokens");
     }
@@ -181,7 +177,7 @@ class RankingsView : public View {
         ImGui::TableSetupColumn(heading_of(column).c_str(), flags, is_long_text(column) ? long_text_width : 0);
     }
 
-    /// @returns whether the mouse is above the rows, where a right click has the headings' own menu
+    /// Returns whether the mouse is over the headings, where a right click opens their own menu.
     static bool draw_headings(int n_columns) {
         float bottom = 0;
         ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
@@ -286,8 +282,8 @@ class RankingsView : public View {
 ViewKind rankings_view() {
     return {"rankings",
             "Rankings",
-            "Lists of what is most: sentences that A lost and B kept, heads and layers that differ, tokens that runs "
-            "disagree about, steps that diverge, answers that part",
+            "Ranked lists: sentences that A dropped and B kept, heads and layers that differ, tokens on which runs "
+            "disagree, steps that diverge, answers that differ",
             Dock::bottom,
             Topic::results,
             []() -> std::unique_ptr<View> { return std::make_unique<RankingsView>(); },

@@ -5,25 +5,25 @@
 namespace kvscope::gui {
 namespace {
 
-/// How far stored keys and values are from the true ones, two maps for each run that stores them in parts.
+/// Error of stored keys and values, two maps for each run that stores them in parts.
 class ReconstructionView : public HeadMapsView {
  public:
     ReconstructionView()
-        : HeadMapsView({"reconstruction", "Open a trace to see how far stored keys and values are from the true ones.",
-                        "reading what the caches hold …", ""},
-                       "reconstruction", "how far a head's keys or values are from the true ones", 2) {}
+        : HeadMapsView({"reconstruction", "Open a trace to see the error of stored keys and values.",
+                        "reading the caches …", ""},
+                       "reconstruction", "error of a head's keys or values", 2) {}
 
  private:
     const char* measure() const override { return "reconstruction"; }
 
     std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
                                       bool is_difference) const override {
-        // The figure has keys and values of a run one after the other.
+        // The figure has keys and values of each run in turn.
         const char* what = hit.panel % 2 == 0 ? "keys" : "values";
         if (is_difference)
             return {fmt::format("{} − {}", session.look(*session.pair.a).label, session.look(*session.pair.b).label),
                     fmt::format("{}: {:+.2f} percentage points", what, hit.value)};
-        return {session.look(run).label, fmt::format("{} are off by {:.2f} %", what, hit.value)};
+        return {session.look(run).label, fmt::format("error of {}: {:.2f} %", what, hit.value)};
     }
 };
 
@@ -32,7 +32,7 @@ class ReconstructionView : public HeadMapsView {
 ViewKind reconstruction_view() {
     return {"reconstruction",
             "Reconstruction error",
-            "How far the keys and values that a cache gives are from the true ones, by layer and head",
+            "Error of the stored keys and values by layer and head",
             Dock::bottom,
             Topic::heads,
             []() -> std::unique_ptr<View> { return std::make_unique<ReconstructionView>(); },

@@ -23,9 +23,9 @@ namespace {
 
 using analysis::FigureDefinition;
 
-constexpr int room_step = 32;  // pixels by which the preview's room has to change before it is drawn anew
+constexpr int room_step = 32;  // change of available pixels after which the preview is drawn again
 
-/// All figures with a preview exactly as they are exported.
+/// All figures with previews that match the export.
 class ReportView : public View {
  public:
     void draw(Context& context) override {
@@ -33,7 +33,7 @@ class ReportView : public View {
         const Document* focus = session.focus();
         const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
         if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) {
-            draw_nothing(context, "Open a trace or run the demo to make figures of it.");
+            draw_nothing(context, "Open a trace or run the demo to make figures.");
             return;
         }
         const float em = ImGui::GetFontSize();
@@ -58,10 +58,10 @@ class ReportView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"click a figure", "preview exactly as it is exported"},
-                {"Export…", "the figure of the preview"},
-                {"Export all…", "every figure that there is data for, into a folder"},
-                {"right-click", "copy its numbers"}};
+        return {{"click a figure", "preview the figure as it is exported"},
+                {"Export…", "export the figure in the preview"},
+                {"Export all…", "export every figure with data into a folder"},
+                {"right-click", "copy the numbers of the figure"}};
     }
 
     std::vector<std::string> commands() const override { return {"Export…", "Export all…"}; }
@@ -90,13 +90,13 @@ class ReportView : public View {
         return analysis::option_of(definition, option) != nullptr;
     }
 
-    /// Whether it is of runs that a person shows or hides.
+    /// Whether the figure shows the visible runs.
     static bool heeds_runs(const FigureDefinition& definition) {
         return heeds(definition, "runs") && !definition.runs_are_settings;
     }
 
     std::optional<FigureRequest> request_for(const Session& session, const FigureDefinition& definition) const {
-        // The figure of that name compares two runs of one trace by itself.
+        // This figure compares two runs of one trace by itself.
         const Traces traces = definition.name == "difference" ? Traces::focused : traces_;
         FigureRequest request = shown_request(session, definition.name, heeds_runs(definition), traces);
         if (request.document < 0) return std::nullopt;
@@ -107,7 +107,7 @@ class ReportView : public View {
         return request;
     }
 
-    /// What a person chose, for one of the request's traces.
+    /// Applies the user's choices for one of the request's traces.
     void set_options(const Session& session, const FigureDefinition& definition, const FigureRequest& request,
                      int document, analysis::FigureOptions& options, std::vector<RunId>& runs) const {
         const auto found = choices_.find(definition.name);
@@ -122,7 +122,7 @@ class ReportView : public View {
         options.height_mm = static_cast<double>(height_mm_);
     }
 
-    /// A and B of the window; without them the figure's own choice.
+    /// Sets runs A and B, if they are chosen.
     void set_compared_runs(const Session& session, FigureRequest& request) const {
         const auto found = choices_.find(request.figure);
         if (found != choices_.end() && !found->second.follows_window) return;
@@ -161,7 +161,7 @@ class ReportView : public View {
             ImGui::Spacing();
         }
         ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Of the runs");
+        ImGui::TextUnformatted("Figures of runs");
         ImGui::PopFont();
         for (const FigureDefinition* definition : papers[""]) entry(*definition);
     }
@@ -214,12 +214,12 @@ class ReportView : public View {
         ImGui::TextDisabled("%s", fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm).c_str());
         ImGui::TextUnformatted(picture.caption.c_str());
         ImGui::PopTextWrapPos();
-        ImGui::SetItemTooltip("the caption, which is in the file's metadata");
+        ImGui::SetItemTooltip("caption, which is also in the file's metadata");
         ImGui::EndGroup();
     }
 
-    /// In the line of the figure's size.
-    /// @param is_wanted whether the picture is of the page that was chosen, or of the last one where there are fewer
+    /// Draws the choice of the page next to the figure's size.
+    /// @param is_wanted whether the picture shows the chosen page, rather than the last of fewer pages
     void draw_page_choice(const FigurePicture& picture, bool is_wanted) {
         if (picture.n_pages < 2) return;
         if (is_wanted) page_ = picture.page;
@@ -258,11 +258,11 @@ class ReportView : public View {
         ImGui::InputFloat("mm high##report", &height_mm_, 1, 10, height_mm_ > 0 ? "%.0f" : "own");
         height_mm_ = std::clamp(height_mm_, 0.0f, 1000.0f);
         ImGui::Checkbox("title##report", &title_);
-        ImGui::SetItemTooltip("papers have captions instead");
+        ImGui::SetItemTooltip("figures in papers have captions instead");
 
         ImGui::Spacing();
         ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("What is shown");
+        ImGui::TextUnformatted("Contents of the figure");
         ImGui::PopFont();
         if (chosen_ != "difference") choose_traces("report", context.session, traces_);
         draw_report_choices(context, definition, choices_[definition.name]);
@@ -328,7 +328,7 @@ class ReportView : public View {
     }
 
     std::string chosen_ = "retention";
-    size_t page_ = 0;  ///< of the preview
+    size_t page_ = 0;  ///< page of the preview
     Traces traces_ = Traces::all;
     std::map<std::string, ReportChoices> choices_;
     float width_mm_ = 0;
@@ -344,12 +344,8 @@ class ReportView : public View {
 }  // namespace
 
 ViewKind report_view() {
-    return {"report",
-            "Report",
-            "All figures with a preview exactly as they are exported, one by one or all at once",
-            Dock::center,
-            Topic::files,
-            []() -> std::unique_ptr<View> { return std::make_unique<ReportView>(); },
+    return {"report",     "Report",     "All figures with exact previews, exported one by one or all together",
+            Dock::center, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<ReportView>(); },
             R"(
 ----------------
 -.#####..#####.-

@@ -31,11 +31,11 @@ namespace {
 
 using analysis::KeptSets;
 
-/// A run's map, where its colours have to begin, and what it shows of the run.
+/// A run's map with the lower end of its color scale.
 struct RetentionMap {
     Pyramid pyramid;
     std::shared_ptr<const trace::Kept> kept;
-    float least = 1;  ///< the smallest of its numbers but 0, at most 1: smaller where tokens share entries
+    float least = 1;  ///< smallest nonzero number; at most 1, and smaller if tokens share entries
 
     RetentionMap(const std::vector<double>& counts, size_t rows, size_t columns, std::shared_ptr<const trace::Kept> of)
         : pyramid(make_pyramid({counts.begin(), counts.end()}, rows, columns, Reduce::maximum)),
@@ -45,14 +45,14 @@ struct RetentionMap {
     bool shares() const { return least < 1; }
 };
 
-/// (L, N): how many heads of a layer keep each token, a token in an entry of n as 1/n.
+/// (L, N): number of heads in a layer that keep each token. A token in an entry of n tokens counts 1/n.
 RetentionMap layers_map(const trace::Reader& reader, int prompt, int run) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n, kept};
 }
 
-/// (R, N) of one layer: 1 where the head keeps the token, 1/n in an entry of n.
+/// (R, N) of one layer: 1 if the head keeps the token, 1/n in an entry of n tokens.
 RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
@@ -63,7 +63,7 @@ RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t 
     return {values, kept->n_rows, n, kept};
 }
 
-/// Token × layer maps of all shown runs below each other on one token axis; a double click goes into a layer's heads.
+/// Maps of tokens and layers for all visible runs on one token axis. A double click shows a layer's heads.
 class RetentionView : public View {
  public:
     void draw(Context& context) override {
@@ -75,7 +75,7 @@ class RetentionView : public View {
                                       ? "Open a trace or run the demo to see which tokens survive."
                                   : session.focus() && session.focus()->reader()->n_prompts() == 0
                                       ? why_no_prompt(*session.focus())
-                                      : "No run is shown: tick one in Runs, or press 0 for all of them.");
+                                      : "No run is visible. Select one in Runs, or press 0 to show all.");
             return;
         }
         if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
@@ -90,7 +90,7 @@ class RetentionView : public View {
         const float spacing = ImGui::GetStyle().ItemSpacing.y;
         const float room = ImGui::GetContentRegionAvail().y - axis - overview - 2 * spacing;
         const auto n_at_once = std::clamp<size_t>(static_cast<size_t>(room / (4.2f * em)), 1, runs.size());
-        // Whole pixels, so that no edge of a further one shows.
+        // Whole pixels, so that no edge of the next map is visible.
         const float each = std::floor(std::max(room / static_cast<float>(n_at_once), 4.2f * em));
         DrawnTokenMap place;
         ImGui::BeginChild("maps", {0, each * static_cast<float>(n_at_once)});
@@ -124,11 +124,11 @@ class RetentionView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "what a cell is; the same token lights up everywhere"},
+        return {{"move the mouse", "details of a cell, whose token is highlighted in all views"},
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
-                {"double-click", "into that layer's heads"},
-                {"Backspace", "back to all layers"},
-                {"right-click", "copy, export, open once more"},
+                {"double-click", "show that layer's heads"},
+                {"Backspace", "return to all layers"},
+                {"right-click", "copy, export, open another view"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"F", "the whole prompt"}};
     }
@@ -156,9 +156,10 @@ class RetentionView : public View {
         draw_scale(context, runs);
     }
 
-    /// Brings the map of a run that was selected elsewhere into view; whole maps stay whole.
+    /// Scrolls to the map of a run that was selected in another view. Only whole maps are shown.
     void scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
-        if (selected == seen_ || ImGui::IsWindowAppearing()) return;  // what appears knows not yet how far it scrolls
+        if (selected == seen_ || ImGui::IsWindowAppearing())
+            return;  // its scroll range is not known in its first frame
         seen_ = selected;
         const auto at = std::find(runs.begin(), runs.end(), selected);
         if (at == runs.end()) return;
@@ -170,8 +171,8 @@ class RetentionView : public View {
             ImGui::SetScrollY(top + each - room);
     }
 
-    /// One scale for all runs that are shown, and one for those of them whose tokens share entries: on theirs the
-    /// counts of whole heads would be hardly told apart.
+    /// Sets one scale for all visible runs, and a separate one for runs whose tokens share entries, where whole heads
+    /// would be hard to distinguish.
     void find_least(Context& context, const std::vector<RunKey>& runs) {
         least_ = 1;
         all_share_ = true;
@@ -184,7 +185,7 @@ class RetentionView : public View {
         }
     }
 
-    /// Numbers below 1 that the colour bar names: decades, else where the colours begin.
+    /// Numbers below 1 for the labels of the color bar: powers of ten, or the start of the scale.
     std::vector<float> parts() const {
         std::vector<float> parts;
         for (float part = 0.1f; part >= least_; part /= 10) parts.insert(parts.begin(), part);
@@ -192,11 +193,11 @@ class RetentionView : public View {
         return parts;
     }
 
-    /// The colour bar: ground is not kept, then one patch per number of heads; where tokens share entries, one per part
-    /// of an entry and number of heads. Runs with other numbers of heads, as of another model, have a bar each.
+    /// Draws the color bar: background for tokens that are not kept, then one patch per number of heads, and one per
+    /// fraction if tokens share entries. Runs with different numbers of heads have separate bars.
     void draw_scale(const Context& context, const std::vector<RunKey>& runs) const {
         draw_color_patch(context.theme, packed(context.theme.ground), "not kept");
-        std::map<int, std::string> traces;  // by the number of heads
+        std::map<int, std::string> traces;  // by number of heads
         for (const RunKey& key : runs) {
             std::string& names = traces[static_cast<int>(context.session.at(key).n_rows())];
             const std::string name = badge_in_text(*context.session.document(key));
@@ -228,8 +229,8 @@ class RetentionView : public View {
         draw_counts(context, colors, rows);
         ImGui::TextDisabled("%s(1/n in an entry of n)", layer_ >= 0 ? "" : "heads  ");
         ImGui::SetItemTooltip(
-            "A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
-            "entries that the cache holds.");
+            "A token in an entry of n tokens counts 1/n, so that the counts of a map add up to the number of entries "
+            "in the cache.");
     }
 
     void draw_counts(const Context& context, const MapColors& colors, int rows) const {
@@ -257,12 +258,11 @@ class RetentionView : public View {
 
     std::string map_name(const RunKey& key) const { return fmt::format("{} {}", key.text(), layer_); }
 
-    /// @returns nullptr while it is read, and where `error` says why there is none
+    /// Returns nullptr while the map is being read, or with an `error` if it cannot be read.
     std::shared_ptr<const RetentionMap> ask_map(Context& context, const RunKey& key, std::string& error) const {
-        // The models of two traces may differ in their layers.
+        // Models of two traces may have different numbers of layers.
         if (layer_ >= n_layers_of(context.session, key)) {
-            error = fmt::format("Its model has {} layers: there is no layer {}.", n_layers_of(context.session, key),
-                                layer_);
+            error = fmt::format("Its model has {} layers and no layer {}.", n_layers_of(context.session, key), layer_);
             return nullptr;
         }
         const RunAt at = context.session.at(key);
@@ -309,7 +309,7 @@ class RetentionView : public View {
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
             if (error.empty())
-                draw_nothing(context, "reading what it kept …");
+                draw_nothing(context, "reading kept tokens …");
             else
                 draw_error(context, error);
             ImGui::EndChild();
@@ -353,11 +353,11 @@ class RetentionView : public View {
             draw_token_overview(context, "overview", place, height, *context.session.document(key), *drawn, colors);
     }
 
-    int layer_ = -1;  ///< whose heads are shown; −1: all layers
+    int layer_ = -1;  ///< layer whose heads are shown; −1: all layers
     bool fit_ = false;
-    float least_ = 1;         ///< RetentionMap::least of the runs that are shown
+    float least_ = 1;         ///< RetentionMap::least of the visible runs
     bool all_share_ = false;  ///< RetentionMap::shares of all of them
-    RunKey seen_;             ///< selected run that was brought into view last
+    RunKey seen_;             ///< selected run that was last scrolled to
     MapStore maps_;
 };
 
@@ -366,7 +366,7 @@ class RetentionView : public View {
 ViewKind retention_view() {
     return {"retention",
             "Retention",
-            "Which tokens each layer, or each head of a layer, keeps; all runs on one token axis",
+            "Tokens that each layer, or each head of a layer, keeps; all runs on a common token axis",
             Dock::center,
             Topic::tokens,
             []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); },

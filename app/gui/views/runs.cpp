@@ -22,13 +22,13 @@
 namespace kvscope::gui {
 namespace {
 
-/// The open traces, their prompts and runs: which are shown, which is selected, which are A and B.
+/// List of open traces, prompts and runs: which are visible, selected, and A and B.
 class RunsView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         if (session.documents().empty()) {
-            draw_nothing(context, "No trace is open: Ctrl+O, or drop a file here.");
+            draw_nothing(context, "No trace is open. Press Ctrl+O or drop a file here.");
             return;
         }
         const auto all = session.all_runs();
@@ -40,20 +40,19 @@ class RunsView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {
-            {"click", "select a run"},
-            {"right click",
-             "only this run, this budget, or this policy at all budgets, beside the full cache; rename it"},
-            {"the marker",
-             "show or hide it in all views, with Ctrl it alone; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
-            {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
-            {"A, B",
-             "the two runs that are compared: O shows them alone, Space flickers, Esc ends that, D is the "
-             "difference"}};
+        return {{"click", "select a run"},
+                {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
+                {"the marker",
+                 "show or hide the run in all views, with Ctrl show only this run; keys for the first 27 runs: 1 … 9, "
+                 "Shift+1 … 9, Ctrl+1 … 9"},
+                {"a prompt", "show its runs; the selection, A and B move to the same runs there"},
+                {"A, B",
+                 "the two compared runs: O shows only these, Space flickers between them, Esc stops that, D shows the "
+                 "difference"}};
     }
 
  private:
-    /// Always as high, so that the list below stays under the mouse.
+    /// Has constant height, so that the list below does not move.
     static void draw_what_is_shown(Session& session, size_t n_shown, size_t n_runs) {
         if (n_runs == 0) return;
         ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, n_runs).c_str());
@@ -69,8 +68,8 @@ class RunsView : public View {
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_ForTooltip))
             ImGui::SetTooltip(
                 session.pair.is_complete()
-                    ? "No other run is shown, in any view (key O); the markers stay as they are"
-                    : "Choose A and B in the list first: then no other run is shown, in any view (key O)");
+                    ? "Shows no other run in any view (key O); the markers do not change"
+                    : "Choose A and B in the list first; this then hides all other runs in every view (key O)");
     }
 
     void draw_document(Context& context, Document& document, int& number) {
@@ -85,7 +84,7 @@ class RunsView : public View {
         const bool open =
             ImGui::TreeNodeEx(title.c_str(), ImGuiTreeNodeFlags_DefaultOpen | ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::SetItemTooltip("%s\n%s%s", document.path().c_str(), reader.generator().c_str(),
-                              reader.complete() ? "" : "\nincomplete: a run is going on, or was stopped");
+                              reader.complete() ? "" : "\nincomplete: a run is in progress or was stopped");
         if (open) {
             if (reader.has_model()) draw_model(context.session, reader.model());
             for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
@@ -94,7 +93,7 @@ class RunsView : public View {
             }
             for (const auto& task : reader.result_tasks()) ImGui::TextDisabled("scores of %s", task.c_str());
             if (reader.n_prompts() == 0 && reader.result_tasks().empty())
-                ImGui::TextDisabled(reader.complete() ? "no prompt is in it" : "no prompt is in it yet");
+                ImGui::TextDisabled(reader.complete() ? "no prompt in this trace" : "no prompt in this trace yet");
             ImGui::TreePop();
         }
         ImGui::PopID();
@@ -104,23 +103,22 @@ class RunsView : public View {
         const std::string shown = model_name(session.model_names, model);
         const std::vector<std::string> names = own_names(model);
         ImGui::TextDisabled("%s", shown.c_str());
-        std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: another name");
+        std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: rename");
         if (names.size() > 1) words = fmt::format("in its file's metadata: {}\n{}", names.back(), words);
         ImGui::SetItemTooltip("%s", words.c_str());
         if (!ImGui::BeginPopupContextItem("model menu")) return;
-        ImGui::TextDisabled("what the model is called here, in every trace");
+        ImGui::TextDisabled("name of the model in all traces");
         for (const std::string& name : names)
             if (ImGui::MenuItem(fmt::format("{}##{}", name, "own").c_str(), nullptr, name == shown))
                 choose_model_name(session.model_names, model, name);
         ImGui::SetNextItemWidth(20 * ImGui::GetFontSize());
         std::string typed = session.model_names.contains(model.fingerprint) ? shown : "";
-        if (text_field("##model name", "a name of your own", &typed))
-            choose_model_name(session.model_names, model, typed);
+        if (text_field("##model name", "your own name", &typed)) choose_model_name(session.model_names, model, typed);
         if (ImGui::IsItemDeactivatedAfterEdit() && ImGui::IsKeyPressed(ImGuiKey_Enter)) ImGui::CloseCurrentPopup();
         ImGui::EndPopup();
     }
 
-    /// By its question where several prompts have one name.
+    /// Shows the question if several prompts have the same name.
     static void draw_prompt_choice(Session& session, Document& document, int prompt) {
         const trace::Reader& reader = *document.reader();
         const auto& attributes = reader.prompt(prompt);
@@ -151,13 +149,13 @@ class RunsView : public View {
 
     static std::string share_text(Session& session, const RunKey& key) {
         const auto& run = session.attributes(key);
-        const double kept = std::min(run.budget_fraction, 1.0);  // a budget may be larger than the prompt
+        const double kept = std::min(run.budget_fraction, 1.0);  // a budget may exceed the prompt
         if (run.budget_of == trace::schema::run::budget_of_bytes) return bytes_share_text(session, key);
         return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed",
                            analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }
 
-    /// Of a right click on the item before.
+    /// Menu for a right click on the previous item.
     static void draw_menu(Context& context, const RunKey& key) {
         Session& session = context.session;
         if (!ImGui::BeginPopupContextItem("run menu")) return;
@@ -184,7 +182,7 @@ class RunsView : public View {
             else
                 session.set_visible(key, !visible);
         }
-        ImGui::SetItemTooltip("%s%s\nCtrl-click: this run alone", visible ? "hide" : "show",
+        ImGui::SetItemTooltip("%s%s\nCtrl-click: show only this run", visible ? "hide" : "show",
                               number <= n_run_keys ? fmt::format(" (key {})", key_text(run_key(number))).c_str() : "");
         const float inset = std::round(0.17f * side);
         draw_run_chip(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,
@@ -193,7 +191,7 @@ class RunsView : public View {
         ImGui::SameLine(0, gap);
         ImGui::BeginDisabled(failed);
         const float buttons =
-            ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // as letter() draws them
+            ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // same size as in letter()
         const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
         const float room = ImGui::GetContentRegionAvail().x - buttons;
         const std::string fitting = run_that_fits(label, room);
@@ -233,12 +231,8 @@ class RunsView : public View {
 }  // namespace
 
 ViewKind runs_view() {
-    return {"runs",
-            "Runs",
-            "The open traces and their runs: which are shown, which is selected, which are compared",
-            Dock::left,
-            Topic::runs,
-            []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); },
+    return {"runs",     "Runs",      "The open traces and their runs: which are visible, selected and compared",
+            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); },
             R"(
 -------.........
 ................

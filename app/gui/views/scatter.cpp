@@ -22,7 +22,7 @@ std::string name_of(const Column& column) {
     return column.unit.empty() ? name : fmt::format("{} ({})", name, column.unit);
 }
 
-/// The columns in which some run has a number.
+/// Columns with a number for at least one run.
 std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     const auto table = analysis::cost_table(reader, prompt);
     std::vector<Column> columns;
@@ -36,13 +36,12 @@ std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     return columns;
 }
 
-/// Any two columns of the table of runs against each other, of all open traces; of two, an arrow leads from each run to
-/// its like.
+/// Plot of two columns of the table of runs for all open traces. For two traces, arrows connect matching runs.
 class ScatterView : public FigureView {
  public:
     ScatterView()
         : FigureView({"scatter", "Open a trace or run the demo to plot its runs against each other.",
-                      "adding up what the runs cost …", ""},
+                      "computing the costs …", ""},
                      Kind::curves, AutomaticComparison::traces) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -55,8 +54,10 @@ class ScatterView : public FigureView {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "a run's two numbers; the run lights up everywhere"},
-                {"arrow", "leads from a run to the same run of the trace before the minus: two − one, or from B to A"},
+        return {{"move the mouse", "a run's two values; the run is highlighted in all views"},
+                {"arrow",
+                 "leads from a run to its counterpart before the minus sign: in “two − one” from trace one to trace "
+                 "two, in “A − B” from B to A"},
                 {"click", "select the run"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
@@ -74,7 +75,7 @@ class ScatterView : public FigureView {
     }
 
  private:
-    /// Beside those that are compared.
+    /// Adds the visible runs to those that are compared.
     static void add_shown_runs(const Session& session, FigureRequest& request) {
         for (const RunKey& run : session.visible_runs()) {
             TraceRequest& other = request.others.front();
@@ -124,7 +125,7 @@ class ScatterView : public FigureView {
         const Compared pairs = request.difference ? compared(session) : Compared{};
         const auto run_of = [&](size_t shape) {
             const RunKey run = shown->run_of(0, shape);
-            return session.exists(run) ? run : RunKey{};  // the figure may be older than what became of its runs
+            return session.exists(run) ? run : RunKey{};  // the run may have been removed since the figure was made
         };
         FigureLook look;
         look.weight = [&](size_t, size_t shape) {
@@ -185,7 +186,7 @@ class ScatterView : public FigureView {
         end_tooltip_beside();
     }
 
-    /// The arrow under the mouse, or that of the run's pair; nullptr where there is none.
+    /// The arrow under the mouse or of the run's pair; nullptr: none.
     static const analysis::Line* arrow_of(const PreparedFigure& shown, const analysis::Shape& hit, const RunKey& run,
                                           const Compared& pairs) {
         const auto* line = std::get_if<analysis::Line>(&hit);
@@ -200,8 +201,8 @@ class ScatterView : public FigureView {
         return nullptr;
     }
 
-    /// Beside the points and the selected one's ring, left out where they would cover one another; of two runs with an
-    /// arrow the one at its head.
+    /// Labels next to the points, omitted where they would overlap. For two runs with an arrow, only the one at its
+    /// head has a label.
     template <class RunOf>
     static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
                             ImDrawList* list, const RunOf& run_of, const Compared& pairs) {
@@ -241,7 +242,7 @@ class ScatterView : public FigureView {
                                         {-beside - width, -0.55f * em},
                                         {-width / 2, -beside - 0.9f * em},
                                         {-width / 2, beside}};
-            if (is_looked_at(i)) {  // a colour of its own tells whose it is where it is less near
+            if (is_looked_at(i)) {  // a label at a larger distance needs the color of its run
                 offsets.insert(offsets.end(), {{em / 2, -beside - 0.9f * em},
                                                {-em / 2 - width, -beside - 0.9f * em},
                                                {em / 2, beside},
@@ -273,9 +274,10 @@ class ScatterView : public FigureView {
 }  // namespace
 
 ViewKind scatter_view() {
-    return {"scatter",    "Scatter",      "Any two columns of the table of runs against each other, one point per run",
-            Dock::bottom, Topic::results, []() -> std::unique_ptr<View> { return std::make_unique<ScatterView>(); },
-            R"(
+    return {
+        "scatter",    "Scatter",      "Two columns of the table of runs plotted against each other, one point per run",
+        Dock::bottom, Topic::results, []() -> std::unique_ptr<View> { return std::make_unique<ScatterView>(); },
+        R"(
 #...............
 #..........**...
 #......*........

@@ -16,19 +16,18 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr int layers_beside = 6;  // shown with the selected one, where not all are
+constexpr int layers_beside = 6;  // layers shown together with the selected one, unless all are shown
 
-/// Eigenvalues of the projections by layer and head and what their modes contribute to how alike neighbouring tokens
-/// are, similarity between layers and heads, and how the loss's gradient lies to each head's c11, c12 and c22.
+/// Eigenvalues of the projections, contributions of their modes to the similarity of neighboring tokens, similarity of
+/// layers and heads, and alignment of the loss's gradient with each head's c11, c12 and c22.
 class SpectrumView : public FigureView {
  public:
     SpectrumView()
         : FigureView(
               {"spectrum", "Open a trace or run the demo to see the spectra of the projections.",
                "reading the spectra …",
-               "Spectra are computed from the model: by the button above, or by kvscope run --analyze. The alignment "
-               "is recorded by kvscope run --alignment, the other measures by every kvscope run without "
-               "--no-record."},
+               "Spectra are computed from the model with the button above or with kvscope run --analyze. kvscope run "
+               "--alignment records the alignment; every kvscope run without --no-record records the other measures."},
               Kind::maps_of_prompts) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -42,9 +41,9 @@ class SpectrumView : public FigureView {
     std::vector<std::string> commands() const override { return {"Compute the spectra"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "an eigenvalue; the layer lights up everywhere"},
+        return {{"move the mouse", "an eigenvalue; its layer is highlighted in all views"},
                 {"click", "select the layer"},
-                {"[ ]", "layer before, after"},
+                {"[ ]", "previous, next layer"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
     }
@@ -79,8 +78,8 @@ class SpectrumView : public FigureView {
     bool is_of_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
     bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
-    /// The selected query head, or those that read the selected KV head. Empty where none is selected, or the trace has
-    /// none such.
+    /// The selected query head, or those that read the selected KV head. Empty if none is selected or the trace lacks
+    /// it.
     static std::vector<int> query_heads(const Session& session, int document) {
         const Cursor selected = session.cursor();
         const Document* of = session.document(document);
@@ -95,15 +94,15 @@ class SpectrumView : public FigureView {
         return heads;
     }
 
-    /// "of KV head 1, query heads 3 to 5, alone"
+    /// "only KV head 1, query heads 3 to 5"
     static std::string heads_text(const Session& session, int document) {
         const auto heads = query_heads(session, document);
-        if (heads.empty()) return "of the selected head alone";
+        if (heads.empty()) return "only the selected head";
         const auto& model = session.document(document)->reader()->model();
         const int kv_head = heads.front() / static_cast<int>(model.n_heads / model.n_kv_heads);
         return heads.size() == 1
-                   ? fmt::format("of KV head {}, query head {}, alone", kv_head, heads.front())
-                   : fmt::format("of KV head {}, query heads {} to {}, alone", kv_head, heads.front(), heads.back());
+                   ? fmt::format("only KV head {}, query head {}", kv_head, heads.front())
+                   : fmt::format("only KV head {}, query heads {} to {}", kv_head, heads.front(), heads.back());
     }
 
     bool has_choices() const override { return true; }
@@ -122,10 +121,10 @@ class SpectrumView : public FigureView {
         if (all_layers_) draw_layer_colors(context, request);
         if (session.cursor().layer < 0) return;
         ImGui::SameLine();
-        ImGui::TextDisabled("layer %d is accented", session.cursor().layer);
+        ImGui::TextDisabled("layer %d is highlighted", session.cursor().layer);
     }
 
-    /// Without a head there is nothing to tick; what was ticked counts again for the next one that is selected.
+    /// Without a selected head the box is disabled. Its value applies again to the next selected head.
     void choose_head(const Session& session, int document) {
         const bool has_head = !query_heads(session, document).empty();
         bool is_of_head = of_head_ && has_head;
@@ -135,14 +134,13 @@ class SpectrumView : public FigureView {
         ImGui::EndDisabled();
         if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled)) return;
         ImGui::SetTooltip(
-            "%s", has_head
-                      ? "Q of the selected query head, or of those that read the selected KV head; K and V of that "
-                        "KV head; off: of the layer's whole matrix, and contributions as the mean over its heads"
-                      : "Select a head, in the layer's heads of Retention or in Budgets, to see its part alone; "
-                        "shown is the layer's whole matrix, and contributions as the mean over its heads");
+            "%s", has_head ? "Q of the selected query head, or of those that read the selected KV head; K and V of "
+                             "that KV head. Off: the layer's full matrices, and contributions averaged over its heads"
+                           : "Select a head in Budgets, or in Retention within a layer, to see only that head. Shown "
+                             "are the layer's full matrices, and contributions averaged over its heads");
     }
 
-    /// For the first of the traces whose model's spectra are not known: what computes them.
+    /// Offers to compute the spectra for the first trace whose model has none yet.
     void draw_missing(Context& context, const FigureRequest& request) {
         Session& session = context.session;
         const Document* missing = nullptr;
@@ -167,11 +165,10 @@ class SpectrumView : public FigureView {
             return;
         }
         if (command_button("Compute the spectra##spectrum")) context.engine->compute_spectra(missing->id());
-        ImGui::SetItemTooltip("%s",
-                              fmt::format("From the weights of {}, once: they are kept in the cache folder for every "
-                                          "trace of that model, and the trace is not edited.",
-                                          model)
-                                  .c_str());
+        ImGui::SetItemTooltip("%s", fmt::format("Computed once from the weights of {} and kept in the cache folder for "
+                                                "every trace of that model. The trace does not change.",
+                                                model)
+                                        .c_str());
     }
 
     void draw_figure(Context& context, const FigureRequest& request,
@@ -183,7 +180,7 @@ class SpectrumView : public FigureView {
                                              : 3;
         FigureLook look;
         look.legend = by_layer || !all_layers_;
-        // A row for each trace where not all stand beside each other.
+        // One row per trace unless all fit side by side.
         if (request.others.size() > 0 && !request.difference &&
             ImGui::GetContentRegionAvail().x < 16 * ImGui::GetFontSize() * static_cast<float>(shown->figure.columns))
             look.columns = per_trace;
@@ -209,7 +206,7 @@ class SpectrumView : public FigureView {
             take_mouse(context, request, *shown, hit);
     }
 
-    /// The colours of all layers in place of a legend with as many entries.
+    /// Draws a color bar of the layers, because a legend would have too many entries.
     static void draw_layer_colors(const Context& context, const FigureRequest& request) {
         const int n = n_layers_of(context.session, request.document);
         if (n < 2) return;
@@ -231,13 +228,13 @@ class SpectrumView : public FigureView {
         ImGui::TextDisabled("%d", n - 1);
     }
 
-    /// The layer that a curve or points are of; −1 of what is of none.
+    /// Layer of a curve or of points; −1: none.
     static int layer_of(const PreparedFigure& shown, size_t panel, size_t shape) {
         const analysis::Panel& of = shown.figure.panels[panel];
         return analysis::subject_of(of, of.shapes[shape]).layer;
     }
 
-    /// What the mouse is over, everywhere.
+    /// Sets the hovered item for all views.
     static void set_hover(Session& session, const PreparedFigure& shown, const FigureHit& hit) {
         if (const auto over = shown.cursor_of(session, hit.subject)) session.set_hover(*over);
     }
@@ -292,7 +289,7 @@ class SpectrumView : public FigureView {
             ImGui::Text("%s: %s %.4f", line->label.c_str(), request.difference ? "A − B of cosines" : "cosine",
                         line->y[at]);
             if (!title.empty()) ImGui::TextUnformatted(title.c_str());
-            ImGui::TextDisabled("layer %d, mean over neighbouring tokens before RoPE", layer);
+            ImGui::TextDisabled("layer %d, mean over neighboring tokens before RoPE", layer);
             ImGui::TextDisabled("%s", measure_definition(source_));
         } else {
             ImGui::Text("%s of layer %d", title.c_str(), layer);
@@ -322,8 +319,8 @@ class SpectrumView : public FigureView {
 ViewKind spectrum_view() {
     return {"spectrum",
             "Spectrum",
-            "Eigenvalues of the Q, K and V projections by layer and head, how alike neighbouring tokens, layers and "
-            "heads are, and how the loss's gradient lies to c11, c12 and c22",
+            "Eigenvalues of the Q, K and V projections, similarity of neighboring tokens, layers and heads, and "
+            "alignment of the loss's gradient with c11, c12 and c22",
             Dock::bottom,
             Topic::heads,
             []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); },

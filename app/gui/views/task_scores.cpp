@@ -10,11 +10,11 @@
 namespace kvscope::gui {
 namespace {
 
-/// What `kvscope eval` found: scores by policy and budget, or by a needle's depth.
+/// Scores from `kvscope eval` by policy and budget, or by a needle's depth.
 class TaskScoresView : public FigureView {
  public:
     TaskScoresView()
-        : FigureView({"task_scores", "No open trace holds scores of a task; `kvscope eval` makes such traces.",
+        : FigureView({"task_scores", "No open trace has task scores. `kvscope eval` makes such traces.",
                       "averaging the scores …", ""},
                      Kind::curves) {}
 
@@ -76,14 +76,14 @@ class TaskScoresView : public FigureView {
                           interval.c_str());
     }
 
-    /// In lines: so that each row of a map has room for its name and numbers.
+    /// Height in lines at which each row of a map has space for its name and numbers.
     static float least_height(const analysis::Figure& figure) {
         float lines = 0;
         for (const auto& panel : figure.panels) {
             const auto* map = std::get_if<analysis::HeatMap>(&panel.shapes.front());
             if (map && panel.column == 0) lines += 1.25f * static_cast<float>(map->rows) + (figure.rows > 1 ? 2.5f : 0);
         }
-        return lines + 7;  // axis and colour bar
+        return lines + 7;  // axis and color bar
     }
 
     static void draw_cell_tooltip(const analysis::Panel& panel, const FigureHit& hit) {
@@ -106,7 +106,7 @@ class TaskScoresView : public FigureView {
 ViewKind task_scores_view() {
     return {"task_scores",
             "Task scores",
-            "What `kvscope eval` found, by policy and budget or by a needle's depth",
+            "Scores from `kvscope eval` by policy and budget, or by a needle's depth",
             Dock::center,
             Topic::results,
             []() -> std::unique_ptr<View> { return std::make_unique<TaskScoresView>(); },

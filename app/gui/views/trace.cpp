@@ -22,7 +22,7 @@ using trace::Peek;
 using trace::PeekValue;
 using trace::TreeNode;
 
-constexpr size_t rows_a_block = 256;  // values are read in blocks of rows, three at a time
+constexpr size_t rows_a_block = 256;  // values are read in blocks of rows, at most three blocks at a time
 constexpr size_t most_columns = 64;
 constexpr size_t long_text = 160;
 constexpr size_t most_text = 20'000;
@@ -36,10 +36,10 @@ std::string shape_text(const std::vector<Integer>& shape) {
     return out;
 }
 
-/// The list of a file's contents as a tree.
+/// Contents of a file as a tree.
 struct Contents {
     std::vector<TreeNode> nodes;
-    std::vector<std::vector<size_t>> children;  ///< of each node
+    std::vector<std::vector<size_t>> children;  ///< children of each node
     std::map<std::string, size_t> by_path;
 };
 
@@ -64,13 +64,13 @@ std::string shown_value(const PeekValue& value) {
     return "–";
 }
 
-/// A file's tree, its attributes, and a look at any data set.
+/// The tree of a file, its attributes, and the values of a data set.
 class TraceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         if (session.documents().empty()) {
-            draw_nothing(context, "No trace is open: Ctrl+O, or drop a file here.");
+            draw_nothing(context, "No trace is open. Press Ctrl+O or drop a file here.");
             return;
         }
         const Document* document = session.document(document_);
@@ -84,13 +84,13 @@ class TraceView : public View {
             return;
         }
         if (!answer.value || !answer.current) {
-            draw_nothing(context, "reading the list of contents …");
+            draw_nothing(context, "reading the file's contents …");
             return;
         }
         const Contents& contents = *answer.value;
         const float em = ImGui::GetFontSize();
         const ImVec2 room = ImGui::GetContentRegionAvail();
-        const bool is_narrow = room.x < 34 * em;  // then one below the other
+        const bool is_narrow = room.x < 34 * em;  // then the parts are stacked
         const ImVec2 tree = is_narrow ? ImVec2{0, std::max(0.4f * room.y, 6 * em)}
                                       : ImVec2{std::clamp(0.4f * room.x, 14 * em, 34 * em), 0};
         ImGui::BeginChild(is_narrow ? "tree above" : "tree", tree,
@@ -101,16 +101,16 @@ class TraceView : public View {
         ImGui::BeginChild("details");
         const auto selected = contents.by_path.find(selected_);
         if (selected == contents.by_path.end())
-            draw_nothing(context, "Click a group for its attributes, a data set for its values.");
+            draw_nothing(context, "Click a group to see its attributes, or a data set to see its values.");
         else
             draw_details(context, *document, contents.nodes[selected->second]);
         ImGui::EndChild();
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"click a group", "its attributes"},
-                {"click a data set", "its values; the fields above choose what the leading dimensions are at"},
-                {"hover a value", "its place, and all of a long text"}};
+        return {{"click a group", "show its attributes"},
+                {"click a data set", "show its values; the fields above choose the indices of the leading dimensions"},
+                {"hover a value", "show its position, and the full text of a long value"}};
     }
 
     void save(nlohmann::json& state) const override { state["path"] = selected_; }
@@ -169,7 +169,7 @@ class TraceView : public View {
         ImGui::TreePop();
     }
 
-    /// What a numbered group is called by its attributes.
+    /// Label of a numbered group, taken from its attributes.
     static std::string label_of(const TreeNode& node) {
         for (const char* wanted : {"label", "name"}) {
             for (const auto& attribute : node.attributes) {
@@ -186,8 +186,6 @@ class TraceView : public View {
         first_column_ = 0;
         visible_row_ = 0;
     }
-
-    // ---- details ---------------------------------------------------------------------------------------------------
 
     void draw_details(Context& context, const Document& document, const TreeNode& node) {
         ImGui::PushTextWrapPos();
@@ -258,11 +256,9 @@ class TraceView : public View {
         ImGui::PopID();
     }
 
-    // ---- a data set ------------------------------------------------------------------------------------------------
-
     void draw_data_set(Context& context, const Document& document, const TreeNode& node) {
         const size_t n_dimensions = node.shape.size();
-        // The last two dimensions are the table's; a table's columns come after its own single dimension.
+        // The table shows the last two dimensions. A compound data set has one dimension and its own columns.
         const size_t n_leading = n_dimensions > 2 ? n_dimensions - 2 : 0;
         index_.resize(n_leading);
         for (size_t d = 0; d < n_leading; ++d) {
@@ -285,7 +281,7 @@ class TraceView : public View {
             return;
         }
         if (shown_of_ != place && !answer.current) {
-            ImGui::TextDisabled("reading …");  // what is there belongs to another data set, or another part of it
+            ImGui::TextDisabled("reading …");  // the values belong to another data set or another part of it
             return;
         }
         if (answer.current) shown_of_ = place;
@@ -309,7 +305,8 @@ class TraceView : public View {
         if (node.shape.size() >= 2) first.push_back(static_cast<size_t>(first_column_));
         std::string stamp = document.stamp() + node.path;
         for (const size_t at : first) stamp += fmt::format(" {}", at);
-        const auto path = document.file()->path();  // of an unfinished trace the folder, whatever lies beside it
+        const auto path =
+            document.file()->path();  // for an unfinished trace the folder, although other files may be next to it
         return context.session.tasks.ask(values_, std::to_string(document_), stamp, [path, name = node.path, first] {
             return trace::peek(path, name, first, 3 * rows_a_block, most_columns);
         });
@@ -417,10 +414,10 @@ class TraceView : public View {
     TaskSlot<Contents> contents_;
     TaskSlot<Peek> values_;
     int document_ = -1;
-    bool chosen_ = false;  ///< a file was chosen here; otherwise it is that of the selected run
+    bool chosen_ = false;  ///< whether the user chose a file; otherwise the view shows that of the selected run
     std::string selected_ = "/";
-    std::string shown_of_;    ///< data set, and leading indices, whose values were read last
-    std::vector<int> index_;  ///< of the leading dimensions
+    std::string shown_of_;    ///< data set and leading indices of the values that were last read
+    std::vector<int> index_;  ///< leading indices
     int first_column_ = 0;
     size_t visible_row_ = 0;
 };
@@ -428,7 +425,7 @@ class TraceView : public View {
 }  // namespace
 
 ViewKind trace_view() {
-    return {"trace",      "Trace",      "The file's tree with its attributes, and a look at any data set",
+    return {"trace",      "Trace",      "The file as a tree, with attributes and the values of any data set",
             Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<TraceView>(); },
             R"(
 ####............

@@ -22,20 +22,20 @@ namespace {
 
 std::string sign_of(double value) { return value > 0 ? "+" : value < 0 ? "−" : "±"; }
 
-/// The difference of two shares.
+/// Difference of two shares.
 std::string points_text(double before, double after) {
     const double points = 100 * (after - before);
     return fmt::format("{}{:.1f} pt", sign_of(points), std::abs(points));
 }
 
-/// Sliders on the selected run's budget and parameters; what they give is a run that all views follow.
+/// Sliders for the budget and parameters of the selected run. All views show the resulting what-if run.
 class WhatIfView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         what_if_.update(session, context.engine);
         if (!what_if_.has_source()) {
-            draw_nothing(context, session.documents().empty() ? "Open a trace and select a run: then move its budget."
+            draw_nothing(context, session.documents().empty() ? "Open a trace and select a run to change its budget."
                                                               : what_if_.refusal());
             return;
         }
@@ -45,7 +45,7 @@ class WhatIfView : public View {
             draw_prefill_button(context);
             return;
         }
-        // Nothing above the sliders comes and goes while one of them is moved.
+        // Nothing above the sliders may appear or disappear while one is moved.
         draw_budget(context);
         draw_summary(context);
         draw_buttons(context);
@@ -61,14 +61,14 @@ class WhatIfView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"drag a slider", "select again with that value; the result is a run that all views follow"},
+        return {{"drag a slider", "repeat the selection with that value; all views show the resulting run"},
                 {"Ctrl-click a slider", "type the number"},
-                {"click a curve", "the slider moves there; another run's curve selects that run, too"},
-                {"click a line below the curves", "the slider moves to where the curve reaches that share"},
-                {"F", "the whole plot"},
-                {"Decode", "makes the what-if as a run: its answer and how far it is from the full cache's"},
-                {"Keep", "lets this what-if stand and goes on from its settings"},
-                {"grey", "acts before the scores are made: repeat the prefill to change it"}};
+                {"click a curve", "move the slider there; the curve of another run also selects that run"},
+                {"click a line below the curves", "move the slider to where the curve reaches that share"},
+                {"F", "show the whole plot"},
+                {"Decode", "runs the what-if to get its answer and its divergence from the full cache"},
+                {"Keep", "keeps this what-if; the next change starts another one"},
+                {"grey", "acts before the scores are computed; repeat the prefill to change it"}};
     }
 
     std::vector<std::string> commands() const override {
@@ -110,10 +110,10 @@ class WhatIfView : public View {
         ImGui::TextUnformatted("budget");
         ImGui::PopStyleColor();
         ImGui::SetItemTooltip("%s", is_of_bytes() ? "share of the full cache's bytes"
-                                                  : "entries kept per KV head and layer, window and sinks included");
+                                                  : "entries kept per KV head and layer, including window and sinks");
         const float em = ImGui::GetFontSize();
         const float number = 4.5f * em;
-        const bool is_narrow = ImGui::GetContentRegionAvail().x < 22 * em;  // the slider has a line of its own
+        const bool is_narrow = ImGui::GetContentRegionAvail().x < 22 * em;  // then the slider has its own line
         ImGui::SameLine(6.2f * em);
         ImGui::BeginDisabled(!obstacle.empty());
         ImGui::BeginGroup();
@@ -142,7 +142,7 @@ class WhatIfView : public View {
         ImGui::PopStyleColor();
     }
 
-    /// @param most all entries
+    /// @param most number of all entries
     std::string budget_in_words(int64_t most) {
         const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(most), 1.0);
         const double recorded_share = static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(most);
@@ -157,7 +157,8 @@ class WhatIfView : public View {
 
     bool is_of_bytes() const { return what_if_.budget_of() == policies::BudgetOf::bytes; }
 
-    /// In entries, or in per cent of the full cache's bytes. @param most all of them
+    /// Field for the budget, in entries or in percent of the full cache's bytes.
+    /// @param most number of all entries
     void edit_budget(int64_t least, int64_t most) {
         if (!is_of_bytes()) {
             if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
@@ -170,7 +171,7 @@ class WhatIfView : public View {
                 std::clamp(static_cast<int64_t>(std::llround(per_cent / 100 * static_cast<double>(most))), least, most);
     }
 
-    /// Where the recorded budget is on the slider.
+    /// Marks the recorded budget on the slider.
     void draw_tick(const Context& context, int64_t low, int64_t high) const {
         if (high <= low) return;
         const ImVec2 min = ImGui::GetItemRectMin();
@@ -192,7 +193,7 @@ class WhatIfView : public View {
             context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});
         ImGui::EndDisabled();
         ImGui::SetItemTooltip(
-            "%s", fmt::format("Reads the prompt's {} tokens once more with {}: then every parameter is live.",
+            "%s", fmt::format("Reads the prompt's {} tokens again with {}. Every parameter can then be changed.",
                               analysis::format_count(what_if_.n_tokens()), name)
                       .c_str());
         ImGui::SameLine();
@@ -213,7 +214,7 @@ class WhatIfView : public View {
         }
     }
 
-    /// A line of the table of what was recorded and what is kept now.
+    /// A row in the table of recorded and current values.
     struct SummaryLine {
         std::string name, tip, recorded, now, change;
     };
@@ -244,7 +245,7 @@ class WhatIfView : public View {
                 });
         }
         add(
-            "cache", "bytes that the kept keys and values need",
+            "cache", "bytes of the kept keys and values",
             [](const KeptSummary& of) { return analysis::format_bytes(static_cast<double>(of.bytes)); },
             [](const KeptSummary& x, const KeptSummary& y) {
                 const double more = static_cast<double>(y.bytes) - static_cast<double>(x.bytes);
@@ -253,7 +254,7 @@ class WhatIfView : public View {
         return lines;
     }
 
-    /// Pixels of the table with all its columns.
+    /// Width of the table with all columns, pixels.
     static float summary_width(const Context& context, const std::vector<SummaryLine>& lines, float padding) {
         float columns[4] = {};
         const auto widen = [](float& column, const std::string& text) {
@@ -279,7 +280,7 @@ class WhatIfView : public View {
         const auto after = what_if_.changed_summary();
         const std::vector<SummaryLine> lines = summary_lines(*before, after);
         const float padding = ImGui::GetFontSize() / 4;
-        // In a narrow place what was recorded is left to the tooltips.
+        // A narrow view shows the recorded values only in tooltips.
         const bool is_wide = ImGui::GetContentRegionAvail().x > summary_width(context, lines, padding);
         ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {padding, 1});
         if (!ImGui::BeginTable("summary", is_wide ? 4 : 3, ImGuiTableFlags_SizingFixedFit)) {
@@ -289,7 +290,7 @@ class WhatIfView : public View {
         ImGui::TableNextColumn();
         if (after && what_if_.milliseconds() > 0) {
             ImGui::TextDisabled("%.1f ms", what_if_.milliseconds());
-            ImGui::SetItemTooltip("that the last selection took");
+            ImGui::SetItemTooltip("duration of the last selection");
         }
         for (const char* head : {"recorded", "now", "change"}) {
             if (head == std::string_view("recorded") && !is_wide) continue;
@@ -315,7 +316,7 @@ class WhatIfView : public View {
         ImGui::PopStyleVar();
     }
 
-    /// A button on this line where it still fits, else on the next.
+    /// Draws a button on the current line if it fits, else on the next.
     bool flowing_button(const char* label, const char* tip, bool is_first = false) {
         if (!is_first) {
             ImGui::SameLine();
@@ -331,19 +332,19 @@ class WhatIfView : public View {
         Session& session = context.session;
         const RunKey result = what_if_.shown(session);
         const bool is_kept = what_if_.kept(session).valid();
-        // What stands is that of the last settings that a run can have.
+        // The shown values belong to the last valid settings.
         const bool is_stale = !what_if_.error().empty();
         ImGui::BeginDisabled(!result.valid() || is_stale || is_kept);
         if (flowing_button("Keep",
-                           "lets this what-if stand among the runs, also when the trace is opened again;\nthe next "
-                           "change starts another",
+                           "keeps this what-if among the runs, also when the trace is opened again;\nthe next change "
+                           "starts another one",
                            true))
             what_if_.keep(session);
         ImGui::EndDisabled();
         ImGui::BeginDisabled(!result.valid() || is_stale);
-        if (flowing_button("Reset", is_kept ? "back to what was recorded; this what-if was kept and stays, another of "
-                                              "this run that was not goes"
-                                            : "back to what was recorded: takes this what-if away"))
+        if (flowing_button("Reset", is_kept ? "back to the recorded settings; this what-if stays, and another one of "
+                                              "this run that was not kept is removed"
+                                            : "back to the recorded settings; removes this what-if"))
             what_if_.discard(session);
         ImGui::EndDisabled();
         const RunKey selected = session.told_run();
@@ -352,28 +353,27 @@ class WhatIfView : public View {
             selected.document == document.id() && document.is_what_if(selected.run) && (is_kept || selected != result);
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
         ImGui::BeginDisabled(!result.valid() || is_stale);
-        if (flowing_button("Show the two",
-                           "hides all runs but the recorded one and this; key 0 shows all of them again"))
+        if (flowing_button("Show the two", "hides all runs except the recorded one and this one; key 0 shows all runs"))
             show_alone(session, result);
-        if (flowing_button("Copy command", "the command that makes these kept sets from the trace's tokens"))
+        if (flowing_button("Copy command", "copies the command that makes these kept sets from the trace's tokens"))
             copy_command_of(context.session, result, context.host.notice);
         ImGui::EndDisabled();
         if (!is_kept_one) return;
-        if (flowing_button("Discard the selected", "takes the selected what-if, which was kept, out of the runs")) {
+        if (flowing_button("Discard the selected", "removes the selected kept what-if from the runs")) {
             session.remove_added_run(selected);
             session.selection.select_run(what_if_.source());
         }
     }
 
-    /// @param what_if invalid where there is none
+    /// @param what_if invalid: there is none
     void draw_decode_button(Context& context, const RunKey& what_if) {
         if (!context.engine) return;
         const bool is_there = context.session.exists(what_if);
         const bool has_answer = is_there && !context.session.attributes(what_if).output_text.empty();
         ImGui::BeginDisabled(!is_there || has_answer || context.engine->status().busy());
         if (flowing_button("Decode",
-                           "makes this what-if as a run, from the trace's own tokens:\n"
-                           "its answer, the KL to the full cache per step, and what its cache holds"))
+                           "runs this what-if on the trace's tokens:\nits answer, the KL per step to the full cache, "
+                           "and the contents of its cache"))
             context.engine->decode({what_if});
         ImGui::EndDisabled();
     }
@@ -392,10 +392,9 @@ class WhatIfView : public View {
 }  // namespace
 
 ViewKind what_if_view() {
-    return {
-        "what_if",  "What-if",   "Another budget, other parameters: the selection is made again while the slider moves",
-        Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); },
-        R"(
+    return {"what_if",  "What-if",   "Other budgets and parameters, with the selection updated while a slider moves",
+            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); },
+            R"(
 ------***-------
 ......***.......
 ................

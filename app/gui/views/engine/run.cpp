@@ -24,7 +24,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Model, prompt, policies and budgets for one pass of the engine.
+/// Form for a run: model, prompt, policies, budgets and output.
 class RunView : public View {
  public:
     void draw(Context& context) override {
@@ -38,19 +38,19 @@ class RunView : public View {
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         is_model_refused_ = status.is_model_refused;
-        // The one that is loaded, or as long as none is, the one that was at the last end.
+        // The loaded model, or the model of the last session while none is loaded.
         form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
         auto tokens = context.engine->count_tokens(form_.request);
-        if (is_model_refused_) tokens.reset();  // they are those of the model that was loaded before
+        if (is_model_refused_) tokens.reset();  // they belong to the previously loaded model
         check(context.session.tasks, tokens);
         if (start_wanted_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
         if (takes_call("Prompt from a file…")) prompt_.ask_for_file(context);
-        if (takes_call("More: back to defaults")) reset_seldom_changed(form_.request.options);
+        if (takes_call("More: restore defaults")) reset_seldom_changed(form_.request.options);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
-        if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // what is where is another matter
-        // The queue and the answers under way take their height from the form's lower end: its rows stay.
+        if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // the parts have moved
+        // The queue and current answers reduce the form's height at its lower end, so that its rows do not move.
         const float height = -std::max(height_below_, 1.0f);
         is_wide ? draw_in_two_columns(context, status, tokens, height)
                 : draw_in_one_column(context, status, tokens, height);
@@ -61,7 +61,7 @@ class RunView : public View {
     }
 
     std::vector<std::string> commands() const override {
-        return {"Copy command", "Prompt from a file…", "More: back to defaults"};
+        return {"Copy command", "Prompt from a file…", "More: restore defaults"};
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -69,9 +69,9 @@ class RunView : public View {
                 {"drop a .txt or .md file", "its text becomes the prompt"},
                 {"Ctrl+Enter in a question", "a new line"},
                 {"a policy's name", "its parameters"},
-                {"+", "the same policy once more, with other parameters"},
+                {"+", "adds the same policy with other parameters"},
                 {"Ctrl-click a slider", "type the number"},
-                {"right click", "copy the form as a command line, read a file, back to defaults"}};
+                {"right click", "copy the form as a command line, read a file, restore defaults"}};
     }
 
     void start() override { start_wanted_ = true; }
@@ -88,8 +88,8 @@ class RunView : public View {
         copy.run = lifetime.guard([this, notice] { copy_command([this] { return command(); }, notice); });
         copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
-        add_ticking(actions, "Tick all policies that can run", [this] { tick_all_that_can_run(form_, *check_); });
-        add_ticking(actions, "Tick no policy", [this] { tick_none(form_); });
+        add_ticking(actions, "Select all policies that can run", [this] { tick_all_that_can_run(form_, *check_); });
+        add_ticking(actions, "Deselect all policies", [this] { tick_none(form_); });
     }
 
     bool holds_text() const override { return true; }
@@ -100,7 +100,7 @@ class RunView : public View {
     }
     void load(const nlohmann::json& state) override {
         if (state.is_object()) more_is_open_ = state.value("more", more_is_open_);
-        // What is loaded by now goes before what was at the last end.
+        // A loaded model takes precedence over the model of the last session.
         if (state.is_object() && seen_model_.empty())
             model_path_ = remembered_model_ = state.value("model", std::string());
         form_.from_json(state);
@@ -118,13 +118,13 @@ class RunView : public View {
         actions.push_back(std::move(action));
     }
 
-    /// A part of the form that scrolls downwards alone. @param height as for child windows
+    /// Begins a part of the form that scrolls separately.
     void begin_part(const char* name, ImVec2 size) {
-        ImGui::SetNextWindowScroll({0, scroll_to_top_ ? 0.0f : -1.0f});  // below 0: as it is
+        ImGui::SetNextWindowScroll({0, scroll_to_top_ ? 0.0f : -1.0f});  // negative: no change
         ImGui::BeginChild(name, size);
     }
 
-    /// While the mouse is over it a part becomes no shorter: else its rows would move where it is scrolled to its end.
+    /// Keeps the height of a part while the mouse is over it, because its rows would move if it is scrolled to the end.
     static void end_part(const Context& context, float& least_height) {
         const float height = ImGui::GetCursorPosY();
         if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
@@ -150,7 +150,7 @@ class RunView : public View {
         end_part(context, form_height_);
     }
 
-    /// What is read at the left, as high as the view; what is made of it at the right.
+    /// The prompt on the left in full height, and the other parts on the right.
     void draw_in_two_columns(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
                              float height) {
         const float gap = ImGui::GetFontSize();
@@ -164,17 +164,18 @@ class RunView : public View {
         ImGui::SameLine(0, gap);
         begin_part("form", {0, height});
         scroll_to_top_ = false;
-        // Above the long list, so that they are seen at once; what ticks change of them has its room.
+        // Above the long list to be visible immediately, with constant height when policies are selected.
         draw_budgets(context.theme, form_, tokens, true);
         draw_policies(context, lifetime, form_, *check_);
-        draw_budget_notes(context.theme, form_, tokens, *check_);  // below it: it must not move while it is ticked
+        draw_budget_notes(context.theme, form_, tokens,
+                          *check_);  // below the list, so that it does not move when a policy is selected
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
         end_part(context, form_height_);
     }
 
-    /// Which runs would fail, as of the last time that it was found out.
+    /// Finds out in a background job which runs would fail.
     void check(Tasks& tasks, const std::optional<TokenCount>& tokens) {
         const auto found = tasks.ask(checks_, "", stamp_of_refused_runs(form_, tokens),
                                      [form = form_, tokens] { return find_refused_runs(form, tokens); });
@@ -182,32 +183,32 @@ class RunView : public View {
         is_checked_ = found.current;
     }
 
-    /// What is wrong with the form, or with all that it would run.
+    /// Why the form cannot run; empty: it can.
     std::string problem(const std::optional<TokenCount>& tokens) const {
-        if (is_model_refused_) return "The model that was chosen cannot be used: choose another one.";
+        if (is_model_refused_) return "The chosen model cannot be used. Choose another one.";
         if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
-        if (is_in_queue()) return "This run is under way, or waits in the queue: change something for another one.";
+        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another one.";
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
-            return fmt::format("A run that has not ended writes {}: name another output.",
+            return fmt::format("An unfinished run writes {}. Choose another output.",
                                form_.request.output.filename().string());
-        // A prompt that is shorter than every budget can be run with any: until it is counted nothing is refused.
+        // A prompt shorter than every budget accepts any budget, so nothing is refused before the tokens are counted.
         return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
     }
 
-    /// Where a model is being loaded, or another job is under way, the run waits for its turn.
+    /// Starts the run, or queues it while a model is loading or another job is in progress.
     void run(Context& context) {
         job_ = context.engine->run(form_.filled_in());
         run_form_ = form_.to_json();
     }
 
-    /// Whether the form as it is was started, and that run has not ended.
+    /// Whether a run with the current form is in progress or queued.
     bool is_in_queue() const {
         if (job_ == 0 || !engine_) return false;
         if (!engine_->has_job(job_)) return false;
         return form_.to_json() == run_form_;
     }
 
-    /// The buttons, and below them what there is to say. Always as high: the form below it stays under the mouse.
+    /// Draws the buttons and messages with constant height, so that the form does not move.
     void draw_head(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
                    bool is_wide) {
         const std::string problem = this->problem(tokens);
@@ -232,7 +233,7 @@ class RunView : public View {
             ImGui::BeginDisabled(!form_.problem({}).empty());
             if (command_button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
-            ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
+            ImGui::SetItemTooltip("copies the kvscope run … command that makes the same trace in a terminal");
             draw_maximise(context.host);
         }
         ImGui::SetNextWindowScroll({0, -1});
@@ -244,13 +245,13 @@ class RunView : public View {
     }
 
     const char* tooltip_of_run(bool is_busy) const {
-        if (is_in_queue()) return "This run is under way or waits in the queue. Change the form for another run.";
-        return is_busy ? "Ctrl+R: puts the run into the queue; it begins when the jobs before it have ended"
-                       : "Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them";
+        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another one.";
+        return is_busy ? "Ctrl+R: adds the run to the queue; it starts when the earlier jobs have finished"
+                       : "Ctrl+R: reads the prompt once, applies every policy and decodes the answers";
     }
 
-    /// Draws the button always: when a job ends, no other button may take its place below the mouse. A job can be
-    /// cancelled half a second after it has begun, as the second click of a double click is meant for the job before.
+    /// Always draws the button, so that no other button takes its place when a job ends. Cancelling is enabled half a
+    /// second after a job starts, because a double click may have been meant for the previous job.
     void draw_cancel(EngineSession& engine, const EngineStatus& status) {
         constexpr double not_before_s = 0.5;
         const std::string now = status.busy() ? status.what : "";
@@ -266,12 +267,12 @@ class RunView : public View {
                        const std::string& problem) {
         if (status.busy()) draw_quiet(status.what);
         if (!status.busy()) draw_continue(*context.engine);
-        // A form that is not filled in yet is no error.
+        // An incomplete form is not an error.
         const std::string heading = form_.heading_of(problem, tokens);
         if (is_in_queue())
-            ;  // the progress says so, or the queue
+            ;  // the progress or the queue shows it
         else if (form_.is_begun())
-            draw_problem(heading.empty() ? problem : fmt::format("Cannot run: see {} below.", heading), context.theme);
+            draw_problem(heading.empty() ? problem : fmt::format("Cannot run. See {} below.", heading), context.theme);
         else if (!status.busy())
             ImGui::TextWrapped("%s", problem.c_str());
         if (status.busy()) return;
@@ -279,7 +280,7 @@ class RunView : public View {
         draw_problem(error_of_run(*context.engine), context.theme);
     }
 
-    /// The way on with the run that was cancelled last.
+    /// Draws the button that continues the run that was cancelled last.
     static void draw_continue(EngineSession& engine) {
         const auto stopped = engine.stopped_run();
         if (!stopped) return;
@@ -295,7 +296,7 @@ class RunView : public View {
         ImGui::PopStyleColor();
     }
 
-    /// What waits until those before it have ended, in that order.
+    /// Lists the waiting jobs in order.
     static void draw_queue(EngineSession& engine) {
         const std::vector<WaitingJob> waiting = engine.waiting();
         if (waiting.empty()) return;
@@ -307,7 +308,7 @@ class RunView : public View {
         for (const WaitingJob& job : waiting) {
             ImGui::PushID(static_cast<int>(job.number));
             if (ImGui::SmallButton("×")) engine.drop(job.number);
-            ImGui::SetItemTooltip("takes it out of the queue");
+            ImGui::SetItemTooltip("removes the job from the queue");
             ImGui::PopID();
             ImGui::SameLine();
             ImGui::TextWrapped("%s", job.what.c_str());
@@ -315,7 +316,7 @@ class RunView : public View {
         ImGui::EndChild();
     }
 
-    /// Why the last run of this form failed, until another is asked for.
+    /// Why the last run of this form failed; empty after another one is started.
     std::string error_of_run(const EngineSession& engine) {
         std::string error = engine.error_of(job_);
         if (error.empty() || form_.to_json() == run_form_) return error;
@@ -323,29 +324,28 @@ class RunView : public View {
         return {};
     }
 
-    /// The way to two columns and back, where the view is narrow or maximised.
+    /// Draws the button that maximizes or restores the view, if it is narrow or maximized.
     static void draw_maximise(const ViewHost& host) {
         const bool is_maximised = host.is_maximised;
         if (!is_maximised && ImGui::GetWindowWidth() >= least_for_columns * ImGui::GetFontSize()) return;
-        const char* label = is_maximised ? "Restore" : "Maximise";
+        const char* label = is_maximised ? "Restore" : "Maximize";
         same_line_if_fits(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x);
         if (ImGui::Button(label)) host.toggle_maximised();
-        ImGui::SetItemTooltip(is_maximised ? "M: the view back among the others"
-                                           : "M: the form alone in the window, in two columns");
+        ImGui::SetItemTooltip(is_maximised ? "M: restores the other views" : "M: maximizes the form, in two columns");
     }
 
     void draw_extent(const Theme& theme) const {
         const int n = form_.n_prompts();
         const bool share = n > 1 && !form_.request.options.query_aware && !form_.request.options.isolated;
-        std::string text = fmt::format("{} runs, the full cache among them", form_.n_runs());
+        std::string text = fmt::format("{} runs including the full cache", form_.n_runs());
         if (n > 1)
-            text += fmt::format(", of {} prompts{}", n,
-                                share ? " that share one prefill where their contexts have the same tokens" : "");
+            text += fmt::format(", on {} prompts{}", n,
+                                share ? " that share one prefill if their contexts have the same tokens" : "");
         draw_quiet(text);
         if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
             ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);
             ImGui::TextWrapped(
-                "%s", fmt::format("{} of them will fail: the marks say why. The others are made.", refused).c_str());
+                "%s", fmt::format("{} of them will fail, as the marks explain. The others will run.", refused).c_str());
             ImGui::PopStyleColor();
         }
     }
@@ -373,7 +373,7 @@ class RunView : public View {
         return form_.request.spectra.value_or(status.spectra_seconds <= little_for_spectra_seconds);
     }
 
-    /// The runs whose cache can change its form now; what all have decoded streams in Answers.
+    /// Lists the runs whose cache can be compressed or made full now. Answers shows their text.
     static void draw_switches(EngineSession& engine) {
         const auto& answers = engine.partial_answers();
         const bool any = std::any_of(answers.begin(), answers.end(), [](const auto& one) { return one.is_full; });
@@ -383,7 +383,7 @@ class RunView : public View {
         ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
         for (const auto& answer : answers) {
             if (!answer.is_full) continue;
-            draw_switch(engine, answer);  // first, since a label can be wider than the view
+            draw_switch(engine, answer);  // before the label, which may be wider than the view
             ImGui::TextDisabled("%s", answer.label.c_str());
             ImGui::SetItemTooltip("%s", answer.label.c_str());
             ImGui::TextWrapped("%s", answer.text.c_str());
@@ -405,19 +405,18 @@ class RunView : public View {
     }
 
     static std::string why_to_switch(const PartialAnswer& answer, bool is_cancelling) {
-        if (is_cancelling) return "The run is being cancelled: no further step is decoded.";
+        if (is_cancelling) return "The run is being cancelled, so no further step is decoded.";
         if (answer.has_ended)
-            return "Its answer has ended: no further step is decoded in which its cache could change. It is compared "
-                   "with the full cache now.";
-        return *answer.is_full
-                   ? "Its cache holds whole keys and values of all tokens. From the next step on it stores what "
-                     "the policy describes; the trace records the step."
-                   : "Its cache is compressed. From the next step on it holds whole keys and values, as the "
-                     "compressed cache gives them; the trace records the step.";
+            return "Its answer is complete, so its cache can no longer change. It is being compared with the full "
+                   "cache.";
+        return *answer.is_full ? "The cache holds full keys and values of all tokens. From the next step on, they are "
+                                 "stored in the policy's compressed form. The trace records the step."
+                               : "The cache is compressed. From the next step on, it holds full keys and values, "
+                                 "computed from the compressed cache. The trace records the step.";
     }
 
     void load_model(Context& context, const std::filesystem::path& path) {
-        job_ = 0;  // why the last run failed is another model's matter
+        job_ = 0;  // the error belongs to another model
         remembered_model_ = path;
         context.host.load_model(path);
     }
@@ -425,17 +424,17 @@ class RunView : public View {
     void draw_model(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Model");
         const bool is_loaded = !status.model.empty();
-        if (status.model_path != seen_model_) {  // also one that was dropped or chosen elsewhere
+        if (status.model_path != seen_model_) {  // also a model that was dropped or chosen elsewhere
             seen_model_ = status.model_path;
             model_path_ = is_default(seen_model_) ? "" : seen_model_.string();
             remembered_model_ = model_path_;
         } else if (!status.model_error.empty() && !status.busy()) {
-            remembered_model_ = is_default(seen_model_) ? "" : seen_model_;  // and not one that cannot be loaded
+            remembered_model_ = is_default(seen_model_) ? "" : seen_model_;  // only models that could be loaded
         }
         if (status.model_error.empty()) {
             const std::string to_load =
                 (remembered_model_.empty() ? "the default model" : remembered_model_.filename().string()) +
-                ", loaded when it is needed";
+                ", loaded when needed";
             ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : to_load.c_str());
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
             if (!status.device.empty()) draw_quiet("on " + status.device);
@@ -494,25 +493,25 @@ class RunView : public View {
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (text_field("##output", "a new kvscope-N.h5", &output)) {
             form_.request.output = output;
-            form_.request.force = false;  // that was meant for another file
+            form_.request.force = false;  // it was meant for another file
         }
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output")) {
             context.host.files.ask({.kind = FileDialog::Kind::save,
-                                    .title = "Where the trace goes",
+                                    .title = "Choose the output file",
                                     .extensions = {".h5"},
                                     .suggestion = "run.h5",
                                     .answer =
                                         [this](const auto& path) {
                                             form_.request.output = path;
-                                            // The dialog has asked whether what is there is to be replaced.
+                                            // The dialog has already asked whether to replace the file.
                                             std::error_code error;
                                             form_.request.force = std::filesystem::exists(path, error);
                                         },
                                     .asker = lifetime.watch()});
         }
         ImGui::BeginDisabled(form_.request.output.empty());
-        ImGui::Checkbox("replace what is there", &form_.request.force);
+        ImGui::Checkbox("replace existing file", &form_.request.force);
         ImGui::EndDisabled();
         const std::string problem = form_.output_problem();
         if (problem.empty()) {
@@ -523,13 +522,13 @@ class RunView : public View {
         draw_problem(problem, context.theme);
     }
 
-    /// Looked up once a second, and where something was typed.
+    /// Checks the file once per second and after input.
     const std::string& output_note() {
         const std::pair of(form_.request.output, form_.request.force);
         if (of != note_of_ || ImGui::GetTime() >= note_until_) {
             const std::filesystem::path begun = engine_->goes_on_at(form_.filled_in());
-            note_ = begun.empty() ? form_.output_note()
-                                  : fmt::format("{}: goes on with this run where it was stopped", begun.string());
+            note_ =
+                begun.empty() ? form_.output_note() : fmt::format("{}: continues the interrupted run", begun.string());
             note_of_ = of;
             note_until_ = ImGui::GetTime() + 1;
         }
@@ -544,15 +543,15 @@ class RunView : public View {
         more_is_open_ =
             ImGui::TreeNodeEx(fmt::format("More  {}###more", changes).c_str(), ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::PopStyleColor();
-        if (more_is_open_ && ImGui::IsItemToggledOpen())  // else it opens below what is seen
+        if (more_is_open_ && ImGui::IsItemToggledOpen())  // otherwise it opens below the visible part
             ImGui::SetScrollFromPosY(ImGui::GetItemRectMin().y - ImGui::GetWindowPos().y, 0);
         ImGui::SetItemTooltip("sampling, seeds, number type, device, isolated runs, recorded window%s%s",
-                              changes.empty() ? "" : "\nother than by default: ", changes.c_str());
+                              changes.empty() ? "" : "\nchanged from the default: ", changes.c_str());
         if (!more_is_open_) return;
         engine_->look_for_devices();
         edit_run_options(form_.request.options, status.devices, status.no_card, context.theme);
         ImGui::BeginDisabled(changes.empty());
-        if (ImGui::Button("Back to defaults##more")) reset_seldom_changed(form_.request.options);
+        if (ImGui::Button("Restore defaults##more")) reset_seldom_changed(form_.request.options);
         ImGui::EndDisabled();
         ImGui::TreePop();
     }
@@ -562,7 +561,7 @@ class RunView : public View {
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
             copy_command([this] { return command(); }, context.host.notice);
         if (ImGui::MenuItem("Prompt from a file…")) prompt_.ask_for_file(context);
-        if (ImGui::MenuItem("More: back to defaults", nullptr, false, !text_of_changes(form_.request.options).empty()))
+        if (ImGui::MenuItem("More: restore defaults", nullptr, false, !text_of_changes(form_.request.options).empty()))
             reset_seldom_changed(form_.request.options);
         ImGui::EndPopup();
     }
@@ -571,12 +570,12 @@ class RunView : public View {
         const double seconds = status.spectra_seconds;
         bool wanted = spectra_wanted(status);
         if (ImGui::Checkbox("spectra of the projections", &wanted)) form_.request.spectra = wanted;
-        ImGui::SetItemTooltip("eigenvalues of the Q, K and V projections into the trace, for the view Spectrum");
+        ImGui::SetItemTooltip("stores eigenvalues of the Q, K and V projections in the trace, for the view Spectrum");
         ImGui::PushTextWrapPos();
         if (status.model.empty())
-            ImGui::TextDisabled("computed once for each model, then kept");
+            ImGui::TextDisabled("computed once for each model, then cached");
         else if (seconds <= 0)
-            ImGui::TextDisabled("of %s they are kept already: at no cost", status.model.c_str());
+            ImGui::TextDisabled("already cached for %s", status.model.c_str());
         else
             ImGui::TextDisabled(
                 "%s", fmt::format("about {:.{}f} s, once for {}", seconds, seconds < 10 ? 1 : 0, status.model).c_str());
@@ -588,30 +587,30 @@ class RunView : public View {
     bool scroll_to_top_ = false;
     TaskSlot<RefusedRuns> checks_;
     std::shared_ptr<const RefusedRuns> check_ = std::make_shared<const RefusedRuns>();
-    bool is_checked_ = false;  ///< `check_` is of the form as it is
+    bool is_checked_ = false;  ///< whether `check_` belongs to the current form
     PromptForm prompt_{lifetime};
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
-    std::filesystem::path remembered_model_;  ///< of the last load, also at the next start; empty: the default model
+    std::filesystem::path remembered_model_;  ///< model last loaded, also in the next session; empty: the default model
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;
     bool more_is_open_ = false;
     bool start_wanted_ = false;
-    uint64_t job_ = 0;         ///< the last that this form has started; 0: none
-    nlohmann::json run_form_;  ///< the form as it was then
-    std::string cancellable_;  ///< the job under way; empty: none
+    uint64_t job_ = 0;         ///< last job that this form started; 0: none
+    nlohmann::json run_form_;  ///< the form at that time
+    std::string cancellable_;  ///< job that can be cancelled; empty: none
     double cancellable_since_ = 0;
-    float height_below_ = 0;  ///< of queue and answers below the form, in the frame before
-    float form_height_ = 0;   ///< of the form's contents while the mouse is over it
+    float height_below_ = 0;  ///< height of the queue and answers in the last frame
+    float form_height_ = 0;   ///< height of the form while the mouse is over it
     bool is_model_refused_ = false;
 };
 
 }  // namespace
 
 ViewKind run_view() {
-    return {"run",      "Run",       "Policies and budgets on a prompt of yours",
+    return {"run",      "Run",       "Runs policies and budgets on your own prompt",
             Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); },
             R"(
 ----------------

@@ -19,11 +19,11 @@
 namespace kvscope::gui {
 namespace {
 
-/// The errors of a training's steps, a panel for each stage of gradient descent.
+/// Loss by training step, one panel for each stage of gradient descent.
 analysis::Figure curve_of(const TrainingStatus& training) {
     analysis::Figure figure;
     figure.name = "training";
-    figure.title = "What is missed at each step of training";
+    figure.title = "Loss at each training step";
     figure.columns = std::max<size_t>(training.stages.size(), 1);
     for (size_t i = 0; i < training.stages.size(); ++i) {
         const auto& stage = training.stages[i];
@@ -53,13 +53,13 @@ analysis::Figure curve_of(const TrainingStatus& training) {
     return figure;
 }
 
-/// EchoKV's maps: what to train them on, how far they have come, and the loss at each step.
+/// Form for training EchoKV's maps, with progress and loss.
 class TrainingView : public View {
  public:
     void draw(Context& context) override {
-        if (!context.engine) return draw_nothing(context, "This build has no engine to train maps with.");
+        if (!context.engine) return draw_nothing(context, "This build has no engine to train maps.");
         ImGui::TextWrapped(
-            "Maps by which EchoKV rebuilds keys and values, for %s.",
+            "Trains the maps with which EchoKV reconstructs keys and values of %s.",
             context.engine->status().model.empty() ? "the default model" : context.engine->status().model.c_str());
         const EngineStatus status = context.engine->status();
         ImGui::BeginDisabled(status.busy());
@@ -72,10 +72,10 @@ class TrainingView : public View {
     std::vector<std::string> commands() const override { return {"Train", "Copy command"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"Train", "least squares: no steps, some seconds for each thousand tokens"},
-                {"Cancel", "what was done is kept: the same form goes on behind it"},
-                {"Copy command", "the kvscope train-echo … that makes the same maps"},
-                {"drag, wheel on the curve", "pan, zoom; double-click shows all of it"}};
+        return {{"Train", "least squares: no steps, a few seconds per thousand tokens"},
+                {"Cancel", "finished steps are kept; the same form continues from there"},
+                {"Copy command", "copies the kvscope train-echo … command that makes the same maps"},
+                {"drag, wheel on the curve", "pan, zoom; double-click shows the whole curve"}};
     }
 
     void fit() override { plot_.fit(); }
@@ -102,7 +102,8 @@ class TrainingView : public View {
     }
 
  private:
-    /// A field's label: left of it, in a narrow view above it. The field takes the rest of the line, but `after`.
+    /// Draws a label to the left of a field, or above it in a narrow view.
+    /// @param after space to leave after the field
     static void label_field(const char* label, float after = 0) {
         const float em = ImGui::GetFontSize();
         const bool is_narrow = ImGui::GetContentRegionAvail().x < 26 * em;
@@ -119,11 +120,11 @@ class TrainingView : public View {
 
     void draw_form(Context& context) {
         label_field("Text", browse_width());
-        text_field("##text", "an English text that comes along", &text_);
+        text_field("##text", "bundled English text", &text_);
         ImGui::SameLine();
         if (ImGui::Button("Browse…##text"))
             context.host.files.ask({.kind = FileDialog::Kind::open,
-                                    .title = "A text to train on",
+                                    .title = "Choose a training text",
                                     .extensions = {".txt", ".md"},
                                     .suggestion = {},
                                     .answer = [this](const std::filesystem::path& path) { text_ = path.string(); },
@@ -133,16 +134,18 @@ class TrainingView : public View {
         if (ImGui::SliderFloat("##ratio", &ratio, 0.05f, 0.95f, "%.2f", ImGuiSliderFlags_AlwaysClamp))
             request_.ratio = std::round(static_cast<double>(ratio) * 100) / 100;
         ImGui::SetItemTooltip(
-            "Share of the full cache's bytes that is left; the nearest one that the model's shape "
-            "allows is taken.");
-        draw_count("Tokens", request_.n_tokens, 0, "Of the text that are read at most; 0: all.");
+            "Share of the full cache's bytes that remains. The nearest share that the model's dimensions allow is "
+            "used.");
+        draw_count("Tokens", request_.n_tokens, 0, "Maximum number of tokens read from the text; 0: all.");
         int stage1 = request_.by_descent ? 1 : 0;
         label_field("Stage 1");
         if (ImGui::Combo("##Stage 1", &stage1, "least squares\0gradient descent\0")) request_.by_descent = stage1 == 1;
-        ImGui::SetItemTooltip("Keys and values: at once, or towards the same maps step by step, as in the paper.");
-        if (request_.by_descent) draw_count("Steps of stage 1", request_.steps, 1, "600 in the paper.");
+        ImGui::SetItemTooltip(
+            "Fits keys and values directly by least squares, or step by step by gradient descent as in the paper.");
+        if (request_.by_descent)
+            draw_count("Steps of stage 1", request_.steps, 1, "Number of steps; 600 in the paper.");
         draw_count("Steps of stage 2", request_.tune_steps, 0,
-                   "Gradient descent on what attention gives; 1000 in the paper, 0: none.");
+                   "Steps of gradient descent on the attention's output; 1000 in the paper, 0: none.");
         if (request_.tune_steps > 0) {
             int loss = request_.tune_by_qk ? 1 : 0;
             label_field("Loss of stage 2");
@@ -154,7 +157,7 @@ class TrainingView : public View {
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output"))
             context.host.files.ask({.kind = FileDialog::Kind::save,
-                                    .title = "Where the maps go",
+                                    .title = "Choose the file for the maps",
                                     .extensions = {".safetensors"},
                                     .suggestion = "echo.safetensors",
                                     .answer = [this](const std::filesystem::path& path) { output_ = path.string(); },
@@ -169,7 +172,7 @@ class TrainingView : public View {
         ImGui::SetItemTooltip("%s", help);
     }
 
-    /// As the engine is asked, and as `kvscope train-echo` is.
+    /// Returns the request for the engine and for `kvscope train-echo`.
     TrainingRequest filled_in() const {
         TrainingRequest request = request_;
         if (!text_.empty()) request.texts = {without_tilde(text_)};
@@ -179,9 +182,9 @@ class TrainingView : public View {
 
     std::string problem() const {
         std::error_code error;
-        if (output_.empty()) return "name a file for the maps";
+        if (output_.empty()) return "enter a file name for the maps";
         if (!text_.empty() && !std::filesystem::is_regular_file(without_tilde(text_), error))
-            return text_ + " is no file";
+            return text_ + " is not a file";
         if (std::filesystem::exists(without_tilde(output_), error))
             return output_ + " already exists. Name another file";
         return {};
@@ -210,10 +213,10 @@ class TrainingView : public View {
         ImGui::EndDisabled();
         if (status.busy()) {
             ImGui::PushTextWrapPos();
-            ImGui::TextDisabled("waits until %s has ended", status.what.c_str());
+            ImGui::TextDisabled("waits until %s has finished", status.what.c_str());
             ImGui::PopTextWrapPos();
         }
-        // The maps that were just trained are there, of course.
+        // Maps that were just trained may exist.
         const TrainingStatus& training = context.engine->training();
         const bool is_success = training.is_done && training.output == filled_in().output;
         if (!wrong.empty() && !status.busy() && !is_success) ImGui::TextWrapped("%s", wrong.c_str());
@@ -249,14 +252,14 @@ class TrainingView : public View {
                 context.session.wanted_policy = {"echokv", "maps", whole_path(training.output).string()};
                 context.host.show_view("run");
             }
-            ImGui::SetItemTooltip("ticks EchoKV in Run, with these maps");
+            ImGui::SetItemTooltip("selects EchoKV in Run with these maps");
             ImGui::SameLine();
             if (ImGui::Button("Copy the policy")) {
                 const std::string policy = "echokv:maps=" + training.output.string();
                 ImGui::SetClipboardText(policy.c_str());
                 context.host.notice("copied: " + policy, false);
             }
-            ImGui::SetItemTooltip("what --policy takes");
+            ImGui::SetItemTooltip("copies the value for --policy");
         }
         if (training.stages.empty()) return;
         if (!curve_ || curve_stamp_ != training.stamp) {
@@ -276,9 +279,10 @@ class TrainingView : public View {
 }  // namespace
 
 ViewKind training_view() {
-    return {"training",  "Training",  "Trains the maps by which EchoKV rebuilds keys and values, and shows the loss",
-            Dock::right, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); },
-            R"(
+    return {
+        "training",  "Training",  "Trains the maps with which EchoKV reconstructs keys and values, and shows the loss",
+        Dock::right, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); },
+        R"(
 #*..............
 #.*.............
 #.*.............
