@@ -62,17 +62,14 @@ class App {
     bool frame();
     /// Replaces frame() while the app's window is hidden. Takes results from the engine and from jobs.
     void unseen_frame();
-    /// Saves the settings before the app's window closes. Returns false if something must be finished or confirmed
-    /// first. A question is then shown, and its answer closes the window.
-    /// @param is_ordered whether the system or a confirmed question asked to close; no question is shown then
+    /// Saves the settings before the app closes. Unless `is_ordered`, may show a question and return false.
     bool may_close(bool is_ordered = false);
 
     /// Opens a trace in addition to those that are open. Errors become notices.
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }
     void open_files(const std::vector<std::filesystem::path>& paths) { opener_.open(paths); }
 
-    /// Writes the open traces, their notes, the layout and the selection to one file, in a background job.
-    /// @throws WorkspaceError
+    /// Saves a workspace in a background job. @throws WorkspaceError
     void save_workspace(const std::filesystem::path& path) { workspace_.save(path); }
     void open_workspace(const std::filesystem::path& path) { workspace_.open(path); }
 
@@ -96,7 +93,6 @@ class App {
     OpenView* focused_view() const { return views_.focused(); }
     const std::vector<std::string>& notices() const { return notices_.all(); }
     const std::vector<std::string>& view_failures() const { return views_.failures(); }
-    /// Number of error notices and of failures in views.
     size_t n_errors() const { return notices_.n_errors() + views_.failures().size(); }
 
     void set_light(bool light) { appearance_.set_light(light); }
@@ -122,8 +118,7 @@ class App {
     void draw_quit_question();
     std::vector<StartCard> start_cards();
     void end_frame();
-    /// Copies the user's latest choices from the session to the settings, and changes by other instances of the app
-    /// from the settings to the session.
+    /// Exchanges the user's choices and the model names between the session and the settings.
     void share_settings();
 
     // Each member may refer to the members above it, so the order of declaration matters.

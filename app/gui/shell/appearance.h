@@ -9,7 +9,6 @@ namespace kvscope::gui {
 /// Theme and text size of the app. Reads and changes the settings.
 class Appearance {
  public:
-    /// Applies the settings. Keeps references to both arguments.
     Appearance(Window& window, Settings& settings);
 
     const Theme& theme() const { return theme_; }

@@ -22,8 +22,7 @@ class CurrentWorkspace {
     /// Removes the unpacked files except those that the user added.
     ~CurrentWorkspace();
 
-    /// Saves the current state. A background job copies the traces, and a notice reports the result.
-    /// @throws WorkspaceError if saving cannot be started
+    /// Saves the current state in a background job, whose result becomes a notice. @throws WorkspaceError
     void save(const std::filesystem::path& path);
     /// Unpacks a workspace in a background job. Its traces then replace the open ones, except traces that a run is
     /// writing. Errors become notices.

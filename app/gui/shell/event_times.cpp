@@ -26,7 +26,6 @@ struct Noted {
     double at;  ///< time on the server's clock
 };
 
-/// Event times of the app's only window.
 struct Times {
     std::function<double()> clock;
     std::array<Reader, MotionNotify + 1> readers{};
@@ -55,7 +54,6 @@ int read_event(Display* display, XEvent* event, void* message) {
     const int type = *static_cast<const uint8_t*>(message) & type_mask;
     const int result = all.readers[static_cast<size_t>(type)](display, event, message);
     if (!result) return result;
-    // These kinds of event have time and code at the same offsets.
     if (event->xkey.time == CurrentTime) return result;
     const double at = all.take(event->xkey.time);
     constexpr size_t most = 10000;

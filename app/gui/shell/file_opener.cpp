@@ -12,7 +12,6 @@ namespace kvscope::gui {
 
 namespace {
 
-/// Returns the view that can show a trace without prompts; empty if there is none.
 std::string view_without_prompts(const trace::Reader& reader) {
     if (!reader.result_tasks().empty()) return "task_scores";
     return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";

@@ -13,7 +13,6 @@
 
 namespace kvscope::gui {
 
-/// Components that receive opened files.
 struct FileReceivers {
     Session& session;
     EngineSession* engine;  ///< nullptr in a build without the engine
@@ -33,8 +32,7 @@ class FileOpener {
     FileOpener(const FileReceivers& to, bool shows_what_is_there)
         : to_(to), shows_what_is_there_(shows_what_is_there) {}
 
-    /// Opens each file by its extension, or by the contents of a folder.
-    /// @param at_once whether workspaces are unpacked immediately rather than in a background job
+    /// Opens each file by its extension or a folder's contents. `at_once` opens workspaces without a background job.
     void open(const std::vector<std::filesystem::path>& paths, bool at_once = false);
     void open_trace(const std::filesystem::path& path);
     /// @param path empty: the default model
@@ -42,8 +40,7 @@ class FileOpener {
 
     /// Adds a model to the recent files once it is loaded. Call once per frame.
     void remember_loaded_model();
-    /// Shows a view that had to wait for the layout. Call once per frame.
-    /// @param was_built whether a layout was built in this frame; the view then waits for the next frame
+    /// Call once per frame. Shows a view that waits for the layout, unless the layout was built in this frame.
     void show_what_waits(bool was_built);
 
  private:

@@ -21,8 +21,7 @@ void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Se
 /// Closes a trace with a notice. Shows the start cards if no trace is left.
 void close_trace(const Document& document, Session& session, OpenViews& views, Notices& notices);
 
-/// Asks where to export the figure or table of a view.
-/// @param open nullptr: a notice reports that there is no view
+/// Asks where to export the figure or table of a view. Shows a notice if `open` is nullptr.
 void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices);
 
 }  // namespace kvscope::gui

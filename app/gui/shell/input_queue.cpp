@@ -19,7 +19,6 @@ bool is_modifier(ImGuiKey key) {
 
 bool is_shift(ImGuiKey key) { return key == ImGuiMod_Shift || key == ImGuiKey_LeftShift || key == ImGuiKey_RightShift; }
 
-/// Collects the events of one pass in order.
 class Group {
  public:
     /// Whether the event can be in the same pass as the previous ones. If so, adds it.

@@ -16,15 +16,13 @@ class InputQueue {
     InputQueue();
     ~InputQueue();
 
-    /// Assigns a time to the events that arrived since the last call.
-    /// @param now seconds
+    /// Assigns the time `now`, in seconds, to the events that arrived since the last call.
     void note_time(double now);
     static bool is_waiting();
     /// Whether the waiting events need more than one pass.
     static bool exceeds_one_pass();
-    /// Keeps all events after the next group out of Dear ImGui. Call before NewFrame.
-    /// @param takes_input false: keeps all events out
-    /// @returns the time of the last event in this pass; nullopt: no event
+    /// Keeps the events after the next group, or all events, out of Dear ImGui. Call before NewFrame. Returns the time
+    /// of the last event in this pass; nullopt: no event.
     std::optional<double> begin_pass(bool takes_input);
     /// Puts the remaining events back into the queue. Call after NewFrame.
     void end_pass();

@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// A view in a layout and the name of its place in the app's window.
 struct Placed {
     std::string kind;
     std::string place;
@@ -21,8 +20,7 @@ struct Cut {
     ImGuiDir side;
     float share;
     std::string to;
-    /// Least size in ems, if larger than the share. If there is not enough space, the cut is skipped and its views
-    /// become tabs of `from`.
+    /// Least size in ems. Without enough space, the cut is skipped and its views become tabs of `from`.
     float least = 0;
 };
 

@@ -46,13 +46,11 @@ struct ActionTargets {
     std::function<void()> quit;
 };
 
-/// Adds actions to one menu in the order of the calls.
 class MenuActions {
  public:
     MenuActions(Actions& actions, std::string menu) : actions_(actions), menu_(std::move(menu)) {}
 
-    /// @param key 0: none
-    /// @param enabled empty: always enabled
+    /// @param key 0: none @param enabled empty: always enabled
     void add(std::string name, ImGuiKeyChord key, std::function<void()> run, std::function<bool()> enabled = {},
              bool separator_before = false);
 
@@ -70,7 +68,6 @@ void add_view_actions(const ActionTargets& on);
 void add_layout_actions(const ActionTargets& on);
 void add_help_actions(const ActionTargets& on);
 Action apply_saved(SavedLayouts& layouts, const std::string& name);
-/// Adds nothing in a build without the engine.
 void add_run_actions(const ActionTargets& on);
 void add_palette_actions(const ActionTargets& on);
 

@@ -5,7 +5,6 @@
 
 namespace kvscope::gui {
 
-/// Draws the ways to open a view when all views are closed.
 void draw_no_views(Actions& actions, const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -69,7 +69,6 @@ std::function<void(const std::string&, bool)> Notices::function() {
 void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
-    // Errors first, then the newest.
     std::vector<Notice*> order;
     for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) order.push_back(&*it);
     std::stable_partition(order.begin(), order.end(), [](const Notice* notice) { return notice->is_error; });

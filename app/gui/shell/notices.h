@@ -23,7 +23,6 @@ class Notices {
     std::function<void(const std::string& text, bool is_error)> function();
     void draw(const Theme& theme);
     const std::vector<std::string>& all() const { return all_; }
-    /// Number of error notices since the app started.
     size_t n_errors() const { return n_errors_; }
 
  private:

@@ -14,7 +14,6 @@ struct ViewFailure {
     std::string shown;  ///< selected run and its state
 };
 
-/// An open view and its window.
 struct OpenView {
     const ViewKind* kind = nullptr;
     int number = 1;

@@ -285,7 +285,6 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     // Docked views have the color of the cleared frame, and a software renderer needs 10 ms to fill it again.
     const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
     if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
-        // The last item of a docked window is its tab.
         if (open.is_docked && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) &&
             ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
             wanted_maximised_ = open.id();

@@ -43,7 +43,6 @@ class OpenViews {
     /// Maximizes a view until `end_alone`. Does nothing if it is the only view or the user restored the others.
     void show_alone(const ViewKind& kind);
     void end_alone();
-    /// Same, also if the user has maximized a view of this kind.
     void end_alone(const ViewKind& kind);
     /// Returns the view that has, or last had, the keyboard; nullptr if there is none.
     OpenView* focused() const;
@@ -53,7 +52,6 @@ class OpenViews {
 
     /// Shows the views instead of the start cards although no trace is open.
     void dismiss_start() { start_dismissed_ = true; }
-    /// Shows the start cards again while no trace is open.
     void show_start() { start_dismissed_ = false; }
     bool is_start_dismissed() const { return start_dismissed_; }
 
@@ -66,19 +64,15 @@ class OpenViews {
     /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
     void toggle_maximised();
     bool is_maximised() const { return !before_maximised_.is_null(); }
-    /// Returns all views with state and place, those that are put away, and unknown entries from a newer kvscope. While
-    /// a view is maximized, returns the state before.
+    /// State of all views and places, with unknown entries of a newer kvscope. While maximized, the state before.
     nlohmann::json state() const;
-    /// Restores a state. Ignores unknown kinds of view and damaged parts.
-    /// @param keep_views whether open views keep their settings. Otherwise only views with typed text keep theirs, and
-    /// their counterparts in the state are put away.
+    /// Restores a state without its unknown or damaged parts. With `keep_views`, open views keep their settings.
+    /// Otherwise only views with typed text keep theirs, and their counterparts in the state are put away.
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();
-    /// Draws the dock space for the views.
-    /// @returns whether a requested layout was built in this frame
+    /// Draws the dock space for the views. Returns whether a requested layout was built in this frame.
     bool draw_dock_space();
-    /// @param picture copies the requested view, if any
     void draw(Context& context, ViewPicture& picture);
 
     /// Number of times that all views were replaced, e.g. by a workspace.
@@ -91,17 +85,14 @@ class OpenViews {
     bool is_settled() const { return frames_to_settle_ == 0; }
     void await_places();
 
-    /// Messages of the exceptions that views threw while drawing, since the app started.
     const std::vector<std::string>& failures() const { return guard_.failures(); }
 
  private:
     void set_state(OpenView& open, const nlohmann::json& state);
     static nlohmann::json state_of(const OpenView& open);
-    /// Whether the user has typed or set something in a view that holds text.
     static bool is_filled_in(const OpenView& open);
     OpenView& add(const ViewKind& kind, int number);
     OpenView& open_new(const ViewKind& kind);
-    /// Gives the keyboard to a view as soon as it is drawn, in front.
     void give_keyboard(OpenView& view);
     /// Docks a new view as a tab next to views of its kind, or else in its default place.
     void dock(OpenView& opened) const;
@@ -110,7 +101,6 @@ class OpenViews {
     static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
                                           std::optional<int> number = {});
     void put_away(std::vector<std::unique_ptr<OpenView>> views);
-    /// Puts closed views with text away and deletes other closed views.
     void put_closed_away();
     void draw_one(OpenView& open, Context& context, ViewPicture& picture);
     /// Restores all views if requested or if the maximized view was closed. Call before draw_dock_space().

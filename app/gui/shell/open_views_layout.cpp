@@ -230,7 +230,6 @@ void OpenViews::build_layout() {
         if (left && (open->number > 1 || !left->has(open->kind->name))) open->left_layout = left->name;
     fill(*layout, before);
     put_away(std::move(before));
-    // Gives the keyboard to the first view in the center.
     for (const auto& open : views_) {
         const bool is_in_middle = std::any_of(layout->views.begin(), layout->views.end(), [&](const Placed& placed) {
             return placed.place == "all" && placed.kind == open->kind->name;

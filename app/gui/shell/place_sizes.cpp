@@ -14,7 +14,6 @@ bool has_middle(const ImGuiDockNode* node) {
     return node->IsCentralNode() || has_middle(node->ChildNodes[0]) || has_middle(node->ChildNodes[1]);
 }
 
-/// Number of places in a row along the axis.
 int n_places(const ImGuiDockNode* node, ImGuiAxis axis) {
     if (!node || !node->IsSplitNode()) return 1;
     const int first = n_places(node->ChildNodes[0], axis), second = n_places(node->ChildNodes[1], axis);

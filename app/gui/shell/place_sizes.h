@@ -22,7 +22,6 @@ class PlaceSizes {
         ImGuiAxis axis = ImGuiAxis_None;
         float& size() const;
     };
-    /// Size of a side as set by the layout or the user.
     struct Wanted {
         float size = 0;
         float at = 0;   ///< size of the dock space at that time, along the side's axis

@@ -43,7 +43,6 @@ void add_once(std::vector<RecentFile>& files, RecentFile file) {
     if (!is_known) files.push_back(std::move(file));
 }
 
-/// Returns the first n characters, with "…" if the text is longer.
 std::string first_characters(const std::string& text, size_t n) {
     size_t at = 0;
     for (size_t i = 0; i < n && at < text.size(); ++i)

@@ -32,7 +32,6 @@ bool is_same_name(const std::string& x, const std::string& y) {
     return analysis::lower_case(x) == analysis::lower_case(y);
 }
 
-/// Returns the views and their places without the views' settings.
 nlohmann::json places_in(const nlohmann::json& state) {
     nlohmann::json layout = {{"views", nlohmann::json::array()}};
     for (nlohmann::json view : state.value("views", nlohmann::json::array())) {
@@ -167,7 +166,6 @@ void SavedLayouts::draw_name_question() {
     else
         ImGui::TextDisabled("%s", objection.c_str());
     ImGui::BeginDisabled(!objection.empty());
-    // Enter must not replace a layout.
     const bool is_clicked = ImGui::Button(is_there ? "Replace it" : "Save");
     ImGui::EndDisabled();
     ImGui::SameLine();

@@ -26,7 +26,6 @@ class SavedLayouts {
     /// Applies a layout. Views keep their settings. Does nothing if the name is unknown.
     void apply(const std::string& name);
 
-    /// Asks for a name, and for confirmation before replacing a layout.
     void ask_to_save();
     void ask_to_remove(const std::string& name);
     void ask_to_export();

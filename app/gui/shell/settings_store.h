@@ -17,7 +17,6 @@ class SettingsStore {
     Settings& values() { return values_; }
     const Settings& values() const { return values_; }
 
-    /// Whether a trace or model was opened since the last read or write.
     bool has_new_recent() const;
     /// Logs each error once and shows a notice if the user must act.
     void save(Notices& notices);

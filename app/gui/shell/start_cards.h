@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// A card on the start page.
 struct StartCard {
     const char* title;
     const char* text;
@@ -17,7 +16,6 @@ struct StartCard {
     std::function<void()> run;
 };
 
-/// Actions on recent files.
 struct RecentActions {
     std::function<void(const std::filesystem::path&)> open_trace;
     std::function<void(const std::filesystem::path&)>
@@ -25,7 +23,6 @@ struct RecentActions {
     std::function<void(const std::filesystem::path&)> load_model;  ///< empty: models are not listed
 };
 
-/// Draws the start page, which is shown while no trace is open.
 void draw_start_cards(const std::vector<StartCard>& cards, const RecentFiles& recent, const RecentActions& actions,
                       const Theme& theme, const Fonts& fonts);
 

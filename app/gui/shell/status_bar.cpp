@@ -59,7 +59,6 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     session.selection.set(cursor);
 }
 
-/// Describes the focused trace, with fewer words if space is limited.
 std::string trace_line(const Session& session, const Document& focus, float room) {
     const auto& reader = *focus.reader();
     if (!reader.has_model() || reader.n_prompts() <= focus.prompt) return {};

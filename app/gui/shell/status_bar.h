@@ -7,9 +7,7 @@ namespace kvscope::gui {
 
 class EngineSession;
 
-/// Draws the status bar: the current job, the trace's model and prompt, whether the marked text is kept, and frames per
-/// second.
-/// @param engine nullptr in a build without the engine
+/// Draws the line at the lower edge: current job, model and prompt, marked text, and frames per second.
 void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -23,14 +23,12 @@ class TraceSidecars {
 
     /// Restores the saved view state of an opened trace.
     void take_in(Document& document);
-    /// Does the same for all newly opened traces, e.g. those that the engine opened.
-    /// @returns their paths
+    /// Does the same for all newly opened traces, e.g. those that the engine opened. Returns their paths.
     std::vector<std::filesystem::path> take_in_new();
     /// Keeps the current view state of the open traces, because a workspace has set it.
     void take_in_as_shown();
 
-    /// Writes changed annotations immediately. An error is reported once, and the next attempt follows
-    /// retry_annotations().
+    /// Writes changed annotations now. Reports an error once and then waits for retry_annotations().
     void save_annotations();
     void retry_annotations() { annotations_wait_ = false; }
     void save_views();

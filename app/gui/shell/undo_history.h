@@ -30,14 +30,12 @@ class UndoHistory {
 
     /// @param has_input whether there is input in this frame; changes in the next few frames then count as the user's
     void begin_frame(bool has_input);
-    /// Adds a step if something changed and the user has finished typing or dragging.
-    /// @returns whether a dropped view is not in its place yet, so that another frame is needed
+    /// Adds a step if a change is complete. Returns whether a dropped view needs another frame to reach its place.
     bool end_frame();
     /// Stores pending changes, including settings of views, as a step. Call before an action.
     void complete_step();
 
  private:
-    /// Everything that undo restores, except places.
     struct Choices {
         Cursor cursor;
         std::optional<RunKey> a, b;
@@ -60,7 +58,6 @@ class UndoHistory {
     /// Whether runs were hidden since the last step. This is always a step of its own, even if the app did it.
     bool hides_runs(const Step& now) const;
     Step present() const;  ///< current state without `layout`
-    /// @returns what has changed
     std::string go_to(const Step& step);
     static std::string difference(const Step& now, const Step& wanted);
 

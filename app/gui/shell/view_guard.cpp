@@ -45,7 +45,6 @@ void ViewGuard::note_failure(OpenView& open, const std::string& message) {
     window_.draw_again();  // shows the message
 }
 
-/// Describes the selected run, which may have caused the failure.
 std::string ViewGuard::what_is_shown() const {
     const RunKey run = session_.cursor().run;
     return fmt::format("{} {} {} {}", session_.documents().size(), run.prompt, run.run.number, session_.stamp(run));

@@ -24,7 +24,6 @@ constexpr std::array<std::pair<Topic, const char*>, 5> topics = {{{Topic::runs, 
                                                                   {Topic::results, "Answers and measures"},
                                                                   {Topic::files, "Files and messages"}}};
 
-/// Whether the title or summary contains every word of the search.
 bool fits(const ViewKind& kind, const std::string& search) {
     const std::string text = analysis::lower_case(kind.title + " " + kind.summary);
     std::istringstream words(analysis::lower_case(search));
@@ -34,7 +33,6 @@ bool fits(const ViewKind& kind, const std::string& search) {
     return true;
 }
 
-/// Matching kinds in drawing order.
 std::vector<const ViewKind*> kinds_for(const std::string& search) {
     std::vector<const ViewKind*> found;
     for (const auto& [topic, heading] : topics)
@@ -43,7 +41,6 @@ std::vector<const ViewKind*> kinds_for(const std::string& search) {
     return found;
 }
 
-/// Prefers a title that begins with the search.
 const ViewKind* best_of(const std::vector<const ViewKind*>& found, const std::string& search) {
     const std::string typed = analysis::lower_case(search);
     const auto named = std::find_if(found.begin(), found.end(), [&](const ViewKind* kind) {
@@ -79,7 +76,6 @@ struct Card {
     bool is_chosen;
 };
 
-/// Returns whether the card was clicked.
 bool draw_card(const Card& card, ImVec2 size, const Theme& theme, const Fonts& fonts) {
     const float em = ImGui::GetFontSize(), inset = 0.5f * em;
     const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -18,7 +18,6 @@ class ViewPicker {
     void draw(Actions& actions, const OpenViews& views, const Theme& theme, const Fonts& fonts);
 
  private:
-    /// Returns the kind that was chosen in this frame, or nullptr.
     const ViewKind* draw_kinds(const OpenViews& views, const Theme& theme, const Fonts& fonts);
     void take_arrow_keys(const std::vector<const ViewKind*>& found, int n_columns);
     void draw_footer(const Theme& theme) const;

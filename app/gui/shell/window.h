@@ -99,13 +99,10 @@ class Window {
  private:
     /// Runs `frame` once between NewFrame and Render, with or without the next group of input.
     bool pass(const std::function<bool()>& frame, bool takes_input = true);
-    /// Runs passes that are not shown for all groups of input except the last.
     bool take_input(const std::function<bool()>& frame);
     void show_frame();
-    /// Records the time of the next system event before Dear ImGui receives it.
     void note_event(SystemEvent kind, int code);
     void note_events();
-    /// Requests a frame for the time at which a tooltip should appear.
     void await_tooltip();
 
     GLFWwindow* window_ = nullptr;
@@ -116,8 +113,7 @@ class Window {
     uint64_t n_frames_ = 0;
     InputQueue input_;
     std::optional<double> event_at_;  ///< time of the last event in the next frame; nullopt: unknown
-    /// Time before the last poll for events. Passes without input use this time, so that they are never later than an
-    /// unread event.
+    /// Time before the last poll. Passes without input use it, so that they are not later than an unread event.
     double polled_at_ = 0;
     double passed_at_ = -1;  ///< time of the last pass; negative: none
     bool is_asked_again_ = false;
@@ -131,8 +127,7 @@ class Window {
 /// Returns the part of a screenshot that lies inside it.
 Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height);
 
-/// Writes a PNG atomically and replaces an existing file.
-/// @throws figures::OutputFailed, std::runtime_error if the screenshot is empty
+/// Replaces a PNG file atomically. @throws figures::OutputFailed, std::runtime_error if the screenshot is empty
 void write_png(const Screenshot& screenshot, const std::filesystem::path& path);
 
 }  // namespace kvscope::gui

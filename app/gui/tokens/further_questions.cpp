@@ -49,7 +49,6 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
     return runs;
 }
 
-/// A further question on the shown prompt and its answers.
 struct Question {
     std::string text;
     std::vector<std::pair<const FurtherAnswer*, RunId>>
@@ -57,7 +56,6 @@ struct Question {
     std::string full;  ///< answer of the full cache; empty: none
 };
 
-/// Further questions, newest first.
 std::vector<Question> questions_of(const Document& document) {
     const trace::Reader& reader = *document.reader();
     const auto full = reader.full_run(document.prompt);
@@ -76,7 +74,6 @@ std::vector<Question> questions_of(const Document& document) {
     return questions;
 }
 
-/// Current label of the run.
 std::string asked_run(const Document& document, const FurtherAnswer& answer) {
     const auto at = document.place_of(answer.prompt, document.run_of(answer));
     return at ? analysis::run_label(document.reader()->run(answer.prompt, *at)) : answer.run;
@@ -135,9 +132,9 @@ void FurtherQuestions::draw_field(Context& context) {
         ImGui::SetItemTooltip(is_open_ ? "hides the further answers" : "shows the further answers");
         ImGui::SameLine();
     }
-    const std::string all = shown.empty()       ? "Ask all visible runs"
-                            : shown.size() == 1 ? "Ask the visible run"
-                                                : fmt::format("Ask all {} visible runs", shown.size());
+    const std::string all = shown.empty()       ? "Ask all runs"
+                            : shown.size() == 1 ? "Ask one run"
+                                                : fmt::format("Ask all {} runs", shown.size());
     ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
     const bool entered =
         text_field("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);
@@ -229,7 +226,6 @@ const std::vector<Word>& FurtherQuestions::words(const std::pair<int, int>& id, 
     return compared.words;
 }
 
-/// Draws one paragraph with signs for line breaks.
 void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const ImVec2 at = ImGui::GetCursorScreenPos();

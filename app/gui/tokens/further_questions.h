@@ -27,10 +27,8 @@ class FurtherQuestions {
 
     void draw_field(Context& context);
     void draw_answers(Context& context, Document& document);
-    /// Draws one answer.
-    /// @param run −1: the run no longer exists
-    /// @param full the full cache's answer to the same question
-    /// @returns whether the user removed the answer
+    /// @param run −1: no longer exists @param full answer of the full cache @returns whether the user removed the
+    /// answer
     bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
                      const std::string& full);
     static void draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words);

@@ -110,7 +110,6 @@ std::vector<Box> boxes_of(const PromptColumn& one, const PromptGrid& grid, size_
     return boxes;
 }
 
-/// Whether no piece is joined at the right.
 bool ends_at_right(const Box& box, size_t place) {
     if (!box.joined) return true;
     return box.joined->is_right_to_left ? place == box.joined->first : place + 1 == box.joined->end;

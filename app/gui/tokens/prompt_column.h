@@ -48,13 +48,11 @@ struct PromptGrid {
 PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
                            const PromptGrid& grid);
 
-/// Draws the visible part of a column with its outlines.
 void draw_prompt_column(Context& context, const PromptColumn& one, const PromptGrid& grid, const PromptSearch& search);
 
 /// Returns the token under the mouse; −1: none.
 int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid);
 
-/// Returns the first note on a token, or nullptr.
 const Note* note_at(const Document& document, int64_t token);
 
 }  // namespace kvscope::gui

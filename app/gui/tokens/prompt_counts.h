@@ -30,8 +30,7 @@ double farthest_difference(const PromptCounts& a, const PromptCounts& b);
 /// "2 of 30 layers, 3 of 90 heads: 0, 4"
 std::string where_kept(const trace::Kept& kept, int64_t token);
 
-/// Colors of the counts, limited to colors on which text is legible. Zero has the background color.
-/// @param least 1, or less if tokens share entries; the scale is logarithmic then
+/// Legible colors of the counts. Zero has the background color. The scale is logarithmic if `least` is below 1.
 MapColors prompt_colors(const Theme& theme, size_t most, double least);
 
 }  // namespace kvscope::gui

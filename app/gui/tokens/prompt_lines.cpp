@@ -15,7 +15,6 @@ namespace {
 constexpr std::string_view line_break = "↵";
 constexpr uint32_t zero_width_joiner = 0x200d;
 
-/// A character with its number of bytes and cells.
 struct Character {
     size_t bytes = 1;
     size_t cells = 1;

@@ -22,7 +22,6 @@ struct PlacedToken {
     bool is_turned = false;  ///< whether it is read from right to left
 };
 
-/// A prompt broken into lines of a fixed width.
 struct PromptLines {
     std::vector<PlacedToken> placed;   ///< in order
     std::vector<size_t> begins;        ///< index in `placed` of each line's first token, and the end

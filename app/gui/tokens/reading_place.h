@@ -13,11 +13,8 @@ class ReadingPlace {
  public:
     /// Forgets the kept position. Call when the user goes to another position.
     void let_go() { frames_back_ = 0; }
-    /// Adjusts the scroll position. Call in each frame in the scrolling window.
-    /// @param of run that is shown
-    /// @param line_height pixels
-    /// @param room height of the visible lines, pixels
-    /// @param token token that keeps its position if visible; else the first visible token does
+    /// Adjusts the scroll position in each frame. `token` keeps its position if visible, else the first visible token
+    /// does. @param of run that is shown @param room visible height, pixels
     void keep(const std::shared_ptr<const PromptLines>& lines, const RunKey& of, float line_height, float room,
               int64_t token);
 

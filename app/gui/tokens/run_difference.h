@@ -18,9 +18,7 @@ struct RunPair {
     size_t n_rows = 0;  ///< larger number of rows of both runs
 
     bool merges() const { return a->merges() || b->merges(); }
-    /// Number of entries of a token in a head, or summed over the heads of a layer. A token in an entry of n tokens
-    /// counts 1/n.
-    /// @param kept a or b
+    /// Entries of a token in one head, or in all heads of a layer. In an entry of n tokens, a token counts 1/n.
     double entries(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const;
     double entries(const trace::Kept& kept, size_t layer, uint32_t token) const;
 };
@@ -34,8 +32,7 @@ struct RunDifference {
 };
 
 /// @param layer layer whose heads are the map's rows; −1: rows are layers
-/// @param classes whether the map has classes instead of differences: 0 kept by neither run, 1 by both, 2 by A only, 3
-/// by B only
+/// @param classes whether the map has classes: 0 kept by neither run, 1 by both, 2 by A only, 3 by B only
 /// @throws std::runtime_error if the runs cannot be compared
 RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes);
 

@@ -16,7 +16,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// The selected tokens, or the first occurrence of the marked text.
 std::pair<int64_t, int64_t> asked_span(Context& context, const Document& document) {
     const Cursor selected = context.session.cursor();
     const bool is_here = selected.run.document == document.id() && selected.run.prompt == document.prompt;
@@ -25,7 +24,6 @@ std::pair<int64_t, int64_t> asked_span(Context& context, const Document& documen
     return marks.empty() ? std::pair<int64_t, int64_t>{-1, -1} : marks.front();
 }
 
-/// Draws a sentence shortened to the line, with the full text as tooltip.
 void draw_sentence(const std::string& sentence) {
     const std::string fitting = beginning_that_fits(sentence, ImGui::GetContentRegionAvail().x);
     ImGui::TextUnformatted(fitting.c_str());

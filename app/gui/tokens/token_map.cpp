@@ -41,7 +41,6 @@ std::vector<analysis::Tick> whole_ticks(double min, double max, float room, floa
 
 float row_axis_width(size_t rows, float tick) { return ImGui::CalcTextSize(rows > 100 ? "000" : "00").x + 3 * tick; }
 
-/// Draws row numbers inside the map's height.
 void draw_row_axis(const Context& context, ImVec2 from, float height, size_t rows, float tick) {
     const float line = ImGui::GetFontSize();
     const ImU32 color = packed(context.theme.ink_quiet);
@@ -100,7 +99,6 @@ void draw_row(ImDrawList* list, int row, ImU32 color) {
     list->AddTriangleFilled({right, middle - wedge}, {right, middle + wedge}, {right - wedge, middle}, color);
 }
 
-/// Row of the cursor on this map; −1: none.
 int row_of(const Cursor& cursor, const TokenMap& map) {
     if (!map.rows_are_heads) return cursor.layer;
     if (cursor.layer != map.layer) return -1;
@@ -173,8 +171,7 @@ void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
                   {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
 }
 
-/// Returns the width of the map, limited so that stacked maps end at the same x.
-/// @param wanted pixels; 0: all available
+/// Width of the map: `wanted` pixels (0: all available), or less so that stacked maps end at the same x.
 float shared_width(Session& session, float wanted) {
     const float width = wanted > 0 ? wanted : ImGui::GetContentRegionAvail().x;
     const ImGuiWindow& window = *ImGui::GetCurrentWindow()->RootWindow;
@@ -182,7 +179,6 @@ float shared_width(Session& session, float wanted) {
     return width - (session.map_margins.share(window.Pos.x, window.Pos.x + window.Size.x, free) - free);
 }
 
-/// A click selects the cell under the mouse. With Shift, extends the selection to it.
 void select_cell(Session& session, const Cursor& over) {
     Cursor next = over;
     const Cursor now = session.cursor();

@@ -15,7 +15,6 @@ class MapStore {
  public:
     /// Returns the map of a slot. Creates it again if the pyramid has changed.
     const HeatMap& get(const std::string& slot, const std::shared_ptr<const Pyramid>& pyramid);
-    /// Deletes maps that were not used since the last call.
     void drop_unused();
 
  private:
@@ -35,7 +34,6 @@ struct TokenMap {
     MapColors colors;
     bool rows_are_heads = false;  ///< false: rows are layers
     int layer = -1;               ///< layer of the heads
-    /// Draws the tooltip of a cell.
     std::function<void(int row, int64_t token)> tooltip;
 };
 

@@ -26,7 +26,6 @@ namespace {
 
 constexpr size_t most_runs = 6;
 
-/// Runs on the same prompt, with the run under the mouse first.
 std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs) {
     std::erase_if(runs,
                   [&](const RunKey& key) { return key.document != one.run.document || key.prompt != one.run.prompt; });
@@ -34,7 +33,6 @@ std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs
     return runs;
 }
 
-/// Draws where the first runs keep the token, and the number of remaining runs.
 void draw_where_kept(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     bool any = false;
     for (size_t i = 0; i < std::min(runs.size(), most_runs); ++i) {

@@ -26,9 +26,8 @@ struct Action {
 class Actions {
  public:
     void add(Action action);
-    /// Runs the action whose keys were pressed. Call once per frame before drawing. A text field that is being edited
-    /// keeps keys that type or edit.
-    /// @param is_view_focused whether keys that type a character may run actions
+    /// Runs the action whose keys were pressed. Call once per frame before drawing. Keys that type or edit belong to a
+    /// text field that is being edited. `is_view_focused` allows keys that type a character.
     void handle_keys(bool is_view_focused);
     /// Whether character keys run actions in this frame: a view has the keyboard, no text is edited, and no text was
     /// typed within the last second.
@@ -50,7 +49,6 @@ class Actions {
     /// Name of the last action that was run, for the crash log.
     const std::string& last() const { return last_; }
     void start(const Action& action);
-    /// Called before an action runs.
     std::function<void(const std::string& name)> before_start;
     /// Called with the message of an exception from an action; empty: the exception propagates.
     std::function<void(const std::string& name, const std::string& message)> on_failure;

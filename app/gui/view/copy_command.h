@@ -7,9 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Copies a command line to the clipboard and shows a notice with its beginning. Exceptions from `command` become a
-/// notice.
-/// @param notice receives a message and whether it is an error
+/// Copies a command line and shows a notice with its beginning, or with the exception from `command`.
 void copy_command(const std::function<std::string()>& command,
                   const std::function<void(const std::string&, bool)>& notice);
 

@@ -73,7 +73,6 @@ const FileDialog::Entry* FileDialog::neighbour(std::string_view typed, int step)
     return &entries_[step > 0 ? 0 : last];
 }
 
-/// Replaces the typed entry by the previous or next one.
 int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
     auto& dialog = *static_cast<FileDialog*>(data->UserData);
     const Entry* entry = dialog.neighbour({data->Buf, static_cast<size_t>(data->BufTextLen)},

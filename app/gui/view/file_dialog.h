@@ -22,8 +22,7 @@ class FileDialog {
         std::string title;
         std::vector<std::string>
             extensions;  ///< lower case, e.g. ".h5"; other files are listed on demand; empty: all files
-        std::filesystem::path suggestion;  ///< for `save`: file name, whose extension is added to names without one;
-                                           ///< for `folder`: name of a new folder
+        std::filesystem::path suggestion;  ///< for `save`: the file name; for `folder`: the name of a new folder
         std::function<void(const std::filesystem::path&)> answer;
         /// Returns why a path is invalid; empty: valid. The dialog shows the reason and stays open.
         std::function<std::string(const std::filesystem::path&)> refusal = {};
@@ -35,9 +34,8 @@ class FileDialog {
     };
 
     void ask(Question question);
-    /// Draws the dialog if it is open. Call once per frame.
-    /// @param draw_above draws a question above the dialog, which stays open
-    /// @returns whether the dialog is open and has called draw_above
+    /// Draws the dialog if it is open. Call once per frame. `draw_above` may draw a question above it. Returns whether
+    /// the dialog is open and has called draw_above.
     bool draw(const std::function<void()>& draw_above = {});
 
  private:
@@ -55,11 +53,9 @@ class FileDialog {
     std::string objection_to(const std::filesystem::path& path) const;
     void go_to(const std::filesystem::path& folder);
     void draw_filter();
-    /// Draws the folder's entries. Returns whether a file was double-clicked.
     bool draw_entries();
     bool draw_field();
     void draw_remark(const std::filesystem::path& path) const;
-    /// Returns whether the user accepted the path.
     bool draw_buttons(const std::filesystem::path& path) const;
     /// Whether the path is a folder to open in the dialog rather than the answer.
     bool is_entered(const std::filesystem::path& path) const;

@@ -15,7 +15,6 @@ std::string name_in(std::string_view label) {
     return std::string(label.substr(label.find_first_not_of('#') == label.npos ? 0 : label.find_first_not_of('#')));
 }
 
-/// Name of the item under the mouse; empty: unknown.
 std::string item_name() {
     const ImGuiDebugItemPathQuery& query = GImGui->DebugItemPathQuery;
     if (!query.Complete || query.Results.empty()) return {};

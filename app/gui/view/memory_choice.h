@@ -14,11 +14,8 @@ namespace kvscope::gui {
 /// Number of tokens and model for which the table of runs estimates the cache's memory.
 class MemoryChoice {
  public:
-    /// Draws the setting as a wrapped line, "memory at … tokens of …".
-    /// @param model the trace's model
-    /// @param names names that the user gave to models
+    /// Draws the setting as a wrapped line, "memory at … tokens of …". `model` is the trace's model.
     void draw(const trace::ModelAttributes& model, const ModelNames& names);
-    /// Returns the setting; nullopt if it is off.
     std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
 
     bool is_on() const { return is_on_; }

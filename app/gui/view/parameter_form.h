@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// Options for the widget of a parameter.
 struct ParameterField {
     const policies::ParameterValues* reference =
         nullptr;                        ///< values from which a different value is marked; nullptr: the defaults

@@ -48,14 +48,12 @@ void draw_mark(const Theme& theme, const RefusedRuns::Row& row, float x) {
 
 enum class Wanted { nothing, another, none };
 
-/// File extensions for a policy's file, by the parameter's name. Empty: all files.
 std::vector<std::string> extensions_of(const std::string& parameter) {
     if (parameter == "maps") return {".safetensors"};
     if (parameter == "importance") return {".json"};
     return {};
 }
 
-/// Asks for the file or folder that a policy needs.
 void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, const PolicyRow& row) {
     const policies::Parameter& file = *policies::file_parameter(row.spec);
     context.host.files.ask(
@@ -71,8 +69,7 @@ void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, 
          .asker = asker.watch()});
 }
 
-/// Draws a row: the name, which opens the parameters, the mark and the buttons.
-/// @param browse asks for the policy's file
+/// Draws a row: name, parameters, mark and buttons. @param browse asks for the policy's file
 Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* checked,
                 const std::function<void()>& browse) {
     const auto& definition = *row.spec.definition;

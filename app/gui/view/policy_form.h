@@ -11,12 +11,10 @@ namespace kvscope::gui {
 void tick_all_that_can_run(RunForm& form, const RefusedRuns& check);
 void tick_none(RunForm& form);
 
-/// Draws the list of policies with their parameters. A mark explains why a policy cannot run.
-/// @param asker lifetime of the view, for file dialogs
+/// Draws the policies with their parameters and why they cannot run. `asker` guards file dialogs.
 void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check);
 
-/// Draws the field for the budgets and the resulting numbers of entries.
-/// @param same_height whether the list keeps its height and scrolls
+/// Draws the field for the budgets and the resulting entries. With `same_height`, the list scrolls.
 void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height = false);
 
 /// Draws which selected policies or budgets cannot run and why, and which budgets drop nothing.

@@ -46,7 +46,6 @@ void draw_count(const Context& context, const RunForm& form, const std::optional
     ImGui::PopTextWrapPos();
 }
 
-/// Draws a field for each question and a button that adds one.
 void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
     if (questions.empty()) questions.emplace_back();
     std::optional<size_t> removed;

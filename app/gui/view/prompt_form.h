@@ -15,7 +15,6 @@ class PromptForm {
  public:
     explicit PromptForm(const Lifetime& lifetime) : lifetime_(lifetime) {}
 
-    /// Sets a text file to read into the prompt.
     void take_file(const std::filesystem::path& path) { file_ = path; }
     void ask_for_file(Context& context);
     /// Reads the file, if one was set. Errors become notices. Call once per frame, before the form is used.

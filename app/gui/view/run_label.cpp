@@ -11,7 +11,6 @@ namespace {
 
 bool fits(const std::string& text, float width) { return ImGui::CalcTextSize(text.c_str()).x <= width; }
 
-/// Byte offsets of the UTF-8 characters and of the end.
 std::vector<size_t> character_starts(const std::string& text) {
     std::vector<size_t> starts;
     for (size_t i = 0; i < text.size(); ++i) {

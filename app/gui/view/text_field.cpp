@@ -15,7 +15,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// A line of the field on the screen.
 struct Row {
     std::string_view text;
     size_t begin = 0;  ///< first byte in the field's text
@@ -72,7 +71,6 @@ size_t byte_at(const Row& row, float x) {
     return byte;
 }
 
-/// State of a field that is being edited, else nullptr.
 ImGuiInputTextState* edited_state(ImGuiID id) {
     return ImGui::GetActiveID() == id ? ImGui::GetInputTextState(id) : nullptr;
 }
@@ -256,7 +254,7 @@ class ShapedField {
     }
 
     const std::string& text_;
-    ImGuiInputTextState* state_;  ///< nullptr: not being edited
+    ImGuiInputTextState* state_;
     const BeforeKeys& before_;
     std::vector<Row> rows_;
 };

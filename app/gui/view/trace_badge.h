@@ -19,8 +19,7 @@ void draw_trace_badge(const Context& context, const Document& document);
 /// @param at the text's upper left corner @param font_size 0: the current size
 void draw_badges_in(const Context& context, const std::string& text, ImVec2 at, float font_size = 0);
 
-/// Draws the badge and the trace's name in bold, shortened to the line.
-/// @param after text after the name
+/// Draws the badge, the trace's name in bold and shortened to the line, and the text `after`.
 void draw_trace_title(const Context& context, const Document& document, const std::string& after = "");
 
 /// Draws a run's label (label_that_fits) with its badge, bold if the run is selected. A click selects the run.

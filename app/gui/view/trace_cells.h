@@ -17,8 +17,7 @@ struct CellTitle {
 /// Returns the traces' names, "A − B" for a difference, or nothing for a single trace.
 std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& request);
 
-/// Draws one cell per title in child windows, side by side or stacked if there is more height than width.
-/// @param size as for child windows
+/// Draws a child window for each title, side by side, or stacked if there is more height than width.
 void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
                       const std::function<void(size_t)>& draw);
 

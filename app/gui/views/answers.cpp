@@ -29,7 +29,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Answers side by side with differences from a reference, and KL per step below.
 class AnswersView : public View {
  public:
     void draw(Context& context) override {
@@ -384,7 +383,6 @@ class AnswersView : public View {
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
-    /// Returns the lower end.
     float draw_output(Context& context, const Shown& one, ImVec2 at, float width) {
         Session& session = context.session;
         ImDrawList* list = ImGui::GetWindowDrawList();

@@ -7,7 +7,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Numbers of entries by head and layer, one map per run on a common scale.
 class BudgetsView : public HeadMapsView {
  public:
     BudgetsView()

@@ -30,7 +30,6 @@ KeyChannels read_channels(const RunAt& run) {
             run.reader->read<uint8_t>(run.place(), trace::schema::run::channels_kept)};
 }
 
-/// Kept key channels by head and layer, one map for each run that drops some.
 class ChannelsView : public FigureView {
  public:
     ChannelsView()

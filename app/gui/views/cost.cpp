@@ -34,8 +34,7 @@ using analysis::Column;
 using analysis::ColumnType;
 using analysis::Table;
 
-/// Green and reddish purple of Okabe and Ito, which are distinguishable with color blindness. Orange is used for
-/// warnings.
+/// Green and purple of Okabe and Ito, distinguishable with color blindness. Orange is used for warnings.
 ImVec4 color_of(Change change, const Theme& theme) {
     const float darker = theme.brightness == Brightness::light ? 0.78f : 1.12f;
     if (change == Change::better) return {0, darker * 0.62f, darker * 0.45f, 1};
@@ -43,7 +42,6 @@ ImVec4 color_of(Change change, const Theme& theme) {
     return theme.ink_quiet;
 }
 
-/// Table of the runs of all open traces, with differences.
 class CostView : public View {
  public:
     void draw(Context& context) override {
@@ -118,7 +116,6 @@ class CostView : public View {
     static constexpr int n_columns_to_label = 2;  // "run", which is hidden by default, and "label" stay visible
     static constexpr AutomaticComparison automatic = AutomaticComparison::traces_or_runs;
 
-    /// A table and the run of each row.
     struct TableOfRuns {
         Table table;
         std::vector<RunKey> runs;
@@ -180,7 +177,6 @@ class CostView : public View {
         shown_ = std::move(shown);
     }
 
-    /// Width of the longest label, limited to half of the table.
     static float width_of_labels(float widest) {
         const ImGuiTable* table = ImGui::GetCurrentTable();
         const float around = 2 * ImGui::GetStyle().CellPadding.x + table->CellSpacingX1 + table->CellSpacingX2;
@@ -188,8 +184,7 @@ class CostView : public View {
                         0.5f * table->OuterRect.GetWidth());
     }
 
-    /// Widens the column of labels for a longer label. ImGui fits a column only once, but the runs of a job arrive one
-    /// by one.
+    /// Widens the column for a longer label, because ImGui fits it only once but runs arrive one by one.
     void setup_columns(const Session& session, const RunsTable& runs) {
         float widest = 0;
         for (const RunsTable::Row& row : runs.rows) {

@@ -11,7 +11,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Coverage by layer and of the whole model: one curve per run, or per pair of runs for differences.
 class CoverageView : public FigureView {
  public:
     CoverageView()

@@ -28,7 +28,6 @@ namespace {
 
 constexpr std::array<const char*, 4> class_names = {"neither", "both", "only A", "only B"};
 
-/// Where A keeps more than B, and where it keeps less.
 class DifferenceView : public View {
  public:
     void draw(Context& context) override {

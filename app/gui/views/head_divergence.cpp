@@ -19,7 +19,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Enlarged matrix of one layer.
 PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
     analysis::Figure figure;
     figure.color_scales = all.figure.color_scales;
@@ -43,7 +42,6 @@ analysis::FigureDefinition plain_sources() {
     return definition;
 }
 
-/// Jensen-Shannon divergence between the heads of each layer, for each trace: all layers small, the selected one large.
 class HeadDivergenceView : public View {
  public:
     void draw(Context& context) override {
@@ -118,7 +116,6 @@ class HeadDivergenceView : public View {
     }
 
  private:
-    /// Plots of one trace.
     struct Plots {
         FigurePlot grid, large;
     };

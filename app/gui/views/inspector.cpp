@@ -60,8 +60,6 @@ Place nearest(const TokenReport& report, int only_layer = -1) {
     return best;
 }
 
-/// Explains why a token was kept or dropped: its score, rank and cut-off in every head, and the tokens near the
-/// cut-off.
 class InspectorView : public View {
  public:
     void draw(Context& context) override {

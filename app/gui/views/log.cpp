@@ -13,7 +13,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Log with the newest line at the bottom.
 class LogView : public View {
  public:
     void draw(Context& context) override {

@@ -41,7 +41,6 @@ EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
     return found;
 }
 
-/// Maps of tokens and layers for the runs that merge: how many tokens share an entry.
 class MergingView : public View {
  public:
     void draw(Context& context) override {
@@ -96,8 +95,7 @@ class MergingView : public View {
     void fit() override { fit_ = true; }
 
  private:
-    /// Whether a run merges tokens, found in a background job because another job may hold the file. nullopt: not known
-    /// yet.
+    /// Whether a run merges tokens; nullopt: not known yet. A background job reads it, as the file may be in use.
     static std::optional<bool> merges(const Session& session, const RunKey& key) {
         static const TaskSlot<bool> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {

@@ -32,7 +32,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// The prompt's text, one column per run. A token's background shows how many layers or heads keep it.
 class PromptView : public View {
  public:
     void draw(Context& context) override {
@@ -112,7 +111,6 @@ class PromptView : public View {
     }
 
  private:
-    /// Quantity shown by a token's color.
     enum class Color { layers, heads, difference };
 
     bool by_heads() const { return color_ == Color::heads; }
@@ -195,7 +193,6 @@ class PromptView : public View {
         ImGui::SetItemTooltip("outlines the text in every view and shows below whether it was kept");
     }
 
-    /// Pixels.
     float scale_width(const Context& context, const std::vector<RunKey>& runs) const {
         const float side = ImGui::GetFontSize();
         if (color_ == Color::difference) return 21 * side;
@@ -283,7 +280,6 @@ class PromptView : public View {
         label(fmt::format("+{} layers  A in more", most));
     }
 
-    /// Sizes for this number of columns. Requires the text's font.
     PromptGrid grid_of(size_t n_columns) const {
         const float em = ImGui::GetFontSize();
         PromptGrid grid;
@@ -319,7 +315,6 @@ class PromptView : public View {
         return all;
     }
 
-    /// Computed once for each pair.
     double farthest_of(const std::shared_ptr<const PromptCounts>& a,
                        const std::shared_ptr<const PromptCounts>& b) const {
         if (farthest_pair_ != std::pair{a, b}) farthest_seen_ = farthest_difference(*a, *b);
@@ -420,15 +415,13 @@ class PromptView : public View {
         return fmt::format("{} − {}", look.run, context.session.look(both->second).run);
     }
 
-    /// Runs listed in a token's tooltip.
     std::vector<RunKey> told_runs(const Session& session) const {
         const auto both = subtracted(session);
         if (!both) return columns(session);
         return {both->first, both->second};
     }
 
-    /// Whether the mouse button was pressed on a token in this run's column and is still down, or was released in this
-    /// frame.
+    /// Whether a drag that started on a token in this run's column continues or ends in this frame.
     bool drags(const RunKey& run) const { return drag_token_ >= 0 && drag_run_ == run; }
 
     void take_mouse(Context& context, const PromptColumn& one, int64_t token) {
@@ -575,10 +568,8 @@ class PromptView : public View {
         columns_ = std::move(runs);
     }
 
-    /// Scrolls to the column of a run that was selected in another view. If its prompt ends above the visible part,
-    /// also scrolls to the beginning.
-    /// @param rows whether to scroll vertically
-    /// @returns false if the lines are not known yet
+    /// Scrolls to the column of a run that was selected in another view. With `rows`, scrolls to its beginning if it
+    /// ends above the visible part. Returns false if its lines are not known yet.
     bool follow_run(const Cursor& selected, const std::vector<PromptColumn>& all, const PromptGrid& grid, bool rows) {
         // In the first frame, the text starts at its left edge unless a token is selected.
         if (selected.run == seen_.run || (!seen_.run.valid() && !selected.has_tokens())) return true;

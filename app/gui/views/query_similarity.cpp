@@ -24,8 +24,6 @@ struct Shown {
     int head = 0;
 };
 
-/// Similarity of the window's queries: for each trace the matrix of the selected head and of all heads in its layer,
-/// and the mean by layer for all traces.
 class QuerySimilarityView : public View {
  public:
     void draw(Context& context) override {
@@ -79,7 +77,6 @@ class QuerySimilarityView : public View {
     void load(const nlohmann::json& state) override { load_traces(state, traces_); }
 
  private:
-    /// Plots of one trace.
     struct Plots {
         FigurePlot large, heads;
     };

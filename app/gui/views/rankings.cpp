@@ -24,7 +24,6 @@ using analysis::RankingDefinition;
 
 constexpr const char* first_ranking = "sentences";
 
-/// Ranked tables. A click on a row selects its item in all views.
 class RankingsView : public View {
  public:
     void draw(Context& context) override {

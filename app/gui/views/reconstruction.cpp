@@ -5,7 +5,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Error of stored keys and values, two maps for each run that stores them in parts.
 class ReconstructionView : public HeadMapsView {
  public:
     ReconstructionView()

@@ -25,7 +25,6 @@ using analysis::FigureDefinition;
 
 constexpr int room_step = 32;  // change of available pixels after which the preview is drawn again
 
-/// All figures with previews that match the export.
 class ReportView : public View {
  public:
     void draw(Context& context) override {
@@ -90,7 +89,6 @@ class ReportView : public View {
         return analysis::option_of(definition, option) != nullptr;
     }
 
-    /// Whether the figure shows the visible runs.
     static bool heeds_runs(const FigureDefinition& definition) {
         return heeds(definition, "runs") && !definition.runs_are_settings;
     }
@@ -107,7 +105,6 @@ class ReportView : public View {
         return request;
     }
 
-    /// Applies the user's choices for one of the request's traces.
     void set_options(const Session& session, const FigureDefinition& definition, const FigureRequest& request,
                      int document, analysis::FigureOptions& options, std::vector<RunId>& runs) const {
         const auto found = choices_.find(definition.name);
@@ -122,7 +119,6 @@ class ReportView : public View {
         options.height_mm = static_cast<double>(height_mm_);
     }
 
-    /// Sets runs A and B, if they are chosen.
     void set_compared_runs(const Session& session, FigureRequest& request) const {
         const auto found = choices_.find(request.figure);
         if (found != choices_.end() && !found->second.follows_window) return;
@@ -218,8 +214,7 @@ class ReportView : public View {
         ImGui::EndGroup();
     }
 
-    /// Draws the choice of the page next to the figure's size.
-    /// @param is_wanted whether the picture shows the chosen page, rather than the last of fewer pages
+    /// Draws the choice of the page. `is_wanted` is false if the figure has fewer pages than the chosen one.
     void draw_page_choice(const FigurePicture& picture, bool is_wanted) {
         if (picture.n_pages < 2) return;
         if (is_wanted) page_ = picture.page;

@@ -63,7 +63,6 @@ RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t 
     return {values, kept->n_rows, n, kept};
 }
 
-/// Maps of tokens and layers for all visible runs on one token axis. A double click shows a layer's heads.
 class RetentionView : public View {
  public:
     void draw(Context& context) override {
@@ -171,8 +170,7 @@ class RetentionView : public View {
             ImGui::SetScrollY(top + each - room);
     }
 
-    /// Sets one scale for all visible runs, and a separate one for runs whose tokens share entries, where whole heads
-    /// would be hard to distinguish.
+    /// Finds the smallest number of all visible runs, and whether the tokens of all these runs share entries.
     void find_least(Context& context, const std::vector<RunKey>& runs) {
         least_ = 1;
         all_share_ = true;

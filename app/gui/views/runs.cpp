@@ -22,7 +22,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// List of open traces, prompts and runs: which are visible, selected, and A and B.
 class RunsView : public View {
  public:
     void draw(Context& context) override {
@@ -118,7 +117,6 @@ class RunsView : public View {
         ImGui::EndPopup();
     }
 
-    /// Shows the question if several prompts have the same name.
     static void draw_prompt_choice(Session& session, Document& document, int prompt) {
         const trace::Reader& reader = *document.reader();
         const auto& attributes = reader.prompt(prompt);
@@ -155,7 +153,6 @@ class RunsView : public View {
                            analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }
 
-    /// Menu for a right click on the previous item.
     static void draw_menu(Context& context, const RunKey& key) {
         Session& session = context.session;
         if (!ImGui::BeginPopupContextItem("run menu")) return;

@@ -22,7 +22,6 @@ std::string name_of(const Column& column) {
     return column.unit.empty() ? name : fmt::format("{} ({})", name, column.unit);
 }
 
-/// Columns with a number for at least one run.
 std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     const auto table = analysis::cost_table(reader, prompt);
     std::vector<Column> columns;
@@ -36,7 +35,6 @@ std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     return columns;
 }
 
-/// Plot of two columns of the table of runs for all open traces. For two traces, arrows connect matching runs.
 class ScatterView : public FigureView {
  public:
     ScatterView()
@@ -75,7 +73,6 @@ class ScatterView : public FigureView {
     }
 
  private:
-    /// Adds the visible runs to those that are compared.
     static void add_shown_runs(const Session& session, FigureRequest& request) {
         for (const RunKey& run : session.visible_runs()) {
             TraceRequest& other = request.others.front();

@@ -18,8 +18,6 @@ namespace {
 
 constexpr int layers_beside = 6;  // layers shown together with the selected one, unless all are shown
 
-/// Eigenvalues of the projections, contributions of their modes to the similarity of neighboring tokens, similarity of
-/// layers and heads, and alignment of the loss's gradient with each head's c11, c12 and c22.
 class SpectrumView : public FigureView {
  public:
     SpectrumView()
@@ -228,13 +226,11 @@ class SpectrumView : public FigureView {
         ImGui::TextDisabled("%d", n - 1);
     }
 
-    /// Layer of a curve or of points; −1: none.
     static int layer_of(const PreparedFigure& shown, size_t panel, size_t shape) {
         const analysis::Panel& of = shown.figure.panels[panel];
         return analysis::subject_of(of, of.shapes[shape]).layer;
     }
 
-    /// Sets the hovered item for all views.
     static void set_hover(Session& session, const PreparedFigure& shown, const FigureHit& hit) {
         if (const auto over = shown.cursor_of(session, hit.subject)) session.set_hover(*over);
     }

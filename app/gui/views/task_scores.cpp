@@ -10,7 +10,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Scores from `kvscope eval` by policy and budget, or by a needle's depth.
 class TaskScoresView : public FigureView {
  public:
     TaskScoresView()

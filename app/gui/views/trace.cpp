@@ -36,7 +36,6 @@ std::string shape_text(const std::vector<Integer>& shape) {
     return out;
 }
 
-/// Contents of a file as a tree.
 struct Contents {
     std::vector<TreeNode> nodes;
     std::vector<std::vector<size_t>> children;  ///< children of each node
@@ -64,7 +63,6 @@ std::string shown_value(const PeekValue& value) {
     return "–";
 }
 
-/// The tree of a file, its attributes, and the values of a data set.
 class TraceView : public View {
  public:
     void draw(Context& context) override {
@@ -169,7 +167,6 @@ class TraceView : public View {
         ImGui::TreePop();
     }
 
-    /// Label of a numbered group, taken from its attributes.
     static std::string label_of(const TreeNode& node) {
         for (const char* wanted : {"label", "name"}) {
             for (const auto& attribute : node.attributes) {

@@ -22,13 +22,11 @@ namespace {
 
 std::string sign_of(double value) { return value > 0 ? "+" : value < 0 ? "−" : "±"; }
 
-/// Difference of two shares.
 std::string points_text(double before, double after) {
     const double points = 100 * (after - before);
     return fmt::format("{}{:.1f} pt", sign_of(points), std::abs(points));
 }
 
-/// Sliders for the budget and parameters of the selected run. All views show the resulting what-if run.
 class WhatIfView : public View {
  public:
     void draw(Context& context) override {
@@ -142,7 +140,6 @@ class WhatIfView : public View {
         ImGui::PopStyleColor();
     }
 
-    /// @param most number of all entries
     std::string budget_in_words(int64_t most) {
         const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(most), 1.0);
         const double recorded_share = static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(most);
@@ -157,8 +154,7 @@ class WhatIfView : public View {
 
     bool is_of_bytes() const { return what_if_.budget_of() == policies::BudgetOf::bytes; }
 
-    /// Field for the budget, in entries or in percent of the full cache's bytes.
-    /// @param most number of all entries
+    /// Field for the budget in entries, or in percent of the full cache's bytes. @param most number of all entries
     void edit_budget(int64_t least, int64_t most) {
         if (!is_of_bytes()) {
             if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
@@ -171,7 +167,6 @@ class WhatIfView : public View {
                 std::clamp(static_cast<int64_t>(std::llround(per_cent / 100 * static_cast<double>(most))), least, most);
     }
 
-    /// Marks the recorded budget on the slider.
     void draw_tick(const Context& context, int64_t low, int64_t high) const {
         if (high <= low) return;
         const ImVec2 min = ImGui::GetItemRectMin();
@@ -214,7 +209,6 @@ class WhatIfView : public View {
         }
     }
 
-    /// A row in the table of recorded and current values.
     struct SummaryLine {
         std::string name, tip, recorded, now, change;
     };
@@ -254,7 +248,6 @@ class WhatIfView : public View {
         return lines;
     }
 
-    /// Width of the table with all columns, pixels.
     static float summary_width(const Context& context, const std::vector<SummaryLine>& lines, float padding) {
         float columns[4] = {};
         const auto widen = [](float& column, const std::string& text) {
@@ -316,7 +309,6 @@ class WhatIfView : public View {
         ImGui::PopStyleVar();
     }
 
-    /// Draws a button on the current line if it fits, else on the next.
     bool flowing_button(const char* label, const char* tip, bool is_first = false) {
         if (!is_first) {
             ImGui::SameLine();
@@ -365,7 +357,6 @@ class WhatIfView : public View {
         }
     }
 
-    /// @param what_if invalid: there is none
     void draw_decode_button(Context& context, const RunKey& what_if) {
         if (!context.engine) return;
         const bool is_there = context.session.exists(what_if);

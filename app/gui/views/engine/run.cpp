@@ -24,7 +24,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Form for a run: model, prompt, policies, budgets and output.
 class RunView : public View {
  public:
     void draw(Context& context) override {
@@ -118,7 +117,6 @@ class RunView : public View {
         actions.push_back(std::move(action));
     }
 
-    /// Begins a part of the form that scrolls separately.
     void begin_part(const char* name, ImVec2 size) {
         ImGui::SetNextWindowScroll({0, scroll_to_top_ ? 0.0f : -1.0f});  // negative: no change
         ImGui::BeginChild(name, size);
@@ -150,7 +148,6 @@ class RunView : public View {
         end_part(context, form_height_);
     }
 
-    /// The prompt on the left in full height, and the other parts on the right.
     void draw_in_two_columns(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
                              float height) {
         const float gap = ImGui::GetFontSize();
@@ -280,7 +277,6 @@ class RunView : public View {
         draw_problem(error_of_run(*context.engine), context.theme);
     }
 
-    /// Draws the button that continues the run that was cancelled last.
     static void draw_continue(EngineSession& engine) {
         const auto stopped = engine.stopped_run();
         if (!stopped) return;
@@ -296,7 +292,6 @@ class RunView : public View {
         ImGui::PopStyleColor();
     }
 
-    /// Lists the waiting jobs in order.
     static void draw_queue(EngineSession& engine) {
         const std::vector<WaitingJob> waiting = engine.waiting();
         if (waiting.empty()) return;
@@ -504,7 +499,6 @@ class RunView : public View {
                                     .answer =
                                         [this](const auto& path) {
                                             form_.request.output = path;
-                                            // The dialog has already asked whether to replace the file.
                                             std::error_code error;
                                             form_.request.force = std::filesystem::exists(path, error);
                                         },

@@ -19,7 +19,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Loss by training step, one panel for each stage of gradient descent.
 analysis::Figure curve_of(const TrainingStatus& training) {
     analysis::Figure figure;
     figure.name = "training";
@@ -53,7 +52,6 @@ analysis::Figure curve_of(const TrainingStatus& training) {
     return figure;
 }
 
-/// Form for training EchoKV's maps, with progress and loss.
 class TrainingView : public View {
  public:
     void draw(Context& context) override {
@@ -102,8 +100,7 @@ class TrainingView : public View {
     }
 
  private:
-    /// Draws a label to the left of a field, or above it in a narrow view.
-    /// @param after space to leave after the field
+    /// Draws a label to the left of a field, or above it in a narrow view. `after` stays free after the field.
     static void label_field(const char* label, float after = 0) {
         const float em = ImGui::GetFontSize();
         const bool is_narrow = ImGui::GetContentRegionAvail().x < 26 * em;
@@ -172,7 +169,6 @@ class TrainingView : public View {
         ImGui::SetItemTooltip("%s", help);
     }
 
-    /// Returns the request for the engine and for `kvscope train-echo`.
     TrainingRequest filled_in() const {
         TrainingRequest request = request_;
         if (!text_.empty()) request.texts = {without_tilde(text_)};
