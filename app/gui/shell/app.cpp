@@ -233,7 +233,7 @@ bool App::may_close(bool is_ordered) {
     if (!autosave_.may_leave()) return false;
     if (engine_) {
         for (const WaitingJob& job : engine_->waiting()) {
-            spdlog::info("discarded queued job: {}", job.what);  // not asked when the system closes the app
+            spdlog::info("discarded queued job: {}", job.what);  // the user is not asked when the system closes the app
             engine_->drop(job.number);
         }
     }

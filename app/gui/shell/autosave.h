@@ -22,7 +22,7 @@ class Autosave {
           keeps_layout_(keeps_layout) {}
 
     void note_input();
-    /// Call once per frame. Saves if it is time.
+    /// Saves if the next save is due. Call once per frame.
     void end_frame();
     /// Saves everything. Returns false, the first time, if annotations could not be saved and would be lost.
     bool may_leave();

@@ -115,7 +115,7 @@ void install_crash_log() {
     copy(log_path, (state_folder() / "crash.log").string());
     copy(program_version, std::string(program::version()) + " (" + program::commit() + ")");
     std::array<void*, 1> frame{};
-    backtrace(frame.data(), 1);  // loads the libraries that the handler needs
+    backtrace(frame.data(), 1);  // loads the library of backtrace() before the signal handler needs it
     symbols.open();
     for (const int signal : crashes) std::signal(signal, crashed);
 }

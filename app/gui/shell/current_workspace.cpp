@@ -25,7 +25,7 @@ std::filesystem::path workspaces_folder() { return state_folder() / "workspaces"
 
 CurrentWorkspace::CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices)
     : session_(session), sidecars_(sidecars), views_(views), notices_(notices) {
-    clean_workspaces(workspaces_folder());  // left by a crashed instance
+    clean_workspaces(workspaces_folder());  // workspaces of a crashed instance
 }
 
 CurrentWorkspace::~CurrentWorkspace() {

@@ -46,7 +46,7 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
     ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
     ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);
     std::map<std::string, ImGuiID> places{{"all", dock_space}};
-    std::map<std::string, std::string> left_out;  // to the place that receives its views
+    std::map<std::string, std::string> left_out;  // each left-out place and the place that receives its views
     for (const Cut& cut : cuts) {
         if (const auto without = left_out.find(cut.from); without != left_out.end()) {
             left_out[cut.to] = without->second;

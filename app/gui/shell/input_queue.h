@@ -21,8 +21,8 @@ class InputQueue {
     static bool is_waiting();
     /// Whether the waiting events need more than one pass.
     static bool exceeds_one_pass();
-    /// Keeps the events after the next group, or all events, out of Dear ImGui. Call before NewFrame. Returns the time
-    /// of the last event in this pass; nullopt: no event.
+    /// Keeps the events after the next group out of Dear ImGui, or all events if `takes_input` is false. Call before
+    /// NewFrame. Returns the time of the last event in this pass; nullopt: no event.
     std::optional<double> begin_pass(bool takes_input);
     /// Puts the remaining events back into the queue. Call after NewFrame.
     void end_pass();

@@ -25,8 +25,8 @@ struct Cut {
 };
 
 struct Layout {
-    std::string name;   ///< "explore"
-    std::string title;  ///< "Explore"
+    std::string name;   ///< e.g. "explore"
+    std::string title;  ///< e.g. "Explore"
     std::vector<Cut> cuts;
     std::vector<Placed> views;  ///< the first view of a place is in front
     bool has(std::string_view kind) const {

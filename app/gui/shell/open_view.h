@@ -11,7 +11,7 @@ namespace kvscope::gui {
 /// The exception that a view threw while drawing, and the selection at that time.
 struct ViewFailure {
     std::string message;
-    std::string shown;  ///< selected run and its state
+    std::string shown;  ///< selected run and its state at that time
 };
 
 struct OpenView {
@@ -22,9 +22,9 @@ struct OpenView {
     bool is_drawn = false;  ///< whether it was drawn at least once
     bool is_docked = false;
     bool focus = false;         ///< whether it comes to the front in the next frame
-    std::string left_layout{};  ///< for a view that is put away: name of the layout to which the user had added it
-    std::string id() const;     ///< "retention-1"
-    std::string title() const;  ///< "Retention###retention-1", "Retention 2###retention-2"
+    std::string left_layout{};  ///< for a kept view that is closed: name of the layout to which the user had added it
+    std::string id() const;     ///< e.g. "retention-1"
+    std::string title() const;  ///< e.g. "Retention###retention-1" or "Retention 2###retention-2"
     /// While this is set, its message is shown instead of the view, until the user retries or selects another run.
     std::optional<ViewFailure> failure{};
 };

@@ -234,7 +234,7 @@ void OpenViews::close_others() {
     const OpenView* stays = focused();
     if (!stays) return;
     for (const auto& open : views_) open->open = open.get() == stays;
-    before_maximised_ = nullptr;  // views next to a maximized one are already put away
+    before_maximised_ = nullptr;  // the other views are already closed and kept
     is_alone_ = false;
 }
 

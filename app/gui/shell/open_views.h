@@ -28,7 +28,7 @@ class OpenViews {
     OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
 
     const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
-    /// Opens another view of this kind, or one that was put away, as a tab.
+    /// Opens another view of this kind as a tab: a closed one that was kept, or a new one.
     OpenView& open(const ViewKind& kind);
     /// Opens another view with a state from View::save. Does nothing for an unknown kind.
     void open(const std::string& kind, const nlohmann::json& state);
@@ -55,19 +55,20 @@ class OpenViews {
     void show_start() { start_dismissed_ = false; }
     bool is_start_dismissed() const { return start_dismissed_; }
 
-    /// Applies a layout in the next frame. Its views keep their settings and typed text. All other views are put away.
+    /// Applies a layout in the next frame. Its views keep their settings and text. Other views are closed but kept.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
     bool awaits_layout() const { return !wanted_layout_.empty(); }
-    /// Closes the focused view, or all others. Views that hold text are put away instead.
+    /// Closes the focused view, or all others. Closed views that hold text are kept for reopening.
     void close_focused();
     void close_others();
     /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
     void toggle_maximised();
     bool is_maximised() const { return !before_maximised_.is_null(); }
-    /// State of all views and places, with unknown entries of a newer kvscope. While maximized, the state before.
+    /// State of all views and places, including closed views that are kept and unknown entries of a newer kvscope.
+    /// While a view is maximized, the state before.
     nlohmann::json state() const;
     /// Restores a state without its unknown or damaged parts. With `keep_views`, open views keep their settings.
-    /// Otherwise only views with typed text keep theirs, and their counterparts in the state are put away.
+    /// Otherwise only views with typed text keep theirs, and the state's versions of these are kept closed.
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();
@@ -117,12 +118,12 @@ class OpenViews {
     std::string only_;
     ViewGuard guard_;
     std::vector<std::unique_ptr<OpenView>> views_;
-    std::vector<std::unique_ptr<OpenView>> put_away_;  ///< views outside the layout, kept with their text
+    std::vector<std::unique_ptr<OpenView>> put_away_;  ///< closed views that are kept with their text
     std::vector<nlohmann::json> views_of_later_;       ///< saved views of kinds that this version does not know
-    std::string focused_;                              ///< id
+    std::string focused_;                              ///< id of the focused view
     std::string focus_in_the_end_;     ///< title of the view that gets the keyboard after a layout is built
     nlohmann::json before_maximised_;  ///< state() before maximizing; null: no view is maximized
-    std::string maximised_;            ///< id
+    std::string maximised_;            ///< id of the maximized view
     std::string wanted_maximised_;     ///< id of the view to maximize or restore in the next frame
     std::string layout_;               ///< name of the layout that was last built; empty: not one of ours
     int n_begun_ = 0;

@@ -50,7 +50,7 @@ std::string first_characters(const std::string& text, size_t n) {
     return at < text.size() ? text.substr(0, at) + "…" : text;
 }
 
-/// "2026-11-28 05:22 · What is the trace? · snapkv, h2o"
+/// Describes a trace, e.g. "2026-11-28 05:22 · What is the trace? · snapkv, h2o".
 std::string contents_of_trace(const fs::path& path) {
     constexpr size_t most_policies = 4, most_words = 48;
     const trace::Reader reader(path);

@@ -29,8 +29,8 @@ class RecentFiles {
     const std::vector<RecentFile>& models() const { return models_; }
     /// Call in each frame that shows the files.
     void update(double now);
-    /// Returns a trace's date, prompt and policies in one line, or the word for a workspace. Empty while unread or
-    /// after an error.
+    /// Returns a trace's date, prompt and policies in one line, or that the file is a workspace. Empty before the file
+    /// is read and after an error.
     std::string contents_of(const RecentFile& file) const;
     void clear_traces() { settings_.recent_traces.clear(); }
 

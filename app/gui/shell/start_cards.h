@@ -20,7 +20,7 @@ struct RecentActions {
     std::function<void(const std::filesystem::path&)> open_trace;
     std::function<void(const std::filesystem::path&)>
         go_on;  ///< continues the run of an unfinished trace; empty: not possible
-    std::function<void(const std::filesystem::path&)> load_model;  ///< empty: models are not listed
+    std::function<void(const std::filesystem::path&)> load_model;  ///< loads a model; empty: models are not listed
 };
 
 void draw_start_cards(const std::vector<StartCard>& cards, const RecentFiles& recent, const RecentActions& actions,

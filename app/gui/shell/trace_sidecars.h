@@ -39,16 +39,16 @@ class TraceSidecars {
  private:
     /// View state of a trace in the format of view_state() in session_state.h.
     struct RememberedView {
-        nlohmann::json by_default;  ///< state of a newly opened trace
-        nlohmann::json last;        ///< state when last saved or opened
-        nlohmann::json in_file;     ///< state in the file; null: the default
+        nlohmann::json by_default;  ///< view state of a newly opened trace
+        nlohmann::json last;        ///< view state when last saved or opened
+        nlohmann::json in_file;     ///< view state in the file; null: the default
     };
     bool has_unsaved_annotations() const;
 
     Session& session_;
     Notices& notices_;
     bool keeps_views_;
-    std::map<int, RememberedView> remembered_;  ///< by document
+    std::map<int, RememberedView> remembered_;  ///< by document id
     std::string failure_;                       ///< last reported error
     bool annotations_wait_ = false;             ///< whether saving failed, so that it is not retried in every frame
     std::chrono::seconds warns_for_;

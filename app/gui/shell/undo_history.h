@@ -41,11 +41,11 @@ class UndoHistory {
         std::optional<RunKey> a, b;
         bool pair_alone = false;
         std::string mark;
-        std::map<int, std::filesystem::path> traces;           ///< open traces by document
-        std::map<int, int> prompts;                            ///< shown prompts by document
-        std::map<int, std::set<RunKey>> hidden;                ///< by document
-        std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document and prompt
-        std::map<int, std::vector<GivenLabel>> labels;         ///< by document
+        std::map<int, std::filesystem::path> traces;           ///< paths of the open traces by document id
+        std::map<int, int> prompts;                            ///< shown prompts by document id
+        std::map<int, std::set<RunKey>> hidden;                ///< by document id
+        std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document id and prompt
+        std::map<int, std::vector<GivenLabel>> labels;         ///< by document id
         std::vector<std::string> views;
         bool operator==(const Choices&) const = default;
     };

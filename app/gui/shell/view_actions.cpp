@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// "Go to token 700"
+/// Returns the name of an action for a place, e.g. "Go to token 700".
 std::string name_of_place(std::string place) {
     std::replace(place.begin(), place.end(), '=', ' ');
     return "Go to " + std::regex_replace(place, std::regex(","), ", ");
@@ -185,7 +185,7 @@ void add_view_actions(const ActionTargets& on) {
 
 namespace {
 
-/// "Report: Export all…"
+/// Offers the commands of a view, e.g. "Report: Export all…".
 void offer_commands(std::vector<Action>& actions, const OpenView& of, OpenViews& views) {
     const std::string title = of.title();
     for (const std::string& command : of.view->commands())

@@ -50,11 +50,11 @@ void set_plot_mouse() {
     map.Select = ImGuiMouseButton_Left;
     map.SelectMod = ImGuiMod_Ctrl;
     map.SelectCancel = ImGuiMouseButton_Right;
-    map.Fit = ImGuiMouseButton_Left;  // double click
+    map.Fit = ImGuiMouseButton_Left;  // fits the plot at a double click
     map.Menu = -1;
     map.OverrideMod = ImGuiMod_None;
-    map.ZoomRate =
-        static_cast<float>((1 - wheel_zoom) / (2 * wheel_zoom - 1));  // ImPlot's rate for zooming in by wheel_zoom
+    map.ZoomRate = static_cast<float>((1 - wheel_zoom) /
+                                      (2 * wheel_zoom - 1));  // ImPlot's rate for zooming in by the factor wheel_zoom
 }
 
 /// Reads the back buffer and flips it vertically.

@@ -36,7 +36,7 @@ struct WindowOptions {
 struct Screenshot {
     int width = 0;
     int height = 0;
-    std::vector<uint8_t> rgb;  ///< (height, width, 3)
+    std::vector<uint8_t> rgb;  ///< RGB values, (height, width, 3)
 };
 
 /// The app's window with its OpenGL context, Dear ImGui and ImPlot. Draws only after input, `wake` or a request for
@@ -89,7 +89,7 @@ class Window {
     /// Sets the window's title. May be called in every frame.
     void set_title(const std::string& title);
     void close();
-    /// "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe"
+    /// Returns the OpenGL version and driver, e.g. "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe".
     const std::string& renderer() const { return renderer_; }
 
     std::function<void(const std::vector<std::filesystem::path>&)> on_drop;

@@ -12,7 +12,7 @@ namespace {
 
 /// A word, or a part of one that is wider than a line.
 struct WordBox {
-    size_t begin = 0;  ///< bytes of the answer
+    size_t begin = 0;  ///< byte range in the answer
     size_t end = 0;
     std::string_view text;
     float x = 0;

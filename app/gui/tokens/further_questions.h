@@ -36,7 +36,7 @@ class FurtherQuestions {
 
     std::string question_;
     bool is_open_ = true;                               ///< whether answers are visible
-    std::map<std::pair<int, int>, Compared> compared_;  ///< by document and answer
+    std::map<std::pair<int, int>, Compared> compared_;  ///< by document id and answer
     float answers_height_ = 0;                          ///< height in the last frame
 };
 

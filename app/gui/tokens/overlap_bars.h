@@ -20,7 +20,7 @@ class OverlapBars {
     void zoom(double at);
     void draw_axis(const Context& context, ImVec2 from, ImVec2 to) const;
 
-    double from_ = 0;  ///< visible range of the overlap
+    double from_ = 0;  ///< lower and upper end of the visible range
     double to_ = 1;
 };
 

@@ -44,7 +44,7 @@ struct Box {
     float right = 0;
     const JoinedTokens* joined = nullptr;
     float text = 0;  ///< left edge of the joined text on the screen
-    float from = 0;  ///< range of the piece within that text
+    float from = 0;  ///< range of the piece within that text, pixels
     float to = 0;
     float squeeze = 1;
 };

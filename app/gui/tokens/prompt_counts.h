@@ -27,7 +27,7 @@ TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
 /// Largest difference between A and B in the layers that keep a token; 1 if there is none.
 double farthest_difference(const PromptCounts& a, const PromptCounts& b);
 
-/// "2 of 30 layers, 3 of 90 heads: 0, 4"
+/// Describes where a token is kept, e.g. "2 of 30 layers, 3 of 90 heads: 0, 4".
 std::string where_kept(const trace::Kept& kept, int64_t token);
 
 /// Legible colors of the counts. Zero has the background color. The scale is logarithmic if `least` is below 1.

@@ -116,7 +116,8 @@ class Breaker {
         const std::string_view whole = whole_characters(prompt_, token, token);
         const bool is_inside = whole.data() != prompt_.text.data() + prompt_.begins[token] && !whole.empty();
         const bool is_wide =
-            !whole.empty() && !is_inside && character_at(whole, 0).cells == 2;  // scripts without spaces between words
+            !whole.empty() && !is_inside &&
+            character_at(whole, 0).cells == 2;  // scripts with wide characters have no spaces between words
         const bool begins_word = !text.empty() && (text.front() == ' ' || text.front() == '\t' || is_wide);
         if (begins_word || ends_word_) word_ = out_.placed.size();
         ends_word_ = !text.empty() && (text.back() == ' ' || text.back() == '-');

@@ -27,7 +27,7 @@ struct PromptLines {
     std::vector<size_t> begins;        ///< index in `placed` of each line's first token, and the end
     std::vector<JoinedTokens> joined;  ///< in order, each within a line
     std::vector<size_t> turned;        ///< sorted lines whose paragraph is read from right to left
-    uint64_t prompt = 0;               ///< PromptText::number
+    uint64_t prompt = 0;               ///< PromptText::number of the prompt
 
     size_t size() const { return begins.size() - 1; }
     std::span<const PlacedToken> line(size_t i) const {

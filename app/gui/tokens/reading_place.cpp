@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr int frames_to_come_back = 8;  // the size changes in these frames
+constexpr int frames_to_come_back = 8;  // frames in which the restored view changes its size
 
 }  // namespace
 

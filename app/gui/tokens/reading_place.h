@@ -26,7 +26,7 @@ class ReadingPlace {
     RunKey of_;
     int frame_ = -1;       ///< frame of the last call
     int frames_back_ = 0;  ///< remaining frames until the view is restored
-    int64_t first_ = -1;   ///< first visible token before
+    int64_t first_ = -1;   ///< first visible token at the last call
     float token_at_ = -1;  ///< distance of the selected token from the upper edge; negative: not visible
 };
 

@@ -15,7 +15,7 @@ struct RunPair {
     std::shared_ptr<const trace::Kept> a, b;
     size_t n_tokens = 0;
     size_t n_layers = 0;
-    size_t n_rows = 0;  ///< larger number of rows of both runs
+    size_t n_rows = 0;  ///< the larger number of rows of the two runs
 
     bool merges() const { return a->merges() || b->merges(); }
     /// Entries of a token in one head, or in all heads of a layer. In an entry of n tokens, a token counts 1/n.
@@ -27,7 +27,7 @@ struct RunPair {
 struct RunDifference {
     RunPair pair;
     Pyramid map;                  ///< (L, N), or (R, N) for one layer: drawn_difference() or classes
-    std::vector<double> overlap;  ///< (L)
+    std::vector<double> overlap;  ///< (L) overlap of the kept sets in each layer
     double overlap_total = 0;
 };
 

@@ -15,7 +15,7 @@ class SpanAnswers {
     float height(Context& context, const Document& document, size_t n_runs) const;
     void draw(Context& context, const Document& document);
 
-    bool is_open = false;  ///< whether each run has a line
+    bool is_open = false;  ///< whether each run has its own line
 
  private:
     TaskSlot<SpanReports> reports_;

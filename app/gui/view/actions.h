@@ -10,8 +10,8 @@ namespace kvscope::gui {
 
 /// A command for menus, keys and the command palette.
 struct Action {
-    std::string name;  ///< "Open trace…"
-    std::string menu;  ///< "File"; empty: only palette and key
+    std::string name;  ///< e.g. "Open trace…"
+    std::string menu;  ///< e.g. "File"; empty: only palette and key
     ImGuiKeyChord key = 0;
     std::function<void()> run;
     std::function<bool()> enabled;  ///< empty: always enabled
@@ -74,7 +74,7 @@ ImGuiKeyChord run_key(int number);
 constexpr int n_run_keys = 27;
 
 std::string key_text(ImGuiKeyChord key);
-/// "Ctrl+Shift+P"
+/// Names the keys of an action, e.g. "Ctrl+Shift+P".
 std::string key_text(const Action& action);
 
 }  // namespace kvscope::gui

@@ -22,7 +22,7 @@ void install_log();
 /// Returns the lines logged since `version` and updates it. Callable from any thread.
 std::vector<LogLine> log_lines_since(uint64_t& version);
 
-/// "12:03:59.123 warning text"
+/// Formats a line as text, e.g. "12:03:59.123 warning text".
 std::string log_text(const LogLine& line);
 
 }  // namespace kvscope::gui

@@ -91,13 +91,13 @@ class View {
     /// Reports a requested command that is not available now. Call after draw().
     void end_call(const ViewHost& host);
 
-    /// Whether the view holds text that must not be lost. Closing such a view only puts it away.
+    /// Whether the view holds text that must not be lost. A closed view with text is kept for reopening.
     virtual bool holds_text() const { return false; }
 
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
 
-    /// Prepares the view for being put away: closes its dialogs.
+    /// Closes the view's dialogs before the view is closed but kept.
     void put_away() { lifetime.begin_anew(); }
 
  protected:
@@ -123,7 +123,7 @@ enum class Topic { runs, tokens, heads, results, files };
 /// `ViewKind retention_view()` in retention.cpp. The build generates the list.
 struct ViewKind {
     std::string name;     ///< name in saved layouts, e.g. "retention"
-    std::string title;    ///< "Retention"
+    std::string title;    ///< title, e.g. "Retention"
     std::string summary;  ///< one line: what the view shows and from which measure
     Dock dock = Dock::center;
     Topic topic = Topic::tokens;

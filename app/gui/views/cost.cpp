@@ -119,8 +119,8 @@ class CostView : public View {
     struct TableOfRuns {
         Table table;
         std::vector<RunKey> runs;
-        std::vector<trace::RunAttributes> attributes;  ///< (rows)
-        int64_t n_tokens = 0;                          ///< of the prompt that policies see
+        std::vector<trace::RunAttributes> attributes;  ///< (rows) attributes of each row's run
+        int64_t n_tokens = 0;                          ///< length of the prompt that policies see
     };
 
     static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {

@@ -291,7 +291,7 @@ class HeadDivergenceView : public View {
     std::string source_ = "attention";
     bool by_similarity_ = false;
     Traces traces_ = Traces::all;
-    std::map<int, Plots> plots_;  ///< by document
+    std::map<int, Plots> plots_;  ///< by document id
     TaskSlot<std::vector<MadeFigure>> made_;
     TaskSlot<PreparedFigure> large_;
 };

@@ -202,8 +202,8 @@ class PromptView : public View {
 
     std::string least_in_words() const { return least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1"; }
 
-    /// "30 layers", or "2 layers of [1], 30 layers of [2]" if the models of the runs differ. Each column has its own
-    /// maximum.
+    /// Label of the color scale's end, e.g. "30 layers", or "2 layers of [1], 30 layers of [2]" if the runs' models
+    /// differ.
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
@@ -590,8 +590,8 @@ class PromptView : public View {
     mutable std::pair<std::shared_ptr<const PromptCounts>, std::shared_ptr<const PromptCounts>> farthest_pair_;
     mutable double farthest_seen_ = 1;  ///< largest difference of that pair
     bool selected_only_ = false;
-    double least_ = 1;     ///< PromptGrid::least
-    double farthest_ = 1;  ///< PromptGrid::farthest
+    double least_ = 1;     ///< see PromptGrid::least
+    double farthest_ = 1;  ///< see PromptGrid::farthest
     bool is_low_ = false;  ///< whether the view is so low that it shows only the text
     PromptSearch search_;
     SpanAnswers answers_;
@@ -599,7 +599,7 @@ class PromptView : public View {
     TaskSlot<PromptLines> lines_;
     std::set<RunKey> columns_;              ///< columns in the last frame
     Cursor seen_;                           ///< last selection that was scrolled to
-    int seen_asked_ = 0;                    ///< Selection::n_asked() at that time
+    int seen_asked_ = 0;                    ///< Selection::n_asked() when seen_ was set
     std::optional<std::string> seen_mark_;  ///< last mark that was scrolled to; nullopt: none yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;

@@ -195,7 +195,7 @@ class RetentionView : public View {
     /// fraction if tokens share entries. Runs with different numbers of heads have separate bars.
     void draw_scale(const Context& context, const std::vector<RunKey>& runs) const {
         draw_color_patch(context.theme, packed(context.theme.ground), "not kept");
-        std::map<int, std::string> traces;  // by number of heads
+        std::map<int, std::string> traces;  // names of the traces by number of heads
         for (const RunKey& key : runs) {
             std::string& names = traces[static_cast<int>(context.session.at(key).n_rows())];
             const std::string name = badge_in_text(*context.session.document(key));
@@ -353,8 +353,8 @@ class RetentionView : public View {
 
     int layer_ = -1;  ///< layer whose heads are shown; −1: all layers
     bool fit_ = false;
-    float least_ = 1;         ///< RetentionMap::least of the visible runs
-    bool all_share_ = false;  ///< RetentionMap::shares of all of them
+    float least_ = 1;         ///< smallest RetentionMap::least of the visible runs
+    bool all_share_ = false;  ///< whether the tokens of all visible runs share entries
     RunKey seen_;             ///< selected run that was last scrolled to
     MapStore maps_;
 };

@@ -92,7 +92,7 @@ class SpectrumView : public FigureView {
         return heads;
     }
 
-    /// "only KV head 1, query heads 3 to 5"
+    /// Label of the check box, e.g. "only KV head 1, query heads 3 to 5".
     static std::string heads_text(const Session& session, int document) {
         const auto heads = query_heads(session, document);
         if (heads.empty()) return "only the selected head";

@@ -38,7 +38,7 @@ std::string shape_text(const std::vector<Integer>& shape) {
 
 struct Contents {
     std::vector<TreeNode> nodes;
-    std::vector<std::vector<size_t>> children;  ///< children of each node
+    std::vector<std::vector<size_t>> children;  ///< child nodes of each node
     std::map<std::string, size_t> by_path;
 };
 
@@ -414,7 +414,7 @@ class TraceView : public View {
     bool chosen_ = false;  ///< whether the user chose a file; otherwise the view shows that of the selected run
     std::string selected_ = "/";
     std::string shown_of_;    ///< data set and leading indices of the values that were last read
-    std::vector<int> index_;  ///< leading indices
+    std::vector<int> index_;  ///< indices of the leading dimensions
     int first_column_ = 0;
     size_t visible_row_ = 0;
 };

@@ -106,7 +106,7 @@ class RunView : public View {
     }
 
  private:
-    static constexpr float least_for_columns = 46;  ///< ems
+    static constexpr float least_for_columns = 46;  ///< minimum width for two columns, in ems
 
     void add_ticking(std::vector<Action>& actions, const char* name, std::function<void()> tick) {
         Action action;
@@ -593,7 +593,7 @@ class RunView : public View {
     bool more_is_open_ = false;
     bool start_wanted_ = false;
     uint64_t job_ = 0;         ///< last job that this form started; 0: none
-    nlohmann::json run_form_;  ///< the form at that time
+    nlohmann::json run_form_;  ///< the form when that job was started
     std::string cancellable_;  ///< job that can be cancelled; empty: none
     double cancellable_since_ = 0;
     float height_below_ = 0;  ///< height of the queue and answers in the last frame
