@@ -129,7 +129,7 @@ TEST_CASE(
     window.select(moved);
     CHECK(window.shows(10));
     window.select(kept);
-    window.drive([](ImGuiTestContext& c) { c.ItemClick("Discard the selected"); });
+    window.drive([](ImGuiTestContext& c) { c.ItemClick("Discard this what-if"); });
     CHECK(!window.driven.session().exists(kept));
     CHECK(window.shows(10));
     CHECK(window.driven.session().exists(moved));

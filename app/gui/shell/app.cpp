@@ -290,11 +290,11 @@ std::vector<StartCard> App::start_cards() {
     std::vector<StartCard> cards;
     if (engine_) {
         cards.push_back({"Run the demo",
-                         "Runs a dozen policies on a prompt of about 2,000 tokens with the bundled model.", "Run it",
+                         "Run a dozen policies on a prompt of about 2,000 tokens with the bundled model.", "Run it",
                          [this] { engine_->run_demo(); }});
         cards.push_back(
             {"Try your own prompt",
-             "Enter a text and a question, then choose policies and budgets. Uses the bundled model or your own.",
+             "Enter a text and a question, then choose policies and budgets. Use the bundled model or your own.",
              "Write a prompt (Ctrl+R)", [this] { views_.show_alone(*find_view_kind("run")); }});
     }
     cards.push_back({"Open a trace",

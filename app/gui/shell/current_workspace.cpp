@@ -125,7 +125,7 @@ void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& u
     sidecars_.take_in_as_shown();
     state_ = state;
     views_.restore(state.value("layout", nlohmann::json()));
-    notices_.add(fmt::format("{}: unpacked its traces to {}", path.filename().string(), folder.string()));
+    notices_.add(fmt::format("{} opened. Its traces are unpacked in {}", path.filename().string(), folder.string()));
 }
 
 }  // namespace kvscope::gui

@@ -67,7 +67,7 @@ void add_pair(Actions& actions, MenuActions& menu, Session& session) {
         return a.valid() && b.valid() && a != b;
     };
     menu.add("Flicker A / B", ImGuiKey_Space, flicker, can_flicker);
-    actions.add({"Only A and B", "View", ImGuiKey_O,
+    actions.add({"Show only A and B", "View", ImGuiKey_O,
                  [&session] {
                      session.pair.flicker.reset();
                      session.pair.alone = !session.pair.alone;

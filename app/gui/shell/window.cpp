@@ -133,7 +133,7 @@ Window::~Window() {
 
 void Window::note_event(SystemEvent kind, int code) {
     const auto at = take_event_time(kind, code);
-    if (!event_at_) event_at_ = at;  // time of the mouse moves before the event
+    if (!event_at_) event_at_ = at;  // earlier mouse moves get the time of this event
     note_input_time();
     if (at) event_at_ = at;
 }

@@ -49,7 +49,7 @@ class PromptView : public View {
             choose_color();
             draw_nothing(context, session.pair.is_complete()
                                       ? "A − B: A and B are not both runs of this prompt. Select a run of their "
-                                        "prompt, or choose others as A and B in Runs."
+                                        "prompt, or choose other runs as A and B in Runs."
                                       : "A − B: choose two runs of this prompt as A and B in Runs.");
             return;
         }

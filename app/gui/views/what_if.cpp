@@ -71,7 +71,7 @@ class WhatIfView : public View {
 
     std::vector<std::string> commands() const override {
         return {
-            "Keep", "Reset", "Decode", "Show the two", "Copy command", "Discard the selected", "Repeat the prefill"};
+            "Keep", "Reset", "Decode", "Show both runs", "Copy command", "Discard this what-if", "Repeat the prefill"};
     }
 
     void fit() override { curves_.fit(); }
@@ -345,13 +345,14 @@ class WhatIfView : public View {
             selected.document == document.id() && document.is_what_if(selected.run) && (is_kept || selected != result);
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
         ImGui::BeginDisabled(!result.valid() || is_stale);
-        if (flowing_button("Show the two", "hides all runs except the recorded one and this one; key 0 shows all runs"))
+        if (flowing_button("Show both runs",
+                           "hides all runs except the recorded one and this one; key 0 shows all runs"))
             show_alone(session, result);
         if (flowing_button("Copy command", "copies the command that makes these kept sets from the trace's tokens"))
             copy_command_of(context.session, result, context.host.notice);
         ImGui::EndDisabled();
         if (!is_kept_one) return;
-        if (flowing_button("Discard the selected", "removes the selected kept what-if from the runs")) {
+        if (flowing_button("Discard this what-if", "removes the selected kept what-if from the runs")) {
             session.remove_added_run(selected);
             session.selection.select_run(what_if_.source());
         }

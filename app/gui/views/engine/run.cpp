@@ -44,8 +44,8 @@ class RunView : public View {
         check(context.session.tasks, tokens);
         if (start_wanted_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
-        if (takes_call("Prompt from a file…")) prompt_.ask_for_file(context);
-        if (takes_call("More: restore defaults")) reset_seldom_changed(form_.request.options);
+        if (takes_call("Read prompt from file…")) prompt_.ask_for_file(context);
+        if (takes_call("Restore default options")) reset_seldom_changed(form_.request.options);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // the parts have moved
@@ -60,7 +60,7 @@ class RunView : public View {
     }
 
     std::vector<std::string> commands() const override {
-        return {"Copy command", "Prompt from a file…", "More: restore defaults"};
+        return {"Copy command", "Read prompt from file…", "Restore default options"};
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -402,8 +402,8 @@ class RunView : public View {
     static std::string why_to_switch(const PartialAnswer& answer, bool is_cancelling) {
         if (is_cancelling) return "The run is being cancelled, so no further step is decoded.";
         if (answer.has_ended)
-            return "Its answer is complete, so its cache can no longer change. It is being compared with the full "
-                   "cache.";
+            return "The answer is complete, so the cache can no longer change. The answer is being compared with that "
+                   "of the full cache.";
         return *answer.is_full ? "The cache holds full keys and values of all tokens. From the next step on, they are "
                                  "stored in the policy's compressed form. The trace records the step."
                                : "The cache is compressed. From the next step on, it holds full keys and values, "
@@ -554,8 +554,8 @@ class RunView : public View {
         if (!ImGui::BeginPopupContextWindow("form menu")) return;
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
             copy_command([this] { return command(); }, context.host.notice);
-        if (ImGui::MenuItem("Prompt from a file…")) prompt_.ask_for_file(context);
-        if (ImGui::MenuItem("More: restore defaults", nullptr, false, !text_of_changes(form_.request.options).empty()))
+        if (ImGui::MenuItem("Read prompt from file…")) prompt_.ask_for_file(context);
+        if (ImGui::MenuItem("Restore default options", nullptr, false, !text_of_changes(form_.request.options).empty()))
             reset_seldom_changed(form_.request.options);
         ImGui::EndPopup();
     }
