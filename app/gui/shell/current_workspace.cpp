@@ -71,7 +71,7 @@ CurrentWorkspace::Unpacked CurrentWorkspace::unpack(const std::filesystem::path&
     const auto folder = workspaces_folder() / workspace_folder_name(path);
     read_workspace(path, folder);
     auto in_use = std::make_shared<FolderInUse>(folder);
-    // Checks again, because another instance may have removed the folder meanwhile.
+    // Reads again, because another instance may have removed the folder before it was marked as in use.
     return {folder, read_workspace(path, folder), std::move(in_use)};
 }
 

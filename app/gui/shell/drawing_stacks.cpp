@@ -39,7 +39,7 @@ class Quietly {
 }  // namespace
 
 DrawingStacks::DrawingStacks()
-    // Outside all windows, this is Dear ImGui's fallback window, which becomes visible when it is requested by name.
+    // The current window is correct outside all windows, too. Requesting the fallback window by name would show it.
     : list_(ImGui::GetCurrentContext()->CurrentWindow->DrawList),
       n_clips_(list_->_ClipRectStack.Size),
       n_textures_(list_->_TextureStack.Size) {

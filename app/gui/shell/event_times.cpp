@@ -82,7 +82,7 @@ std::optional<double> take_event_time(SystemEvent kind, int code) {
         return one.type == static_cast<int>(kind) && one.code == static_cast<unsigned>(code);
     });
     if (found == noted.end()) return std::nullopt;
-    const double at = found->at + times().offset;  // the offset is now exact because later events were read
+    const double at = found->at + times().offset;  // later events of the same batch have corrected the offset
     noted.erase(noted.begin(), found + 1);
     return at;
 }

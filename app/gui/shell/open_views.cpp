@@ -149,7 +149,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
         return;
     }
     if (first->get() == focused()) return (*first)->view->start();
-    // The layout, not drawn yet behind the start cards, must not bring its other views to the front.
+    // A layout behind the start cards is not drawn yet. Its other views must not come to the front.
     for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
     give_keyboard(**first);
 }
@@ -165,7 +165,7 @@ void OpenViews::show_alone(const ViewKind& kind) {
         alone_next_ = shown.id();
         return;
     }
-    // The layout is not drawn yet behind the start cards and may bring another view to the front.
+    // A layout behind the start cards is not drawn yet and may bring another view to the front.
     if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();
     is_alone_ = true;

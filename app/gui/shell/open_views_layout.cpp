@@ -109,7 +109,7 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
-        // Views behind the start cards were never drawn, so their request for focus decides.
+        // A view behind the start cards was never drawn. Its request for focus then decides.
         const bool is_tab = window && window->DockIsActive;
         const bool is_floating = window && window->DockId == 0;
         views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;
@@ -132,7 +132,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     const auto is_replaced = [&](const auto& open) { return !keep_views && !(open->view && is_filled_in(*open)); };
     std::erase_if(before, is_replaced);
     std::erase_if(put_away_, is_replaced);
-    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // views whose place in the state is taken by an open view
+    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // views of the state whose place is taken by an open view
     views_of_later_.clear();
     in_front_.clear();
     layout_ = stored(state, "layout", std::string());

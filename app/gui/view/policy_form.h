@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Selects every policy that can run with its settings, or none.
+/// Selects every policy that can run with its settings.
 void tick_all_that_can_run(RunForm& form, const RefusedRuns& check);
 void tick_none(RunForm& form);
 

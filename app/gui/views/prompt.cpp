@@ -372,7 +372,7 @@ class PromptView : public View {
             take_mouse(context, one, over);
         }
         list->PopClipRect();
-        // Also if the button is released outside the text.
+        // Also handles a release of the button outside the text.
         if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && drag_token_ >= 0 && dragged_.has_tokens()) {
             context.session.selection.set(dragged_);
             seen_ = std::exchange(dragged_, {});

@@ -161,7 +161,7 @@ class RunView : public View {
         ImGui::SameLine(0, gap);
         begin_part("form", {0, height});
         scroll_to_top_ = false;
-        // Above the long list to be visible immediately, with constant height when policies are selected.
+        // The budgets are above the long list, so that they are visible immediately, and keep their height.
         draw_budgets(context.theme, form_, tokens, true);
         draw_policies(context, lifetime, form_, *check_);
         draw_budget_notes(context.theme, form_, tokens,

@@ -212,7 +212,7 @@ class TrainingView : public View {
             ImGui::TextDisabled("waits until %s has finished", status.what.c_str());
             ImGui::PopTextWrapPos();
         }
-        // Maps that were just trained may exist.
+        // An existing file is no error if it holds the maps that were just trained.
         const TrainingStatus& training = context.engine->training();
         const bool is_success = training.is_done && training.output == filled_in().output;
         if (!wrong.empty() && !status.busy() && !is_success) ImGui::TextWrapped("%s", wrong.c_str());
