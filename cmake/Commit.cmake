@@ -1,4 +1,4 @@
-# KVSCOPE_COMMIT: the commit that is built; asked again whenever the checkout moves.
+# Sets KVSCOPE_COMMIT to the commit that is built. Changes of HEAD reconfigure the build.
 set(KVSCOPE_COMMIT unknown)
 find_package(Git QUIET)
 if(Git_FOUND)

@@ -1,5 +1,5 @@
-# libkvscope_cuda.so: the CUDA twins of the kernels, opened at run time by kernels/cuda_library.cpp. Compiled wherever
-# nvcc is, whether or not there is a GPU; the program itself never links it.
+# libkvscope_cuda.so contains the CUDA kernels. kernels/cuda_library.cpp opens it at run time; the program does not link it.
+# Compiling needs nvcc, but no GPU.
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
 if(KVSCOPE_CUDA STREQUAL "OFF" OR NOT cuda_sources)
     return()
@@ -27,12 +27,12 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 enable_language(CUDA)
-if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc takes C++20
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's C++20 option
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 add_library(kvscope_cuda SHARED ${cuda_sources})
 target_include_directories(kvscope_cuda PRIVATE ${CMAKE_BINARY_DIR}/include/kernels)
-# What is constexpr (kernels/bf16.h) runs on the device, too.
+# Allows constexpr functions (kernels/bf16.h) in device code.
 target_compile_options(kvscope_cuda PRIVATE --expt-relaxed-constexpr --Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror)
 set_target_properties(kvscope_cuda PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)

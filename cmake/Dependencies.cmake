@@ -1,9 +1,9 @@
-# What kvscope is built from: the machine's own packages through find_package, and what cmake/dependencies.txt pins
-# where the machine has none. Every library comes out as an imported target, so its headers count as system headers.
+# Finds the libraries: Debian packages through find_package and pkg-config, other packages through cmake/dependencies.txt.
+# All are imported targets, so that their headers count as system headers.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-# The flag alone: by its path, libgomp would stand against the copy beside libtorch, which has to be the only one loaded.
+# Link by flag instead of path: only the libgomp next to libtorch may be loaded, not a second copy.
 set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
 find_package(Threads REQUIRED)
 find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
@@ -13,8 +13,8 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 if(KVSCOPE_SANITIZE)
-    # What g++ 12 inlines of Eigen's prefetches in these builds has no constant arguments any more, which is an error. Every
-    # part gets the same definition: Eigen's allocation depends on it, and what one part allocates another may free.
+    # In these builds, g++ 12 inlines Eigen's prefetches with non-constant arguments, which is an error. All parts need the
+    # same definition, because Eigen's allocation depends on it and parts free each other's memory.
     target_compile_definitions(Eigen3::Eigen INTERFACE EIGEN_DONT_VECTORIZE)
 endif()
 pkg_check_modules(cairo REQUIRED IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo-ft pangocairo fontconfig)
@@ -24,8 +24,8 @@ pkg_check_modules(fribidi REQUIRED IMPORTED_TARGET fribidi)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate)
 
-# What cmake/dependencies.txt pins is fetched on first use, all at once; what the first sources to be compiled do not need
-# is fetched while they are compiled.
+# Pinned packages are fetched at the first configuration, all at the same time. Packages that the first sources do not need
+# are fetched during compilation.
 set(things llama-source)
 set(later model)
 if(KVSCOPE_ENGINE)
@@ -41,14 +41,14 @@ if(KVSCOPE_TESTS AND Python3_VERSION VERSION_GREATER_EQUAL 3.11 AND Python3_VERS
     list(APPEND things python-modules)
 endif()
 set(fetch ${CMAKE_COMMAND} -E env KVSCOPE_CACHE=${KVSCOPE_CACHE} ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
-# Beside this one; a failure is told when the build comes to need it, and fetches it itself.
+# Runs in the background. If it fails, the build fetches the package when needed and reports errors then.
 execute_process(COMMAND sh -c "exec \"$@\" >'${CMAKE_BINARY_DIR}/fetch-later.log' 2>&1 </dev/null &" sh ${fetch} ${later})
 execute_process(COMMAND ${fetch} ${things} OUTPUT_VARIABLE places OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
 if(failed)
-    message(FATAL_ERROR "cmake/fetch.py ${things} failed; its message stands above")
+    message(FATAL_ERROR "cmake/fetch.py ${things} failed; see its message above")
 endif()
 execute_process(COMMAND ${fetch} --where ${later} OUTPUT_VARIABLE later_places OUTPUT_STRIP_TRAILING_WHITESPACE)
-file(WRITE ${CMAKE_BINARY_DIR}/fetched.txt "${places}\n")  # scripts/build configures again where one has gone
+file(WRITE ${CMAKE_BINARY_DIR}/fetched.txt "${places}\n")  # scripts/build reconfigures if one of these is missing
 string(REPLACE "\n" ";" places "${places}")
 foreach(thing place IN ZIP_LISTS things places)
     string(REPLACE "-" "_" thing ${thing})
@@ -61,7 +61,7 @@ endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/cmake/dependencies.txt ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
 
-# kvscope_fetched(TARGET thing files…): a target that has the thing's files there.
+# kvscope_fetched(TARGET thing files…): a target that fetches the thing, which provides the files.
 function(kvscope_fetched target thing)
     add_custom_command(OUTPUT ${ARGN} COMMAND ${fetch} ${thing} COMMENT "Fetching ${thing}" VERBATIM)
     add_custom_target(${target} DEPENDS ${ARGN})
@@ -70,7 +70,7 @@ kvscope_fetched(kvscope_model model ${KVSCOPE_PLACE_model})
 set(KVSCOPE_LLAMA_SOURCE ${KVSCOPE_PLACE_llama_source})
 set(KVSCOPE_DEFAULT_MODEL ${KVSCOPE_PLACE_model})
 
-# libtorch's CPU half. Its own CMake package asks for a whole CUDA toolkit, so the targets are written here.
+# The CPU part of libtorch. Its own CMake package requires a CUDA toolkit, so the targets are defined here.
 if(KVSCOPE_ENGINE)
     add_library(kvscope_torch INTERFACE)
     if(Torch_FOUND)
@@ -87,11 +87,11 @@ if(KVSCOPE_ENGINE)
         kvscope_fetched(kvscope_libtorch libtorch ${KVSCOPE_TORCH}/torch/lib/libc10.so ${KVSCOPE_TORCH}/torch/lib/libtorch_cpu.so)
         add_dependencies(c10 kvscope_libtorch)
         add_dependencies(torch_cpu kvscope_libtorch)
-        # libtorch_cpu finds the CUDA runtime by its own run path; the linker has to be told.
+        # libtorch_cpu finds the CUDA runtime by its run path, but the linker needs an option.
         target_link_options(torch_cpu INTERFACE
             -Wl,-rpath-link,${KVSCOPE_TORCH}/nvidia/cu13/lib:${KVSCOPE_TORCH}/torch/lib)
         target_link_libraries(kvscope_torch INTERFACE torch_cpu)
-        # Not of the imported targets, whose folders have to be there when this is configured.
+        # Set here because the include folders of imported targets must exist during configuration.
         target_include_directories(kvscope_torch SYSTEM INTERFACE
             ${KVSCOPE_TORCH}/torch/include ${KVSCOPE_TORCH}/torch/include/torch/csrc/api/include)
     endif()

@@ -1,7 +1,7 @@
-# The window's libraries out of imgui-bundle's sources: Dear ImGui (docking) with FreeType, ImPlot, ImCmd, GLFW.
+# The app's libraries, from the sources of imgui-bundle: Dear ImGui (docking) with FreeType, ImPlot, ImCmd and GLFW.
 #
-# Targets: kvscope_imgui_headers, for compiling against them; kvscope_imgui, for programs; kvscope_imgui_testable, the same
-# with the hooks of Dear ImGui Test Engine and the engine itself, for tests alone. Programs link one of the two.
+# Targets: kvscope_imgui_headers for compiling; kvscope_imgui for programs; kvscope_imgui_testable for tests, with Dear
+# ImGui Test Engine and its hooks. A program links one of the last two.
 set(KVSCOPE_IMGUI ${KVSCOPE_PLACE_imgui})
 pkg_check_modules(archive REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(freetype REQUIRED IMPORTED_TARGET freetype2)
@@ -24,7 +24,7 @@ set(test_engine ${KVSCOPE_IMGUI}/imgui_test_engine/imgui_test_engine)
 add_library(kvscope_imgui_headers INTERFACE)
 target_include_directories(kvscope_imgui_headers SYSTEM INTERFACE ${imgui} ${imgui}/backends ${imgui}/misc/cpp ${implot} ${palette}
     ${KVSCOPE_IMGUI}/portable_file_dialogs/portable_file_dialogs ${KVSCOPE_IMGUI}/glfw/glfw/deps)
-# 32-bit indices: a plot may have more than 65,535 vertices. 32-bit characters: an emoji lies beyond the first 65,536.
+# 32-bit indices, because a plot may have more than 65,535 vertices. 32-bit characters for emoji.
 target_compile_definitions(kvscope_imgui_headers INTERFACE
     "ImDrawIdx=unsigned int" IMGUI_USE_WCHAR32 IMGUI_ENABLE_FREETYPE IMGUI_DISABLE_DEMO_WINDOWS GLFW_INCLUDE_NONE)
 target_link_libraries(kvscope_imgui_headers INTERFACE glfw PkgConfig::freetype)
@@ -34,13 +34,13 @@ set(common_sources
     ${imgui}/imgui_draw.cpp ${imgui}/imgui_stacklayout.cpp ${imgui}/misc/cpp/imgui_stdlib.cpp
     ${imgui}/misc/freetype/imgui_freetype.cpp ${imgui}/backends/imgui_impl_glfw.cpp ${imgui}/backends/imgui_impl_opengl3.cpp
     ${implot}/implot.cpp ${implot}/implot_items.cpp ${palette}/imcmd_command_palette.cpp ${palette}/imcmd_fuzzy_search.cpp)
-# ImPlot compiles every plot for ten types of numbers, a minute and a half; what is plotted here is double.
+# ImPlot compiles each plot for ten number types, which takes 90 s. We plot doubles only.
 set_source_files_properties(${implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(double)")
-# app/gui/drawing/shaped_text.cpp defines the functions that these names hide: it shapes text in all scripts.
+# app/gui/drawing/shaped_text.cpp redefines these functions to shape text in all scripts.
 set_source_files_properties(${imgui}/imgui_draw.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
     COMPILE_DEFINITIONS "AddText=AddUnshapedText;CalcTextSizeA=CalcUnshapedTextSizeA")
 file(GLOB test_engine_sources ${test_engine}/imgui_test_engine/*.cpp)
-add_library(kvscope_imgui_common OBJECT EXCLUDE_FROM_ALL ${common_sources})  # what the hooks leave as it is
+add_library(kvscope_imgui_common OBJECT EXCLUDE_FROM_ALL ${common_sources})  # sources without hooks
 target_link_libraries(kvscope_imgui_common PRIVATE kvscope_imgui_headers)
 target_compile_options(kvscope_imgui_common PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
 set_target_properties(kvscope_imgui_common PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})

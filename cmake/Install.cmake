@@ -3,8 +3,8 @@ set(private_libraries ${CMAKE_INSTALL_LIBDIR}/kvscope)
 set(shared_data ${CMAKE_INSTALL_DATADIR}/kvscope)
 set(licences ${CMAKE_INSTALL_DOCDIR})
 
-# kvscope_install_licences(GLOB): of packages that may not be there yet while this is configured; each in a folder with the
-# name of its *.dist-info.
+# kvscope_install_licences(GLOB): installs licenses of packages that may be fetched after configuration, each in a folder
+# named after its *.dist-info.
 function(kvscope_install_licences glob)
     install(CODE "
         file(GLOB texts \"${glob}\")
@@ -22,11 +22,11 @@ if(TARGET kvscope)
     set_target_properties(kvscope PROPERTIES INSTALL_RPATH $ORIGIN/${to_libraries})
     install(TARGETS kvscope RUNTIME)
 endif()
-if(TARGET kvscope_chat_template)  # started by the program alone, so not among those that a person starts
+if(TARGET kvscope_chat_template)  # only kvscope starts it, so it is not in bin
     install(TARGETS kvscope_chat_template RUNTIME DESTINATION ${private_libraries})
 endif()
 if(TARGET kvscope_cuda)
-    install(TARGETS kvscope_cuda LIBRARY DESTINATION ${private_libraries} OPTIONAL)  # the program alone does not need it
+    install(TARGETS kvscope_cuda LIBRARY DESTINATION ${private_libraries} OPTIONAL)  # optional: kvscope runs without it
 endif()
 if(KVSCOPE_TORCH)
     install(FILES

@@ -1,15 +1,15 @@
-# What is used of llama.cpp, compiled out of its sources with the program: reading GGUF files and dequantising
-# (kvscope::ggml), the vocabularies of GGUF files (kvscope::llama_vocabulary), and the Jinja interpreter (kvscope::jinja).
-# Its own build makes all model architectures and the CPU backend as well, which takes two minutes and more.
+# Compiles the parts of llama.cpp that kvscope uses: GGUF files and dequantization (kvscope::ggml), the vocabularies of
+# GGUF files (kvscope::llama_vocabulary), and the Jinja interpreter (kvscope::jinja). llama.cpp's own build also compiles
+# all model architectures and the CPU backend, which takes over two minutes.
 
-# kvscope_llama_part(NAME ALIAS alias SOURCES files… [LINKS targets…]): a static library that does not warn.
+# kvscope_llama_part(NAME ALIAS alias SOURCES files… [LINKS targets…]): a static library compiled without warnings.
 function(kvscope_llama_part name)
     cmake_parse_arguments(part "" "ALIAS" "SOURCES;LINKS" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${KVSCOPE_LLAMA_SOURCE}/)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${part_SOURCES})
     add_library(kvscope::${part_ALIAS} ALIAS ${name})
     target_link_libraries(${name} PUBLIC ${part_LINKS})
-    # Two of them assert what damaged input does not keep; without assertions they throw there.
+    # Two sources assert on damaged input. Without assertions they throw instead.
     target_compile_definitions(${name} PRIVATE NDEBUG)
     target_compile_options(${name} PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})
@@ -19,7 +19,7 @@ kvscope_llama_part(kvscope_ggml ALIAS ggml LINKS Threads::Threads ${CMAKE_DL_LIB
     ggml/src/ggml.c ggml/src/ggml-alloc.c ggml/src/ggml-backend.cpp ggml/src/ggml-backend-dl.cpp
     ggml/src/ggml-backend-meta.cpp ggml/src/ggml-backend-reg.cpp ggml/src/ggml-quants.c ggml/src/ggml-threading.cpp
     ggml/src/gguf.cpp)
-# Whole models go through this one, and whole books through those below.
+# -O2 for the code that dequantizes whole models; below, for tokenizing whole books.
 set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/ggml/src/ggml-quants.c PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 target_include_directories(kvscope_ggml SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/ggml/include PRIVATE ${KVSCOPE_LLAMA_SOURCE}/ggml/src)
@@ -39,7 +39,7 @@ target_include_directories(kvscope_llama_vocabulary SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/include ${KVSCOPE_LLAMA_SOURCE}/src)
 
 file(GLOB jinja_sources RELATIVE ${KVSCOPE_LLAMA_SOURCE} ${KVSCOPE_LLAMA_SOURCE}/common/jinja/*.cpp)
-# These specialise what the others use already.
+# These two specialize templates that other sources have already instantiated, so they are not batched.
 set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/common/json.cpp ${KVSCOPE_LLAMA_SOURCE}/common/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 kvscope_llama_part(kvscope_jinja ALIAS jinja LINKS kvscope_ggml SOURCES
     ${jinja_sources} common/json.cpp common/unicode.cpp)

@@ -1,12 +1,11 @@
 # kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PARSED_ONCE headers…] [PUBLIC targets…]
 #              [PRIVATE targets…])
 #
-# One static library per part, made of every source that the globs find. Its headers are reached through an include
-# folder that holds a link to that part alone (`#include "kernels/select_topk.h"`), so that an include against the
-# direction of the dependencies does not compile. A part without sources yet carries its headers only. Its sources are
-# compiled in batches (KVSCOPE_UNITY), apart from ALONE: files that use the same names for their own things, or that are
-# often edited one at a time.
-# PARSED_ONCE are headers of libraries that most of its sources include; with batches they are precompiled.
+# Adds one static library for a part of the project, with all sources that the globs match. Its include folder contains a
+# link to this part only (`#include "kernels/select_topk.h"`), so that includes against the direction of dependencies do
+# not compile. A part without sources provides only its headers. Sources are compiled in batches (KVSCOPE_UNITY), except
+# ALONE: files that share names, or that are often edited one at a time. PARSED_ONCE lists library headers that most
+# sources include; batches precompile them.
 function(kvscope_part name)
     cmake_parse_arguments(part "" "FOLDER" "SOURCES;ALONE;PARSED_ONCE;PUBLIC;PRIVATE" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
@@ -39,8 +38,8 @@ function(kvscope_part name)
     endif()
 endfunction()
 
-# kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles them, or takes what was precompiled for another part
-# with the same options; -fpch-preprocess lets ccache see through that.
+# kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles headers, or reuses those of another target with the
+# same options. -fpch-preprocess makes ccache work with precompiled headers.
 function(kvscope_parse_once target)
     if(ARGV1 STREQUAL "REUSE_FROM")
         target_precompile_headers(${target} ${ARGN})
@@ -52,9 +51,9 @@ endfunction()
 
 # kvscope_compile_in_batches(TARGET)
 #
-# Compiles the target's sources that its property KVSCOPE_BATCHED lists as few, by including them. They are named by the
-# include folders' paths ("engine/inference/decode.cpp", "tests/engine/decode_test.cpp"): with whole paths, as CMake's own unity
-# build has them, no second clone would find what the first one compiled in the compiler cache.
+# Compiles the sources in the target's property KVSCOPE_BATCHED in batches, as files that include them. The includes are
+# relative ("engine/inference/decode.cpp"). CMake's own unity build includes absolute paths, so a second clone would find
+# nothing in the compiler cache.
 function(kvscope_compile_in_batches target)
     get_target_property(sources ${target} KVSCOPE_BATCHED)
     if(NOT KVSCOPE_UNITY OR NOT sources)
@@ -86,8 +85,7 @@ function(kvscope_compile_in_batches target)
     set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES HEADER_FILE_ONLY ON)
 endfunction()
 
-# kvscope_generated_source(TARGET file): adds a source of generated/ in the part's include folder, with batches to one of
-# them.
+# kvscope_generated_source(TARGET file): adds a source from generated/ in the part's include folder, batched if batches are on.
 function(kvscope_generated_source target file)
     target_sources(${target} PRIVATE ${file})
     set_property(TARGET ${target} APPEND PROPERTY KVSCOPE_BATCHED ${file})
@@ -95,9 +93,9 @@ endfunction()
 
 # kvscope_registry(NAME HEADER header NAMESPACE ns TYPE type LIST function SUFFIX suffix SOURCES globs…)
 #
-# Adds to part NAME a generated source that defines `const std::vector<type>& function()`, which calls
-# `type <stem><suffix>()` of every file that the globs find: adding a file is all that adding an entry takes, and
-# nothing depends on static objects that a linker may drop. That source is compiled alone, since a new entry changes it.
+# Adds a generated source to part NAME. It defines `const std::vector<type>& function()`, which calls
+# `type <stem><suffix>()` of every file that the globs match. So adding an entry means adding a file, and no entry depends
+# on static objects that a linker may drop. The source is compiled alone, because each new entry changes it.
 function(kvscope_registry name)
     cmake_parse_arguments(registry "" "HEADER;NAMESPACE;TYPE;LIST;SUFFIX" "SOURCES" ${ARGN})
     if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${registry_HEADER})

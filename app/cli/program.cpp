@@ -66,7 +66,7 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-    CLI::App app("Show what KV-cache compression does inside a language model.", "kvscope");
+    CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
     app.set_version_flag("--version", version_text);
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
