@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Sums test cases over ctest's JUnit files, each entry of which is a Catch2 program or a Python unittest module.
+"""Sums test cases over ctest's JUnit files. Each entry is a Catch2 program or a Python unittest module.
 
-Prints "N passed, N failed, N skipped" and ends with 1 if anything failed. An entry whose output ends without its
-framework's summary (a crash, a sanitizer's report) counts as one failure; `--broken N` adds N failed steps.
+Prints "N passed, N failed, N skipped". The exit code is 1 if anything failed. An entry without its framework's summary (a
+crash, a sanitizer's report) counts as one failure. `--broken N` adds N failed steps.
 """
 
 import argparse
@@ -17,7 +17,7 @@ SKIPPED = re.compile(r"^SKIPPED ", re.M)
 
 
 def cases(entry):
-    """(passed, failed, skipped) of one ctest entry."""
+    """Returns (passed, failed, skipped) for one ctest entry."""
     output = entry.findtext("system-out") or ""
     succeeded = entry.get("status") == "run"
     failed = None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: kept_difference.py A.h5 B.h5: how many of the entries that the runs of one trace keep those of another lack."""
+"""usage: kept_difference.py A.h5 B.h5: prints for each run in A how many of its kept entries the run in B lacks."""
 
 import sys
 
@@ -11,7 +11,7 @@ except ImportError as missing:
 
 
 def kept_sets(path):
-    """By run, the set of (row, entry)."""
+    """Returns the set of (row, entry) for each run."""
     found = {}
     with h5py.File(path) as trace:
         for prompt in trace["prompts"].values():
@@ -27,8 +27,8 @@ def kept_sets(path):
 def main():
     one, other = (kept_sets(path) for path in sys.argv[1:3])
     if not one or one.keys() != other.keys():
-        sys.exit(f"the traces hold different runs: {sorted(one.keys() ^ other.keys())}")
-    print("| run | entries | kept by one alone |\n|---|---|---|")
+        sys.exit(f"the traces contain different runs: {sorted(one.keys() ^ other.keys())}")
+    print("| run | entries | kept by A only |\n|---|---|---|")
     for (prompt, label), kept in one.items():
         print(f"| {label} | {len(kept)} | {len(kept - other[prompt, label])} |")
 
