@@ -1,26 +1,26 @@
-"""Runs in bf16, by NumPy alone: tests/data/engine/bf16_runs.json.
+"""Reference runs in bf16, with NumPy only: tests/data/engine/bf16_runs.json.
 
-    python3 scripts/golden/bf16_runs.py        NumPy is all that it needs
+    python3 scripts/golden/bf16_runs.py        needs only NumPy
 
   models: name (of tests/data/models) ->
-    prompt_ids, first_logits     random ones, and (vocabulary) after the prompt
-    full: {output_ids}           greedy, TOKENS of them
+    prompt_ids, first_logits     random ids, and the logits (vocabulary) after the prompt
+    full: {output_ids}           TOKENS greedy ids
     cases: a list of
-      policy, budget             of streaming-llm, whose entries depend on no score, so that rounding cannot move them
+      policy, budget             streaming-llm, whose kept entries depend on no score and so not on rounding
       step_kl, step_agreement, output_ids, output_error       as in runs.json
-    spread: {logits, step_kl, output_error}    the largest change under other orders of summation, see below
-    spread_pairs     the same where attention weights are rounded, too
-    to_f32           the largest difference to float64 without rounding
+    spread: {logits, step_kl, output_error}    largest change under other orders of summation, see below
+    spread_pairs     the same with rounded attention weights
+    to_f32           largest difference to float64 without rounding
 
-The program keeps weights, activations and caches in bf16 and the residual stream in f32, and sums in f32. Here the same
-values are rounded at the same places and everything between is float64. What is left between the two are values that lie
-so near the middle of two bf16 that f32's sums fall on the other side; one such flip moves all that comes after it by as much
-as bf16 differs from f32. So prompts are drawn until there is one without such values: it is computed DRAWS times with each
-sum disturbed by as much as f32 sums differ (NOISE of the sum of its terms' sizes), and no logit may move by FLIPLESS. The
-test can then demand agreement to about that. Processors with bf16 products round the attention weights of the prefill
-besides, which moves everything; for them twice the largest change that this makes is allowed.
+kvscope holds weights, activations and caches in bf16 and the residual stream in f32, and sums in f32. This script rounds
+the same values at the same places and computes everything else in float64. The two differ if a value is so close to the
+middle of two bf16 numbers that sums in f32 round to the other one. One such flip changes all later values by about the
+precision of bf16. So prompts are drawn until one has no such values: each is computed DRAWS times, with every sum disturbed
+by the error of f32 (NOISE times the sum of the absolute terms), and no logit may change by FLIPLESS. The test can then
+require agreement within about FLIPLESS. CPUs with bf16 products also round the attention weights of the prefill, which
+changes all values. For these CPUs, the test allows twice the largest change that this rounding makes here.
 
-Without rounding the script's logits are those of transformers in golden.json (1e-4), which main() asserts.
+main() asserts that the logits without rounding equal those of transformers in golden.json (1e-4).
 """
 
 import json
@@ -38,11 +38,11 @@ TOKENS = 8
 DRAWS = 16
 NOISE = 6e-8
 FLIPLESS = 1e-4
-MARGIN = 1.5  # times the spread of logits with rounded attention: how far the best has to lie above the second
+MARGIN = 1.5  # minimum distance of the best to the second logit, relative to the spread with rounded attention
 
 
 def to_bf16(x):
-    """Rounded to nearest, ties to even; the values remain float64."""
+    """Rounds to the nearest bf16, ties to even. Returns float64."""
     bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
     return rounded.astype(np.uint32).view(np.float32).astype(np.float64)
@@ -70,7 +70,7 @@ def read_safetensors(path):
 
 
 class Model:
-    """bf16: rounded as the program rounds; otherwise float64 throughout."""
+    """With bf16, rounds where kvscope rounds; otherwise computes in float64."""
 
     def __init__(self, name, bf16=True, disturbance=None, rounded_attention=False):
         folder = DATA / "models" / name
@@ -80,7 +80,7 @@ class Model:
         tensors = {}
         for path in sorted(folder.glob("*.safetensors")):
             tensors |= read_safetensors(path)
-        # Norms and biases stay in f32.
+        # Norms and biases are f32.
         self.weights = {
             k: self.round(v) if v.ndim == 2 else v for k, v in tensors.items()
         }
@@ -97,7 +97,7 @@ class Model:
         return to_f32(x) if self.bf16 else x
 
     def product(self, a, b):
-        """a b^T, disturbed where that is asked for."""
+        """Returns a b^T, with disturbed sums on request."""
         result = a @ b.swapaxes(-1, -2)
         if self.disturbance is not None:
             size = np.abs(a) @ np.abs(b).swapaxes(-1, -2)
@@ -113,14 +113,14 @@ class Model:
         return self.round(x / scale * self.weights[name + ".weight"])
 
     def rotate(self, x, positions):
-        """x (n, heads, d) to its positions; element c pairs with c + d / 2."""
+        """Applies RoPE to x (n, heads, d). Element c pairs with c + d / 2."""
         angles = positions[:, None] * self.inverse
         cosines, sines = to_f32(np.cos(angles))[:, None], to_f32(np.sin(angles))[:, None]
         low, high = np.split(x, 2, axis=-1)
         return self.round(np.concatenate((low * cosines - high * sines, high * cosines + low * sines), -1))
 
     def attention(self, q, keys, values):
-        """q (n, H, d); the last n of the (entries, G, d) are the queries' own, and causal."""
+        """Attention for q (n, H, d). The last n of keys and values (entries, G, d) belong to the queries and are causal."""
         n, entries = len(q), len(keys)
         visible = np.arange(entries)[None] <= np.arange(entries - n, entries)[:, None]
         out = np.empty_like(q)
@@ -136,7 +136,7 @@ class Model:
         return self.round(out)
 
     def feed(self, ids, first, cache):
-        """Reads ids behind the cache, which grows: logits (n, vocabulary), and each layer's queries and outputs."""
+        """Appends ids to the cache. Returns logits (n, vocabulary) and each layer's queries and outputs."""
         positions = np.arange(first, first + len(ids), dtype=np.float64)
         residual = self.weights["model.embed_tokens.weight"][ids]
         record = []
@@ -180,7 +180,7 @@ def log_softmax(x):
 
 
 def compute(model, ids, answer=None):
-    """All of a model's numbers; margins beside them. answer: ids to compare on, by default the full run's own."""
+    """Returns all results of a model and their margins. answer: ids to compare on (default: the full run's answer)."""
     prompt = model.empty()
     first_logits = model.feed(ids, 0, prompt)[0][-1]
     own, margin = generate(model, list(prompt), first_logits, len(ids))
@@ -216,7 +216,7 @@ def compute(model, ids, answer=None):
 
 
 def spread_of(found, others):
-    """The largest changes of logits, step KL and output errors."""
+    """Returns the largest changes of logits, step KL and output errors."""
     largest = lambda pick: max(np.abs(pick(found) - pick(other)).max() for other in others)
     case = lambda name: lambda one: np.concatenate([np.ravel(c[name]) for c in one["cases"]])
     logits = lambda one: np.concatenate((one["logits"], *(c["logits"] for c in one["cases"])))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reference texts of the chat template tests, by apply_chat_template of transformers.
+"""Reference texts for the tests of chat templates, from apply_chat_template of transformers.
 
     scripts/golden/python scripts/golden/chat_templates.py
 
-The templates are those that llama.cpp ships for its own tests: models/templates/*.jinja, and those written out in
-tests/test-chat-template.cpp, which are named by their place there. Writes tests/data/checkpoint/chat_templates.json:
-the texts for the supported families, and of all other templates a checksum of the texts.
+The templates are those in llama.cpp's tests: models/templates/*.jinja and the ones in tests/test-chat-template.cpp, named
+by their position there. Writes tests/data/checkpoint/chat_templates.json: the texts for the supported families, and a
+checksum of the texts for all other templates.
 """
 import datetime
 import json
@@ -40,7 +40,7 @@ CONVERSATIONS = {
     "empty": ([{"role": "user", "content": ""}], True),
 }
 
-# What the templates of a family are called with. Others are rendered with the tokens of Llama 2.
+# Tokens and options for the templates of each family. Other templates get the tokens of Llama 2.
 FAMILIES = {
     "models/templates/meta-llama-Llama-3.1-8B-Instruct.jinja": ("<|begin_of_text|>", "<|eot_id|>"),
     "models/templates/meta-llama-Llama-3.2-3B-Instruct.jinja": ("<|begin_of_text|>", "<|eot_id|>"),
@@ -74,7 +74,7 @@ def tokenizer_with(bos, eos, template):
 
 
 def checksum(text):
-    """FNV-1a, 64 bits."""
+    """Returns the 64-bit FNV-1a hash."""
     value = 0xcbf29ce484222325
     for byte in text.encode():
         value = ((value ^ byte) * 0x100000001b3) & 0xffffffffffffffff
@@ -91,7 +91,7 @@ def outputs(template, bos, eos, whole):
         try:
             text = tokenizer.apply_chat_template(messages, add_generation_prompt=prompt, tokenize=False)
             rows[name] = {"text": text} if whole else {"checksum": checksum(text)}
-        except Exception as error:  # raise_exception of the template, or a template that this context does not suit
+        except Exception as error:  # the template called raise_exception or does not support this context
             rows[name] = {"error": str(error)}
     return rows
 

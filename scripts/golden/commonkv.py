@@ -1,27 +1,25 @@
-"""CommonKV, written a second time in NumPy: tests/data/engine/commonkv_runs.json.
+"""Second implementation of CommonKV, in NumPy: tests/data/engine/commonkv_runs.json.
 
   max_tokens, eos
-  full_rank_error  largest key_error or value_error with groups of one layer and no direction left out
+  full_rank_error  largest key_error or value_error with groups of one layer and full rank
   prompts: name -> a list of
-      policy         as on the command line
+      policy         in the syntax of the command line
       layer_step, rank, sinks, recent, unlike, scope
-      groups         their layers
-      own_tokens     per group the positions whose latents each layer keeps for itself, ascending
-      similarity_margin  smallest gap between the similarities on either side of a cut
-      rank_margin    smallest relative gap between the singular values on either side of the cut
-      bytes          (L) how many numbers are stored of the prompt; a group's common latents count for its first layer
-      key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
-                     the true ones
-      value_error    (L, G) the same of values
+      groups         layers of each group
+      own_tokens     ascending positions per group whose latents are stored per layer
+      similarity_margin  smallest gap between the similarities at a cut
+      rank_margin    smallest relative gap between the singular values at the cut
+      bytes          (L) stored numbers of the prompt; a group's common latents count for its first layer
+      key_error      (L, G) 2-norm of rebuilt minus true keys over the prompt's tokens, relative to the true keys
+      value_error    (L, G) the same for values
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
 
-Everything in float64. Of a group's layers, W = [W_K of all; W_V of all] = U S V^T. A token's latent in a layer is
-S_r^1/2 V_r^T x, x the input of that layer's projections, one latent for keys and values; its key and value are
-the layer's rows of U_r S_r^1/2 times the latent. A group's latents are replaced by their mean, except those of
-the first `sinks`, of the last `recent` and of the tokens least alike between the group's first and last layer by
-the cosine of their latents: the floor(unlike * N) of each group, or (scope = model) the floor(unlike * groups * N)
-of all groups together. Either counts the first and last tokens in, and of equal ones takes the earlier group and
-the lower position.
+Everything is in float64. For the layers of a group, W = [W_K of all; W_V of all] = U S V^T. A token's latent in a layer is
+S_r^1/2 V_r^T x, where x is the input of the layer's projections. Keys and values share the latent: they are the layer's rows
+of U_r S_r^1/2 times the latent. The latents of a group are replaced by their mean, except for the first `sinks` tokens, the
+last `recent` tokens, and the least similar tokens: those with the lowest cosine between their latents in the group's first
+and last layer. There are floor(unlike * N) of these in each group or, with scope = model, floor(unlike * groups * N) over all
+groups. Both numbers include the first and last tokens. Ties go to the earlier group, then to the lower position.
 """
 
 import numpy as np
@@ -42,12 +40,12 @@ CASES = {
 
 
 def groups_of(n_layers, layer_step):
-    """The last one may be smaller."""
+    """Splits the layers into groups; the last group may be smaller."""
     return [list(range(first, min(first + layer_step, n_layers))) for first in range(0, n_layers, layer_step)]
 
 
 def factors(weights, rank):
-    """Of one group's (W_K, W_V): the common projection (rank, hidden), each layer's (keys, values) (G * d, rank), the gap."""
+    """Returns the common projection (rank, hidden), each layer's factors for keys and values (G * d, rank), and the gap."""
     parts = [weight for kind in (0, 1) for weight in (pair[kind] for pair in weights)]
     u, sigma, right = np.linalg.svd(np.concatenate(parts), full_matrices=False)
     gap = (sigma[rank - 1] - sigma[rank]) / sigma[rank] if rank < sigma.size else np.inf
@@ -61,7 +59,7 @@ def cosine(a, b):
 
 
 def least(similarity, share):
-    """Which elements of the flattened array are among the floor(share * size) lowest, and the gap at the cut."""
+    """Returns a mask of the floor(share * size) lowest elements of the flattened array, and the gap at the cut."""
     order = np.argsort(similarity, kind="stable")
     cut = int(share * order.size)
     chosen = np.zeros(order.size, bool)
@@ -71,7 +69,7 @@ def least(similarity, share):
 
 
 def unlike_tokens(latents, groups, unlike, scope):
-    """(groups, N) bool, and the margin. latents: per layer (N, rank)"""
+    """Returns a mask (groups, N) and the margin. latents: (N, rank) per layer"""
     similarity = np.array([cosine(latents[group[0]], latents[group[-1]]) for group in groups])
     if scope == "model":
         chosen, margin = least(similarity.ravel(), unlike)
@@ -114,7 +112,7 @@ def store(exact, prepared, parameters):
 
 
 def width_of(exact):
-    """Of a layer's keys and values together."""
+    """Returns the width of a layer's keys and values together."""
     return 2 * exact.config.num_key_value_heads * exact.config.hidden_size // exact.config.num_attention_heads
 
 

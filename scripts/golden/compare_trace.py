@@ -1,10 +1,9 @@
-"""Holds a trace that kvscope wrote (float32) against the references in tests/data, run by run.
+"""Compares a trace from kvscope (float32) with the references in tests/data, run by run.
 
     compare_trace.py TRACE.h5 demo|short|rewrite
 
-The trace has to be of that prompt's text as one prompt without --question; its runs are matched by
-policy and budget. Prints what was compared and how far it was off; exits with 1 where a kept set
-differs beyond its near ties.
+The trace must contain that prompt's text as one prompt without --question. Runs are matched by policy and budget. Prints
+each comparison and its largest difference. The exit code is 1 if a kept set differs beyond near ties.
 """
 
 import json
@@ -29,7 +28,7 @@ def canonical(policy):
 
 
 def same_policy(text, attrs):
-    """Every parameter that the reference knows has the same value in the trace."""
+    """Whether every parameter of the reference has the same value in the trace."""
     name, parameters = canonical(text)
     if attrs["policy"] != name:
         return False
@@ -157,7 +156,7 @@ def main():
     with h5py.File(path, "r") as file:
         prompt = file["prompts/0"]
         if prompt["token_ids"][:].tolist() != load_prompts()[name]["ids"]:
-            raise SystemExit(f"{path}: the prompt's token ids are not those of {name}")
+            raise SystemExit(f"{path}: the prompt's token ids differ from those of {name}")
         print("token ids equal:", len(prompt["token_ids"]))
         default = load("engine/default_model.json")["prompts"][name]
         if "full/last_logits" in prompt:

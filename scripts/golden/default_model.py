@@ -1,10 +1,10 @@
-"""The forward pass's reference: tests/data/engine/default_model.json.
+"""Reference of the forward pass: tests/data/engine/default_model.json.
 
   prompts: name ->
-    last_logits_top   the 20 best [token id, logit] after the prompt, stock transformers, float32
-    last_logits_exact the same 20 ids' logits in float64 (how far float32 itself is from the truth)
-    continuation      the greedy continuation of 64 tokens in float32, not stopped at end-of-text
-    margins           gap between best and second logit at each of those steps
+    last_logits_top   the 20 best [token id, logit] after the prompt, from unmodified transformers in float32
+    last_logits_exact logits of the same 20 ids in float64, to show the error of float32
+    continuation      64 greedy tokens in float32, also after end-of-text
+    margins           gap between the best and second logit at each step
     top_per_step      the best 5 [id, logit] at steps 0, 15, 31, 47, 63
 """
 
@@ -24,7 +24,7 @@ def rounded(x):
 
 
 def continuation(reference, ids):
-    """Greedy ids, margins, and the logits of every step."""
+    """Returns greedy ids, margins, and the logits of every step."""
     cache, tokens, margins, logits_by_step = DynamicCache(), [], [], []
     following = torch.tensor([ids])
     with torch.inference_mode():

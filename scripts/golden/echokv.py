@@ -1,49 +1,48 @@
-"""EchoKV, written a second time in NumPy and PyTorch: maps from a formula, by least squares and by gradient descent.
+"""Second implementation of EchoKV, in NumPy and PyTorch: maps from a formula, by least squares and by gradient descent.
 
     echokv.py runs        tests/data/engine/echokv_runs.json alone
     echokv.py training    tests/data/engine/echo_training.json alone
     echokv.py descent     tests/data/engine/echo_descent.json alone
 
-echokv_runs.json: the default model in float64
+echokv_runs.json: runs of the default model in float64
   max_tokens, eos
   prompts: name -> a list of
-      policy         as on the command line, but for the maps, which no file holds: map_of below
+      policy         in the syntax of the command line, except the maps, which map_of computes
       group_layers, local_dims, sinks, recent
-      rebuilt_layers the layers that are not their group's first
-      exact_tokens   positions of the prompt that are exact in those layers at its end
-      bytes          (L) how many numbers are stored of the prompt
-      key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
-                     the true ones
-      value_error    (L, G) the same of values
+      rebuilt_layers all layers except the first of each group
+      exact_tokens   positions that are exact in those layers after the prompt
+      bytes          (L) stored numbers of the prompt
+      key_error      (L, G) 2-norm of rebuilt minus true keys over the prompt's tokens, relative to the true keys
+      value_error    (L, G) the same for values
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json, with
-                     the run's cache as it is at each step
+                     the run's cache at each step
 
-While decoding, too, the last `recent` tokens alone are exact beside the sinks: a token attends to the cache with
-itself appended and nothing reduced on its account; behind its attention in a rebuilt layer the tokens from `sinks` on
-that are not among the last `recent`, itself counted, are replaced by own first local_dims and map of what the first
-layer of the group computed in this run. With recent=0 a token is so reduced right behind its own attention; where
-the prompt is shorter than sinks + recent nothing is reduced at its end, and the first tokens are while decoding.
+Also during decoding, only the sinks and the last `recent` tokens are exact. A new token attends to the cache before any
+token is reduced because of it. After its attention in a rebuilt layer, the tokens from `sinks` on that are not among the
+last `recent` (the new one included) are reduced: each keeps its first local_dims numbers, and the rest is rebuilt by the map
+from the run's values in the group's first layer. With recent=0, a token is reduced right after its own attention. If the
+prompt is shorter than sinks + recent, no token is reduced after the prompt, and the first ones are reduced during decoding.
 
-Element (i, j) of a layer's map, i the input row, j the output column, kind 0 for keys and 1 for values:
+Element (i, j) of a layer's map has input row i and output column j; kind is 0 for keys and 1 for values:
 float32((i == j + local_dims ? 0.8 : 0) + 0.02 sin(0.37 (i + 1) (j + 1) + layer + 0.5 kind)), computed in float64.
 
-echo_training.json: all tokens of a text count, sinks too
-  text, held_out: prompt (name in prompt_ids.json), tokens (how many of its first ids; they start with the BOS token), ids
+echo_training.json: errors over all tokens of a text, including sinks
+  text, held_out: prompt (name in prompt_ids.json), tokens (number of its first ids, including the BOS token), ids
   ridge
   cases: group_layers, local_dims,
-      layers   those that are rebuilt
+      layers   the rebuilt layers
       text, held_out: keys, values: (layers) |X W - Y| / |Y| over all tokens, X = [first layer ; own first dimensions],
                Y = the others, W = (X^T X + ridge mean(diag(X^T X)) I)^-1 X^T Y of `text`
-      copied_text, copied_held_out: the same errors where the first layer's own dimensions are the prediction;
-               predicting zero has an error of 1
+      copied_text, copied_held_out: the same errors if the prediction is a copy of the first layer's other dimensions;
+               predicting zero has the error 1
 
-echo_descent.json: torch.optim.AdamW with CosineAnnealingLR in float64, autograd through everything
+echo_descent.json: torch.optim.AdamW with CosineAnnealingLR in float64, with autograd
   ids, sequence, skipped, steps, rate, seed
   cases: group_layers, local_dims
-      loss_of  keys-values: maps begin as nn.Linear would, with the draws of `untrained`; outputs, qk-kl: as map_of
-      loss     (steps) before each, summed over the layers: MSE(K^, K) + MSE(V^, V) of what is rebuilt; MSE of
-               attention's outputs; mean KL(A || A~) over queries and heads
-      error    (steps) sqrt(loss / the summed mean squares of what is compared with); qk-kl: loss / number of layers
+      loss_of  keys-values: maps start as nn.Linear, with the draws of `untrained`; outputs, qk-kl: maps start as map_of
+      loss     (steps) before each step, summed over the layers: MSE(K^, K) + MSE(V^, V) of the rebuilt dimensions; MSE of
+               attention outputs; mean KL(A || A~) over queries and heads
+      error    (steps) sqrt(loss / the summed mean squares of the target); qk-kl: loss / number of layers
 """
 
 import json
@@ -77,7 +76,7 @@ STEPS, SEQUENCE, SKIPPED, RATE, SEED = 8, 64, 4, 2e-3, 42
 
 
 def map_of(layer, kind, width, local_dims):
-    """(width + local_dims, width - local_dims), float32's values."""
+    """Returns the map (width + local_dims, width - local_dims), with values of float32."""
     i, j = np.arange(width + local_dims)[:, None], np.arange(width - local_dims)[None, :]
     return (np.where(i == j + local_dims, 0.8, 0) + 0.02 * np.sin(0.37 * (i + 1) * (j + 1) + layer + 0.5 * kind)).astype(np.float32).astype(float)
 
@@ -87,7 +86,7 @@ def first_of(layer, group_layers):
 
 
 def inputs_of(caches, layer, group_layers, local_dims):
-    """(N, D + local_dims)"""
+    """Returns the inputs (N, D + local_dims) of a layer's map."""
     return np.concatenate((caches[first_of(layer, group_layers)], caches[layer][:, :local_dims]), 1)
 
 
@@ -96,7 +95,7 @@ def rebuilt_layers(n_layers, group_layers):
 
 
 def rebuild(caches, kind, group_layers, local_dims, exact_tokens):
-    """Per layer (N, D), from the true ones."""
+    """Returns the rebuilt caches (N, D) per layer, from the true ones."""
     result = [cache.copy() for cache in caches]
     n, width = caches[0].shape
     gone = np.setdiff1d(np.arange(n), exact_tokens)
@@ -107,7 +106,7 @@ def rebuild(caches, kind, group_layers, local_dims, exact_tokens):
 
 
 def caches_of(exact, ids):
-    """The observation, and per layer keys before RoPE and values, each (N, D)."""
+    """Returns the observation and, per layer, keys before RoPE and values, each (N, D)."""
     observation, inputs = projection_inputs(exact, ids)
     weights = projection_weights(exact)
     keys, values = ([x @ w[part].T for x, w in zip(inputs, weights)] for part in (0, 1))
@@ -117,7 +116,7 @@ def caches_of(exact, ids):
 
 
 def exact_of(n, sinks, recent):
-    """Positions of the first n tokens that are exact."""
+    """Returns the exact positions among the first n tokens."""
     return np.unique(np.r_[np.arange(min(sinks, n)), np.arange(max(n - recent, 0), n)])
 
 
@@ -149,7 +148,7 @@ def store(exact, prepared, parameters):
 
 
 def check_full(exact, cases, store):
-    """Where every token is recent, the run is the full one."""
+    """Checks that the run equals the full run if every token is recent."""
     prepared = caches_of(exact, load_prompts()["short"]["ids"])
     tokens, _ = generate(exact, prepared[0], limit=4)
     full, full_decoded = forced(exact, prepared[0], tokens)
@@ -169,7 +168,7 @@ def least_squares(x, y):
 
 
 def errors(predict, caches, group_layers, local_dims):
-    """{"keys", "values"}: per rebuilt layer. predict(kind, layer, X) -> (N, D - local_dims)"""
+    """Returns the errors {"keys", "values"} per rebuilt layer. predict(kind, layer, X) -> (N, D - local_dims)"""
     result = {}
     for kind, name in enumerate(("keys", "values")):
         result[name] = []
@@ -227,7 +226,7 @@ class SplitMix64:
 
 
 def untrained(layer, kind, width, local_dims):
-    """(width + local_dims, width - local_dims), float32's values."""
+    """Returns an initial map (width + local_dims, width - local_dims), with values of float32."""
     random = SplitMix64(SplitMix64(SEED ^ (layer << 32 | kind)).next())
     shape = width + local_dims, width - local_dims
     numbers = np.array([2 * random.unit() - 1 for _ in range(shape[0] * shape[1])]) / np.sqrt(shape[0])
@@ -235,7 +234,7 @@ def untrained(layer, kind, width, local_dims):
 
 
 def sequence_of(exact, ids):
-    """Per layer queries (H, n, d) after RoPE, keys before RoPE and values (n, D)."""
+    """Returns, per layer, queries (H, n, d) after RoPE, keys before RoPE and values (n, D)."""
     _, inputs = projection_inputs(exact, ids)
     layers = []
     for x, block in zip(inputs, exact.model.model.layers):
@@ -256,7 +255,7 @@ def rope(exact, heads):
 
 
 def layer_loss(exact, loss_of, queries, true, rebuilt, local_dims):
-    """(the loss, what it is compared with). true, rebuilt: keys before RoPE and values, (n, D) each"""
+    """Returns (loss, mean square of the target). true, rebuilt: keys before RoPE and values, (n, D) each"""
     if loss_of == "keys-values":
         parts = [(now[SKIPPED:, local_dims:], was[SKIPPED:, local_dims:]) for now, was in zip(rebuilt, true)]
         return sum((now - was).square().mean() for now, was in parts), sum(was.square().mean() for _, was in parts)

@@ -1,26 +1,26 @@
-"""ThinK on keys and EchoKV on values, written a second time in NumPy: tests/data/engine/echokv_hybrid_runs.json.
+"""Second implementation of ThinK on keys with EchoKV on values, in NumPy: tests/data/engine/echokv_hybrid_runs.json.
 
-The default model in float64; maps of values by the formula of echokv.py, whose layout gives the ratio.
+The default model in float64. The maps of values follow the formula of echokv.py. The ratio follows from their layout.
   max_tokens, eos
   prompts: name -> a list of
-      policy         as on the command line, but for the maps, which no file holds
+      policy         in the syntax of the command line, except the maps
       group_layers, local_dims, sinks, recent, window
-      ratio          (D + local_dims (group_layers - 1)) / (D group_layers), D numbers of all KV heads: of a whole group
-      n_dropped      floor((1 - ratio) d + 1e-6) of a head's d key channels
-      kept_channels  (L, G, d - n_dropped) those that a token's key keeps once it is not exact, ascending
-      channel_margin smallest gap between the scores of the last kept and the first dropped channel, over the latter's
-      rebuilt_layers the layers that are not their group's first: of their values, the first local_dims numbers are stored
-      exact_tokens   positions of the prompt that are exact in every layer at its end
-      bytes          (L) how many numbers are stored of the prompt
-      key_error      (L, G) 2-norm over the prompt's tokens of what the keys lose, over that of the keys
-      value_error    (L, G) the same of the difference between rebuilt and true values
+      ratio          (D + local_dims (group_layers - 1)) / (D group_layers) for a whole group, D = width of all KV heads
+      n_dropped      floor((1 - ratio) d + 1e-6) of the d key channels of a head
+      kept_channels  (L, G, d - n_dropped) ascending channels that the key of a token keeps when it is reduced
+      channel_margin smallest gap between the last kept and the first dropped channel's score, relative to the latter
+      rebuilt_layers all layers except the first of each group; they store local_dims numbers of each value
+      exact_tokens   positions that are exact in every layer after the prompt
+      bytes          (L) stored numbers of the prompt
+      key_error      (L, G) 2-norm of the change of the keys over the prompt's tokens, relative to the keys
+      value_error    (L, G) the same for values
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in echokv_runs.json
 
-A channel's score in a KV head: mean over the prompt's last `window` queries, of all query heads of its group, of the
-square of the query's channel, times mean over all of the prompt's keys of the square of theirs; both after RoPE. The
-best are kept, in all layers alike many. A dropped channel is a zero here, which gives the same attention as one that is
-gone. Tokens are reduced while decoding as in echokv.py, keys by the channels that the prompt chose. `short` with 32, 35
-or 42 channels dropped has scores that differ by 1e-5 or less at the cut: no cases for an engine in float32.
+A channel's score in a KV head is the mean square of the queries' channel times the mean square of the keys' channel, both
+after RoPE. The queries are the prompt's last `window` ones of all query heads in the group; the keys are all of the prompt.
+The best channels are kept, the same number in all layers. A dropped channel is set to zero here, which gives the same
+attention as removing it. During decoding, tokens are reduced as in echokv.py, with the channels chosen after the prompt. For
+`short`, dropping 32, 35 or 42 channels has scores that differ by at most 1e-5 at the cut, so these are no cases for float32.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ CASES = {
 
 
 def channels_of(layer, n_kept):
-    """(G, n_kept) ascending, and the margin of each head."""
+    """Returns the ascending kept channels (G, n_kept) and the margin of each head."""
     heads = layer.keys.shape[0]
     queries = layer.queries[:, -WINDOW:].reshape(heads, -1, layer.keys.shape[2]).numpy()
     scores = (queries**2).mean(1) * (layer.keys.numpy() ** 2).mean(1)

@@ -1,4 +1,4 @@
-"""Samples and checksums of full/* and of the weights' spectra: tests/data/engine/full_measures.json.
+"""Samples and checksums of full/* and of the spectra of weights: tests/data/engine/full_measures.json.
 
   prompts: name ->
     window                 32
@@ -8,19 +8,19 @@
     query_similarity_mean         (L, H)   mean of the 32 x 32 cosines without the diagonal
     query_similarity_samples      [[layer, head, i, j, value], ...]
     head_jsd                      (L, H (H - 1) / 2)  upper triangle, row by row
-    adjacent_similarity           {"q" | "k" | "v": (L)}
+    adjacent_similarity           {"q" | "k" | "v": (L)} mean cosine of adjacent tokens before RoPE
     mode_contribution             {"q" | "k" | "v": [[layer, head, [d values]], ...]} c_i of KVSlimmer's Eq. 8 from
                                   the singular value decomposition of a head's projection, mean over adjacent tokens
     mode_contribution_square_sum  {"q" | "k" | "v": (L, H or G)} sum over modes of c_i^2
     layer_similarity              {"k" | "v": (L (L - 1) / 2)} upper triangle, row by row: mean cosine of the same
                                   token's vectors before RoPE in the same head of two layers
-    head_similarity               {"k" | "v": (L, G (G - 1) / 2)} the same of two heads of a layer
+    head_similarity               {"k" | "v": (L, G (G - 1) / 2)} the same for two heads of a layer
     gradient_alignment            {"c11" | "c12" | "c22": (L, H)} of `short`: mean of cos(E, c), E by backpropagation
-    attention_sums_square_sum     (L, H)   H2O's sums over all queries, squared and added up
+    attention_sums_square_sum     (L, H)   sum of squares of H2O's attention sums over all queries
     attention_sums_samples        [[layer, head, position, value], ...]
   model:
     spectrum               {"q" | "k" | "v": (L, 8)} the 8 largest eigenvalues of W^T W
-    spectrum_trace         {"q" | "k" | "v": (L)} the sum of all of them
+    spectrum_trace         {"q" | "k" | "v": (L)} sum of all eigenvalues
     head_spectrum          {"q" | "k" | "v": [[layer, head, [d values]], ...]} for some heads
 """
 
@@ -78,7 +78,7 @@ def measures(observation):
 
 
 class Projections:
-    """Input and output of each layer's three projections while a prompt is read."""
+    """Records the inputs and outputs of each layer's three projections during a prefill."""
 
     def __init__(self, reference):
         self.blocks = [block.self_attn for block in reference.model.model.layers]
@@ -102,12 +102,12 @@ class Projections:
             hook.remove()
 
     def heads(self, name, layer):
-        """(heads, N, d)"""
+        """Returns a projection's output as (heads, N, d)."""
         rows = self.outputs[name][layer]
         return rows.reshape(len(rows), -1, self.d).swapaxes(0, 1)
 
     def contributions(self, name, layer):
-        """(heads, d): Eq. 8 as it stands, W = U S V^T of each head, lambda = S^2, p = x U, averaged over pairs."""
+        """Returns (heads, d): Eq. 8 with W = U S V^T of each head, lambda = S^2, p = x U, averaged over pairs."""
         weight = getattr(self.blocks[layer], name + "_proj").weight.double().numpy()
         out = []
         for head in range(len(weight) // self.d):
@@ -119,7 +119,7 @@ class Projections:
 
 
 def similarities(projections):
-    """Of keys and values before RoPE, at evenly spaced tokens."""
+    """Returns the similarities of keys and values before RoPE, at evenly spaced tokens."""
     n_layers = len(projections.blocks)
     n = len(projections.inputs[0])
     m = min(n, SIMILARITY_TOKENS)
@@ -151,7 +151,7 @@ def decompositions(projections):
 
 
 class _Graph:
-    """Attention that keeps each layer's weights, values and outputs, the outputs as part of the graph."""
+    """Attention function that records each layer's weights, values and outputs; the outputs stay in the autograd graph."""
 
     layers = []
 
@@ -168,7 +168,7 @@ ALL_ATTENTION_FUNCTIONS.register("graph", _Graph.attention)
 
 
 def alignment(reference, ids):
-    """cos(E, c11), cos(E, c12), cos(E, c22) of every head, mean over queries and pairs of neighbours that they see."""
+    """Returns cos(E, c11), cos(E, c12), cos(E, c22) per head, averaged over queries and the neighboring pairs they see."""
     reference.config._attn_implementation = reference.model.config._attn_implementation = "graph"
     _Graph.layers = []
     embedded = reference.model.model.embed_tokens(torch.tensor([ids])).detach().requires_grad_(True)
@@ -182,7 +182,7 @@ def alignment(reference, ids):
         for h in range(len(weights)):
             v, o, e = values[h // group], output[h].detach().numpy(), gradient[h].numpy()
             found = {name: [] for name in out}
-            for i in range(1, len(ids) - 1):  # the last query predicts nothing: its gradient is zero
+            for i in range(1, len(ids) - 1):  # the last query predicts nothing, so its gradient is zero
                 a, b = weights[h, i, :i, None], weights[h, i, 1 : i + 1, None]
                 first, second = v[:i] - o[i], v[1 : i + 1] - o[i]
                 vectors = {"c11": a * (1 - 2 * a) * first, "c22": b * (1 - 2 * b) * second, "c12": -a * b * (first + second)}

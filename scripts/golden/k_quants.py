@@ -1,12 +1,11 @@
-"""Tiny models that llama.cpp quantised to K-quants, with what transformers computes on them.
+"""Tiny models that llama.cpp quantized to K-quants, with reference results from transformers.
 
     scripts/golden/python scripts/golden/k_quants.py
 
-writes tests/data/models/gguf-…-q…_k…/model.gguf and, as tiny_models.py describes it, golden.json. A random model is written in
-f32 and given to llama.cpp's own quantiser, which chooses a format for each matrix as it does for any model: one file holds
-several. The golden numbers are those of transformers on what the NumPy code of the package `gguf` makes of the blocks;
-nothing of llama.cpp takes part in them. Needs the package llama-cpp-python, which `bench/run --setup` compiles into the same
-environment.
+writes tests/data/models/gguf-…-q…_k…/model.gguf and golden.json (described in tiny_models.py). A random model is written in
+f32 and quantized by llama.cpp, which chooses a format per matrix, so one file contains several formats. The golden numbers
+come from transformers with blocks dequantized by the NumPy code of the package `gguf`, without llama.cpp. Needs the package
+llama-cpp-python, which `bench/run --setup` compiles in the same environment.
 """
 
 import ctypes
@@ -42,11 +41,11 @@ def quantise(source: pathlib.Path, to: pathlib.Path, kind: int) -> None:
     parameters.ftype = kind
     parameters.nthread = 1
     if llama_cpp.llama_model_quantize(str(source).encode(), str(to).encode(), ctypes.byref(parameters)) != 0:
-        raise SystemExit(f"llama.cpp does not quantise {source}")
+        raise SystemExit(f"llama.cpp cannot quantize {source}")
 
 
 def take_over(model: torch.nn.Module, path: pathlib.Path, architecture: str) -> Counter:
-    """Gives the model the file's weights. @returns how many matrices there are of each format"""
+    """Copies the file's weights into the model. @returns the number of matrices per format"""
     stored = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
     formats = Counter(tensor.tensor_type.name for tensor in stored.values() if len(tensor.shape) > 1)
     with torch.no_grad():
@@ -82,7 +81,7 @@ def main() -> None:
     write_quantised("gguf-llama-q3_k_m", LlamaForCausalLM,
                     LlamaConfig(**common, vocab_size=264, num_attention_heads=4, num_key_value_heads=1, rope_parameters=rope),
                     "llama", llama_cpp.LLAMA_FTYPE_MOSTLY_Q3_K_M)
-    # The heads' outputs are 64 wide, no whole block of 256, for which llama.cpp takes another format.
+    # The outputs of the heads are 64 wide, less than a block of 256, so llama.cpp uses another format.
     write_quantised("gguf-qwen2-q2_k", Qwen2ForCausalLM,
                     Qwen2Config(**common, vocab_size=272, num_attention_heads=2, num_key_value_heads=1, head_dim=32,
                                 rope_parameters=rope),

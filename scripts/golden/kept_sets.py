@@ -1,19 +1,19 @@
-"""Kept sets of every policy on the default model: tests/data/policies_reference/{demo,short}.json, and
-importance.json, which headkv reads.
+"""Kept sets of every policy on the default model: tests/data/policies_reference/{demo,short}.json, and importance.json for
+headkv.
 
     scripts/golden/python scripts/golden/kept_sets.py [POLICY ...]
 
-computes all cases, or those of the policies named, and leaves the others as the files have them. Structure of a file:
+computes all cases, or only those of the named policies; other cases in the files do not change. Structure of a file:
   about, prompt, n_tokens, n_layers
   cases: a list of
-    policy      as on the command line, e.g. "ada-snapkv:window=8,lambda=0.45"; files by their path in tests/data
+    policy      in the syntax of the command line, e.g. "ada-snapkv:window=8,lambda=0.45"; files by path in tests/data
     budget      entries per KV head and layer
-    kept        n_layers strings; each holds the layer's rows separated by one blank, a row being its
-                ascending positions in the code of vlq.py
-    near        "layer.row" -> positions in the same code whose place is a matter of rounding: the score lies
-                within 1e-5 (relative) of the row's cut-off, or membership changes when all attention
-                weights are perturbed by 1e-5 (which also catches joint allocations); absent rows hold none
-    head_jsd    where aperturekv's divergence is JSD: n_layers lists, its upper triangle row by row
+    kept        n_layers strings; each contains the layer's rows separated by a blank; a row is a list of ascending
+                positions, encoded by vlq.py
+    near        "layer.row" -> positions, in the same code, whose membership depends on rounding: the score is within
+                1e-5 (relative) of the row's cutoff, or the membership changes when all attention weights are perturbed
+                by 1e-5 (which also finds near ties of joint allocations); rows without such positions are absent
+    head_jsd    for aperturekv with JSD: n_layers lists, the upper triangle row by row
 """
 
 import json
@@ -103,7 +103,7 @@ def case(observation, config, policy, budget):
 
 
 def check_totals(config, n, entry):
-    """The budgets that the methods promise, whatever the selection was."""
+    """Checks the budgets that the methods promise for any selection."""
     name, parameters = policies.parse(entry["policy"])
     sizes = np.array([[len(vlq.decode(row)) for row in layer.split(" ")] for layer in entry["kept"]])
     expected = min(entry["budget"], n) * sizes.shape[1]
@@ -119,7 +119,7 @@ def check_totals(config, n, entry):
 
 
 def write_importance(config):
-    """As HeadKV publishes it. Made up: few heads matter much, many not at all."""
+    """Writes an invented importance file in HeadKV's format: a few heads are important, many are not."""
     random = np.random.default_rng(20241025)
     document = {}
     for layer in range(config.num_hidden_layers):
@@ -132,7 +132,7 @@ def write_importance(config):
 def main():
     chosen = set(sys.argv[1:])
     if unknown := chosen - policies.DEFAULTS.keys():
-        raise SystemExit(f"no such policy: {', '.join(sorted(unknown))}")
+        raise SystemExit(f"unknown policy: {', '.join(sorted(unknown))}")
     reference = Reference()
     make_exact(reference)
     write_importance(reference.config)

@@ -1,6 +1,6 @@
-"""Holds the NumPy policies against kvpress where both define the same thing, and prints the differences.
+"""Compares the NumPy policies with kvpress where both define the same method, and prints the differences.
 
-Nothing is written; docs/evidence.md records the output.
+Writes no file. docs/evidence.md records the output.
 """
 
 import logging
@@ -18,7 +18,7 @@ BUDGETS = (64, 256)
 
 
 def press_run(model, press, ids):
-    """Kept positions [layer][row] of a kvpress run, found by matching the kept keys with the full ones."""
+    """Returns the kept positions [layer][row] of a kvpress run, found by matching kept keys with full ones."""
     full, cut = DynamicCache(), DynamicCache()
     with torch.inference_mode():
         model(torch.tensor([ids]), past_key_values=full, logits_to_keep=1)
@@ -75,7 +75,7 @@ def main():
         report("ada-snapkv:" + average + " against AdaKVPress with its own safeguard", budget,
                selector.select("ada-snapkv:" + average, budget).kept,
                press_run(stock.model, kvpress.AdaKVPress(snap(), alpha_safeguard=0.2), ids))
-    for budget in (256, 768):  # at 256 kvpress's smallest layer would be below its window: it falls back to SnapKV
+    for budget in (256, 768):  # at 256, kvpress's smallest layer is below the window and falls back to SnapKV
         ratio = 1 - (budget + 1e-6) / n
         pyramid = press_run(stock.model, kvpress.PyramidKVPress(compression_ratio=ratio, window_size=32, kernel_size=7), ids)
         report("pyramidkv:" + average + " against PyramidKVPress", budget,
@@ -85,7 +85,7 @@ def main():
         report("the same with PyramidKVPress's own layer sizes", budget, ours, pyramid)
         print("  layer sizes of PyramidKVPress:", counts[0], "...", counts[-1], "mean", np.mean(counts))
     del stock
-    # H2O's sums: kvpress divides by the number of queries that see a key and protects nothing.
+    # H2O's sums: kvpress divides by the number of queries that see a key, and protects no tokens.
     eager = Reference()
     seen = {}
 

@@ -1,54 +1,51 @@
-"""KVSlimmer and AsymKV, written a second time: NumPy for what is merged, transformers' modules for the model and
-PyTorch's autograd for AsymKV's gradients.
+"""Second implementation of KVSlimmer and AsymKV: merging in NumPy, the model from transformers, AsymKV's gradients from
+PyTorch's autograd.
 
-    python3 scripts/golden/kvslimmer.py merges                   tests/data/policies/merges.json; needs NumPy alone
+    python3 scripts/golden/kvslimmer.py merges                   tests/data/policies/merges.json; needs only NumPy
     scripts/golden/python scripts/golden/kvslimmer.py            tests/data/engine/chunked_runs.json as well
-    scripts/golden/python scripts/golden/kvslimmer.py decoding   of that the cases that merge while decoding, alone
-    scripts/golden/python scripts/golden/kvslimmer.py new        of that the cases that the file does not have, alone
+    scripts/golden/python scripts/golden/kvslimmer.py decoding   only the cases of that file that merge during decoding
+    scripts/golden/python scripts/golden/kvslimmer.py new        only the cases that the file lacks
 
-merges.json: random layers, with what one call merges
+merges.json: random layers and the result of one merge
   n_heads, n_kv_heads, head_dim
   cases: n_entries, n_merges, sinks, keys and values (integers / 4, (G, n, d)), masses (n), attention ((H, n), integers
-         / 4096), outputs (integers / 4, (H, d)); first (the pairs' first entries), merged ((pairs, G, d)),
-         outside (how many of the weights are outside [0, 1]); gradients (integers / 64, (G, n, d)) and asymkv, what
-         AsymKV merges the same pairs to
+         / 4096), outputs (integers / 4, (H, d)); first (first entries of the pairs), merged ((pairs, G, d)),
+         outside (number of weights outside [0, 1]); gradients (integers / 64, (G, n, d)) and asymkv (AsymKV's merged keys
+         of the same pairs)
 
-  published: two looks at a layer with `weights = published`, sinks = 2: n_chunks (read before), n_entries, keys, values,
-         masses, attention and outputs as above, of the entries that the first look left and new ones behind them; first,
-         merged
+  published: two merges in one layer with `weights = published`, sinks = 2: n_chunks (read before), n_entries, keys,
+         values, masses, attention and outputs as above, for the entries left by the first merge plus new ones after them;
+         first, merged
 
-chunked_runs.json: the default model in float64
-  gradients: of a chunk's loss by the keys of the tokens before it, nothing merged
+chunked_runs.json: runs of the default model in float64
+  gradients: of a chunk's loss with respect to the keys of earlier tokens, without merging
       prompt, past, chunk       the chunk follows the first `past` tokens
       norms                     (L, G) 2-norm over the keys of a head
-      sums                      (L, G) over all coordinates, each times 1 + its number among the head's modulo 7
+      sums                      (L, G) weighted sum over all coordinates; weight of coordinate i of a head: 1 + i modulo 7
   prompts: name -> a list of
       policy, budget
-      positions    per layer, the index in the prompt of each entry's last token, with `cap` too
-      masses       per layer: each entry's n, which is the number of its tokens where there is no `cap`
-      key_norms    (L, G) 2-norm over all merged keys of a head, before RoPE; merged: of more than one token, whatever n is
-      key_error    (L, G) 2-norm, over all tokens, of the difference between a token's key and its entry's, over that of
-                   the keys, before RoPE
-      value_error  (L, G) the same of values, each token having an equal share of its entry's: of the true number of
-                   its tokens
+      positions    prompt position of each entry's last token, per layer; also with `cap`
+      masses       n of each entry, per layer; without `cap` the number of its tokens
+      key_norms    (L, G) 2-norm over a head's keys of entries with more than one token, before RoPE
+      key_error    (L, G) 2-norm, over all tokens, of a token's key minus its entry's key, relative to the keys, before RoPE
+      value_error  (L, G) the same for values; each token has an equal share of its entry's value
       step_kl, output_ids, output_margin   as in runs.json
-    and, of cases with `decode_merge=on`, which end the list (positions, masses, norms and errors are those at the prompt's
-    end here as well)
-      step_agreement, agreement_margin, output_error   as in runs.json, with the run's cache as it is at each step
-      decode_entries     per layer, behind the last token of the full run's answer, all of whose tokens were fed
-      decode_masses      the same of three layers: layer -> its entries' masses
-      pair_gap           over the whole run: the least distance, in logarithms of scores, of a pair that stays from the
-                         nearest pair that goes in its place
-      least_denominator  over the whole run: of Eq. 33's weights, over |c11| + |c22|; 1e-6 gives the plain mean
-  While decoding, behind the attention of each `chunk`-th token that was fed since the prompt, a layer's entries before
-  the last `chunk` tokens are merged back to the budget where they exceed it, by the attention of those tokens' queries on
-  what each of them sees of the layer, as the prompt's past is by the attention of its next chunk. Nothing is computed
-  again.
-  With `cap` a merged entry's n is min(n1 + n2, cap), and its value the whole sum. In attention an entry is at (sum of n up
-  to it and its own) - 1 of its layer, and queries follow on at the sum of all, so that where they are differs from layer
-  to layer: in a chunk, behind the prompt and while decoding. Where the past takes another round of merging, its queries
-  follow on the merged layer.
-  A case whose pairs hang on less than 1e-5 of a score is refused: the C++ engine ranks what float32 makes of it.
+    and, for cases with `decode_merge=on` at the end of the list (positions, masses, norms and errors are also here those
+    after the prompt)
+      step_agreement, agreement_margin, output_error   as in runs.json, with the run's cache at each step
+      decode_entries     number of entries per layer after all tokens of the full run's answer
+      decode_masses      layer -> masses of its entries, for three layers
+      pair_gap           smallest difference of log scores, over the whole run, between a pair that is not merged and the
+                         nearest pair merged in its place
+      least_denominator  smallest denominator of Eq. 33, over the run, relative to |c11| + |c22|; 1e-6 gives the plain mean
+  During decoding, after the attention of every `chunk`-th token after the prompt, a layer merges its entries before the last
+  `chunk` tokens down to the budget, if they exceed it. The scores are the attention of those tokens' queries on the entries
+  that each of them sees, as the next chunk's attention is for the prompt. Nothing is recomputed.
+  With `cap`, the n of a merged entry is min(n1 + n2, cap), and its value is the whole sum. The position of an entry in
+  attention is (sum of n up to and including the entry) - 1, and the queries continue after the sum of all n. So positions
+  differ between layers: in a chunk, after the prompt and during decoding. If the past is merged a second time in a layer,
+  the queries continue after the merged layer.
+  Cases whose pairs depend on less than 1e-5 of a score are refused, because the C++ engine ranks float32 scores.
 """
 
 import json
@@ -62,7 +59,7 @@ GAMMA = 4096 / np.log(512)
 
 
 def scores_of(attention, masses, sinks):
-    """All pairs' first entries and the logarithms of their scores."""
+    """Returns the first entries of all pairs and the logarithms of their scores."""
     mass = attention.sum(0)
     index = np.arange(sinks, mass.size - 1)
     with np.errstate(divide="ignore"):
@@ -70,7 +67,7 @@ def scores_of(attention, masses, sinks):
 
 
 def pairs_of(attention, masses, n_merges, sinks, jitter=None):
-    """First entries of the pairs that go, ascending. attention: (H, n)"""
+    """Returns the ascending first entries of the merged pairs. attention: (H, n)"""
     n = masses.size
     index, score = scores_of(attention, masses, sinks)
     if jitter is not None:
@@ -86,7 +83,7 @@ def pairs_of(attention, masses, n_merges, sinks, jitter=None):
 
 
 def pair_gap(first, attention, masses, sinks):
-    """How far the nearest pair that stays is above a pair that goes: above the lowest it overlaps, or all of them."""
+    """Returns the smallest log score of an unmerged pair above the lowest merged pair it overlaps, or above all of them."""
     index, score = scores_of(attention, masses, sinks)
     goes = np.isin(index, first)
     beside = np.where(goes, score, np.inf)
@@ -96,7 +93,7 @@ def pair_gap(first, attention, masses, sinks):
 
 
 def weights_of(alpha, value, mass, output):
-    """Of a pair: the two keys' weights by Eq. 33, and their denominator over |c11| + |c22|.
+    """Returns a pair's two weights by Eq. 33, and their denominator relative to |c11| + |c22|.
 
     alpha, mass: (2); value: (2, d) sums; output: (d)
     """
@@ -111,7 +108,7 @@ def weights_of(alpha, value, mass, output):
 
 
 def merged_keys(first, keys, values, masses, attention, outputs):
-    """(pairs, G, d), the weights (pairs, G, 2) and the relative denominators (pairs, G).
+    """Returns merged keys (pairs, G, d), weights (pairs, G, 2) and relative denominators (pairs, G).
 
     keys, values: (G, n, d); attention: (H, n); outputs: (H, d)
     """
@@ -129,7 +126,7 @@ def merged_keys(first, keys, values, masses, attention, outputs):
 
 
 def fisher_keys(first, keys, gradients):
-    """(pairs, G, d), weighed by squared gradients. keys, gradients: (G, n, d)"""
+    """Returns merged keys (pairs, G, d), weighted by squared gradients. keys, gradients: (G, n, d)"""
     one, two = np.array(first), np.array(first) + 1
     a, b = gradients[:, one] ** 2, gradients[:, two] ** 2
     weight = np.where(a + b > 0, a / np.where(a + b > 0, a + b, 1), 0.5)
@@ -137,9 +134,9 @@ def fisher_keys(first, keys, gradients):
 
 
 class Published:
-    """The weights of KVSlimmer's published code: h (G, n) of the entries that were looked at.
+    """The weights of KVSlimmer's published code: h (G, n) of the entries seen so far.
 
-    Behind the prompt, where that code never merges, new entries take the last query's h and the others keep theirs.
+    After the prompt, where that code never merges, new entries get the last query's h, and the others keep theirs.
     """
 
     def __init__(self, sinks):
@@ -152,7 +149,7 @@ class Published:
         alpha /= alpha.sum(1, keepdims=True)
         distance = np.abs(values - (alpha[:, :, None] * values).sum(1, keepdims=True)).sum(2)
         h = alpha * (1 - 2 * alpha) * distance
-        if (n_chunks, behind_prompt) == self.last_look:  # another round
+        if (n_chunks, behind_prompt) == self.last_look:  # a further round of merging
             h = self.h
         elif self.h is not None:
             known = self.h.shape[1]
@@ -171,7 +168,7 @@ class Published:
 
 def published_looks(heads, kv_heads, d):
     random, weights, looks = np.random.default_rng(9), Published(2), []
-    for n, n_merges, n_chunks in ((20, 5, 3), (22, 6, 4)):  # seven entries are appended between them
+    for n, n_merges, n_chunks in ((20, 5, 3), (22, 6, 4)):  # seven entries are appended between the merges
         keys, values = random.integers(-16, 17, (2, kv_heads, n, d))
         masses = random.integers(1, 6, n)
         attention = random.integers(1, 4096 // n, (heads, n))
@@ -192,7 +189,7 @@ def published_looks(heads, kv_heads, d):
 
 
 def merge(first, keys, values, masses, positions, new_keys, cap):
-    """The layer with each pair as one entry."""
+    """Returns the layer with each pair merged into one entry."""
     gone = np.array(first) + 1
     keys, values, masses, positions = keys.copy(), values.copy(), masses.copy(), positions.copy()
     for pair, i in enumerate(first):
@@ -212,7 +209,7 @@ def write_merges():
         masses = random.integers(1, 6, n)
         values = random.integers(-16, 17, (kv_heads, n, d)) * masses[:, None]
         attention = random.integers(1, 4096 // n, (heads, n))
-        attention[:, 5] = 2600  # so that a weight may leave [0, 1]
+        attention[:, 5] = 2600  # so that some weights can leave [0, 1]
         outputs = random.integers(-8, 9, (heads, d))
         given = keys / 4, values / 4, masses.astype(float), attention / 4096, outputs / 4
         first = pairs_of(given[3], given[2], n_merges, sinks)
@@ -244,7 +241,7 @@ CASES = {"short": [("kvslimmer:sinks=4,chunk=32", 96), ("kvslimmer:sinks=4,chunk
 GRADIENTS = {"prompt": "short", "past": 96, "chunk": 32}
 ASYMKV = {"short": [("asymkv:sinks=4,chunk=32", 96)],
           "rewrite": [("asymkv:sinks=8,chunk=25,final_merge=off", 60), ("asymkv:sinks=0,chunk=200", 80)]}
-# Answers of 19 and 64 tokens, neither a multiple of its chunk.
+# Answers of 19 and 64 tokens, which are not multiples of the chunk.
 DECODING = {"short": [("kvslimmer:sinks=4,chunk=8,final_merge=off,decode_merge=on", 64)],
             "rewrite": [("kvslimmer:sinks=4,chunk=15,decode_merge=on", 64)]}
 MASSES_OF = (0, 14, 29)
@@ -259,15 +256,15 @@ def parameters_of(policy, budget, n):
 
 
 def places(masses):
-    """Where a layer's entries are in attention (n), and where what follows on is: the next place."""
+    """Returns the positions of a layer's entries in attention (n), and the next free position."""
     ends = np.cumsum(masses)
     return ends - 1, masses.sum()
 
 
 class Slimmer:
-    """The model with a merged cache of its own: per layer keys before RoPE, values (G, n, d), masses and positions (n).
+    """The model with a merged cache: per layer keys before RoPE, values (G, n, d), masses and positions (n).
 
-    Positions are those of the entries' last tokens in the prompt; where they are in attention, `places` tells.
+    Positions are prompt positions of the entries' last tokens. `places` gives their positions in attention.
     """
 
     def __init__(self, reference, budget, sinks, cap=np.inf, published=False):
@@ -280,7 +277,7 @@ class Slimmer:
         self.published = [Published(sinks) for _ in self.model.model.layers] if published else None
         self.n_chunks, self.behind_prompt = 0, False
         empty = np.zeros((self.kv_heads, 0, self.d))
-        self.read_all = [[] for _ in self.model.model.layers]  # keys and values of all tokens, as they were read
+        self.read_all = [[] for _ in self.model.model.layers]  # original keys and values of all tokens
         self.layers = [(empty, empty, np.zeros(0), np.zeros(0, int)) for _ in self.model.model.layers]
         base = self.config.rope_parameters["rope_theta"]
         self.frequencies = base ** (-2 * np.arange(self.d // 2) / self.d)
@@ -294,7 +291,7 @@ class Slimmer:
         return np.concatenate((a * cos - b * sin, b * cos + a * sin), -1)
 
     def attend(self, q, layer, own_keys, own_values):
-        """q (H, m, d) behind the layer: outputs (H, m, d) and n exp / sum over the layer's entries (H, m, n)."""
+        """Attention of q (H, m, d) after the layer's entries. Returns outputs (H, m, d) and n exp / sum per entry (H, m, n)."""
         keys, values, masses, _ = layer
         m = q.shape[1]
         at, behind = places(masses)
@@ -323,10 +320,10 @@ class Slimmer:
         return (x + block.mlp(block.post_attention_layernorm(x))).numpy()
 
     def look(self, ids):
-        """Before a chunk looks at what is there."""
+        """Called before a chunk's queries observe the cache."""
 
     def look_back(self, ids, before):
-        """Before what is behind the prompt is merged; `before`: the layers without the last chunk's own tokens."""
+        """Called before the merge after the prompt. `before`: the layers without the last chunk's tokens."""
 
     def keys_of(self, index, first, layer, attention, outputs):
         if self.published:
@@ -351,7 +348,7 @@ class Slimmer:
         return layer
 
     def attend_behind(self, q, layer):
-        """The query q (H, 1, d) of the last token, which is among the entries: outputs and attention."""
+        """Attention of the last token's query q (H, 1, d), whose entry is in the layer. Returns outputs and attention."""
         at, behind = places(layer[2])
         k = self.turn(layer[0], at)
         group = self.heads // self.kv_heads
@@ -361,7 +358,7 @@ class Slimmer:
         return weight @ np.repeat(layer[1], group, 0), weight * layer[2]
 
     def read(self, ids, first, merges, is_last=False, final_merge=True):
-        """A chunk, the tokens first ...; the last token's logits (of all tokens where nothing is merged)."""
+        """Reads a chunk that starts at position `first`. Returns the last token's logits, or all logits without merging."""
         looks = merges and self.layers[0][2].size > self.budget
         if looks:
             self.look(ids)
@@ -397,11 +394,11 @@ class Slimmer:
         return logits
 
     def follow(self, layers, n, chunk):
-        """The prompt of n tokens has left `layers`; behind every `chunk` tokens that are fed what precedes them is merged back."""
+        """Starts decoding after a prompt of n tokens with the cache `layers`. Every `chunk` tokens, earlier entries are merged."""
         self.layers, self.n, self.chunk, self.fed = list(layers), n, chunk, []
 
     def feed(self, token, seen=lambda: None):
-        """Logits (vocab). seen: called with what the token's attention saw in self.layers"""
+        """Returns logits (vocab). seen: called while self.layers is the cache that the token's attention sees"""
         logits = self.read([token], self.n + len(self.fed), False)[-1]
         seen()
         self.fed.append(self.queries)
@@ -418,14 +415,14 @@ class Slimmer:
 
 
 class Asym(Slimmer):
-    """AsymKV: the keys' weights are squared gradients of the loss, averaged over the chunks that looked at an entry."""
+    """AsymKV: the weights of keys are squared gradients of the loss, averaged over the chunks that observed an entry."""
 
     def __init__(self, reference, budget, sinks, cap=np.inf):
         super().__init__(reference, budget, sinks, cap)
-        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and how many looks
+        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and the number of observations
 
     def gradients(self, ids, past, by_own=False):
-        """(L) of (G, n, d), or of (G, n + m, d): of the mean loss of all tokens but the first."""
+        """Returns the gradients (G, n, d) or (G, n + m, d) per layer of the mean loss over all tokens but the first."""
         torch = self.torch
         group, m = self.heads // self.kv_heads, len(ids)
         leaves = [torch.from_numpy(layer[0].copy()).requires_grad_() for layer in past]
@@ -489,7 +486,7 @@ class Asym(Slimmer):
 
 
 def plain_gradients(exact, ids, past, chunk):
-    """Of a chunk's loss by the keys of the tokens before it."""
+    """Returns the gradients of a chunk's loss with respect to the keys of earlier tokens."""
     asym = Asym(exact, len(ids), 0)
     asym.read(ids[:past], 0, True)
     found = np.array(asym.gradients(ids[past : past + chunk], asym.layers))
@@ -498,12 +495,12 @@ def plain_gradients(exact, ids, past, chunk):
 
 
 def tokens_of(layer):
-    """(n) how many tokens each entry stands for, whatever its mass."""
+    """Returns the number of tokens in each entry (n), independent of its mass."""
     return np.diff(layer[3], prepend=-1)
 
 
 def errors_of(slimmer, index):
-    """(G) of keys and of values, token by token."""
+    """Returns the errors (G) of keys and of values, token by token."""
     keys, values = (np.concatenate([chunk[part] for chunk in slimmer.read_all[index]], 1) for part in (0, 1))
     merged_keys_, merged_values, _, positions = slimmer.layers[index]
     entry = np.searchsorted(positions, np.arange(keys.shape[1]))
@@ -513,7 +510,7 @@ def errors_of(slimmer, index):
 
 
 def generate_with(logits, feed, eos, limit):
-    """At most `limit` greedy ids, end-of-text included, and the smallest margin on the way."""
+    """Returns at most `limit` greedy ids, including end-of-text, and the smallest margin."""
     own, margin = [], float("inf")
     while True:
         best = logits.topk(2)
@@ -525,7 +522,7 @@ def generate_with(logits, feed, eos, limit):
 
 
 def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded, eos, limit):
-    """What a run that merges while decoding does with the full run's answer and by itself."""
+    """Returns the results of a run that merges during decoding: on the full run's answer, and its own answer."""
     import torch
 
     from observe import attend
@@ -557,7 +554,7 @@ def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded,
 
 
 def write_runs(which):
-    """which: "decoding" or "new" cases alone, and all else stays as the file has it; None: all"""
+    """which: "decoding" or "new" writes only these cases and leaves the others unchanged; None writes all"""
     import copy
 
     import torch
@@ -609,7 +606,7 @@ def write_runs(which):
                 found = {"step_kl": rounded((a.exp() * (a - b)).sum(1).clamp(min=0).tolist()),
                          "output_ids": own, "output_margin": rounded(margin)}
             if slimmer.unstable:
-                raise SystemExit(f"{name}, {policy} @ {budget}: {slimmer.unstable} merges hang on rounding")
+                raise SystemExit(f"{name}, {policy} @ {budget}: {slimmer.unstable} merges depend on rounding")
             prompts[name].append(
                 {
                     "policy": policy, "budget": budget,

@@ -1,24 +1,23 @@
-"""MiniCache, written a second time in NumPy: tests/data/engine/minicache_runs.json.
+"""Second implementation of MiniCache, in NumPy: tests/data/engine/minicache_runs.json.
 
   max_tokens, eos
-  exact_error    largest key_error or value_error where every token is retained
+  exact_error    largest key_error or value_error if every token is retained
   prompts: name -> a list of
-      policy         as on the command line
-      pairs          [shallower, deeper] layers that are merged, deepest first
+      policy         in the syntax of the command line
+      pairs          [shallower, deeper] merged layers, deepest first
       t, retained_share
-      retained_keys, retained_values   (pairs, G) positions that stay unmerged, ascending
-      angle_margin   smallest gap, in radians, between the angles on either side of the cut
+      retained_keys, retained_values   (pairs, G) ascending positions that are not merged
+      angle_margin   smallest gap between the angles at the cut, in radians
       smallest_angle, largest_angle    of merged vectors, in radians
-      bytes          (L) how many numbers are stored of the prompt: the shared direction counts for the deeper layer, a
-                     merged vector's length for its own layer, a retained vector for its own layer
-      key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
-                     the true ones
-      value_error    (L, G) the same of values
+      bytes          (L) stored numbers of the prompt: the shared direction counts for the deeper layer, the lengths of
+                     merged vectors and the retained vectors for their own layers
+      key_error      (L, G) 2-norm of rebuilt minus true keys over the prompt's tokens, relative to the true keys
+      value_error    (L, G) the same for values
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
 
-Everything in float64. A pair's keys are rotated alike, so merging before or after RoPE is the same. Retained
-vectors: of each pair, separately for keys and values and for each KV head, the ceil(share * N) tokens with the
-largest angle, the lower position where they are equal.
+Everything is in float64. The keys of a pair have the same rotation, so merging before or after RoPE is the same. Retained
+vectors are chosen per pair and KV head, separately for keys and values: the ceil(share * N) tokens with the largest angle,
+with ties to the lower position.
 """
 
 import copy
@@ -39,13 +38,13 @@ CASES = {
 
 
 def angles(shallow, deep):
-    """(N, d) twice -> (N)"""
+    """Returns the angles (N) between two arrays of vectors (N, d)."""
     a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (shallow, deep))
     return np.arccos(np.clip((a * b).sum(1), -1, 1))
 
 
 def shared_direction(shallow, deep, t):
-    """(N, d) unit vectors."""
+    """Returns the shared unit vectors (N, d)."""
     a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (shallow, deep))
     angle = angles(shallow, deep)[:, None]
     tiny = np.sin(angle) < 1e-6
@@ -54,7 +53,7 @@ def shared_direction(shallow, deep, t):
 
 
 def merge(shallow, deep, t, share):
-    """Both layers' rebuilt vectors (N, d), the retained positions, the margin of their choice, and the merged angles."""
+    """Returns both layers' rebuilt vectors (N, d), the retained positions, their margin, and the merged angles."""
     angle = angles(shallow, deep)
     n = angle.size
     n_retained = math.ceil(share * n)

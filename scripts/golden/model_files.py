@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What transformers makes of a model's files: added tokens, chat templates, windows and rotary parameters.
+"""How transformers reads a model's files: added tokens, chat templates, windows and rotary parameters.
 
     scripts/golden/python scripts/golden/model_files.py
 
 writes tests/data/checkpoint/model_files.json:
 
-  tokens      folders of a tokenizer (a family of tests/data/checkpoint/tokenizers/ with changes, as JSON merge patches,
-              and the files beside it), texts, and their ids by PreTrainedTokenizerFast.from_pretrained
-  templates   folders with chat templates, and what apply_chat_template renders, or its error
-  configs     config.json of several models, with each layer's window and the rotary parameters by AutoConfig
+  tokens      tokenizer folders (a family of tests/data/checkpoint/tokenizers/ with changes as JSON merge patches, and other
+              files), texts, and their ids from PreTrainedTokenizerFast.from_pretrained
+  templates   folders with chat templates, and the text or error of apply_chat_template
+  configs     config.json of several models, with each layer's window and the rotary parameters from AutoConfig
 """
 
 import json
@@ -36,7 +36,7 @@ def token(content, **flags):
 
 
 def token_cases(base):
-    """name -> the files beside tokenizer.json, of the family qwen2."""
+    """Returns name -> files next to tokenizer.json, for the family qwen2."""
     highest = max(max(base["model"]["vocab"].values()), max(t["id"] for t in base["added_tokens"]))
     own = {str(t["id"]): {k: v for k, v in t.items() if k != "id"} for t in base["added_tokens"]}
     new, other = str(highest + 1), str(highest + 2)
@@ -56,7 +56,7 @@ def token_cases(base):
             "added_tokens.json": {"<|user|>": highest + 1},
             "tokenizer_config.json": {"added_tokens_decoder": own}},
         "special_tokens_map.json, named": {"special_tokens_map.json": {
-            # special by its place: transformers refuses the flag there
+            # always special; transformers refuses the flag here
             "bos_token": {k: v for k, v in token("<|user|>", lstrip=True).items() if k != "special"},
             "eos_token": "<|tool|>"}},
         "additional_special_tokens": {"tokenizer_config.json": {

@@ -1,8 +1,8 @@
-"""One prefill of the reference model with everything that the policies and full/* measures look at.
+"""A prefill of the reference model that records everything that the policies and full/* measures use.
 
-The attention function is our own and plain: softmax(q k^T / sqrt(d)) in the model's type with the
-whole N x N matrix in memory, one layer at a time. In float64 the model's norms and rotary angles
-are computed in float64 as well, so that the result is the exact answer for the given weights.
+The attention function is a plain one: softmax(q k^T / sqrt(d)) in the model's type, with the whole N x N matrix in memory, one
+layer at a time. In float64, the model's norms and rotary angles are also computed in float64, so that the result is exact for
+the given weights.
 """
 
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class Observation:
 
 
 def attend(query, key, value, mask=None):
-    """(H, n, d), (G, N, d), (G, N, d) -> output (H, n, d) and weights (H, n, N); mask True = visible."""
+    """Attention of (H, n, d) on (G, N, d). Returns output (H, n, d) and weights (H, n, N). mask: True = visible"""
     group = query.shape[0] // key.shape[0]
     keys, values = key.repeat_interleave(group, 0), value.repeat_interleave(group, 0)
     logits = query @ keys.transpose(1, 2) / query.shape[-1] ** 0.5
@@ -49,11 +49,11 @@ def attend(query, key, value, mask=None):
 
 
 class _Recorder:
-    """The attention function that transformers calls, and where it puts what it sees."""
+    """The attention function for transformers, with its recordings."""
 
-    layers = None  # a list while a prefill is being observed
-    kept = None  # while a compressed cache decodes: per layer (H, N) bool over the prompt's entries
-    decoded = None  # a list of (layer, q (H, n, d), k, v) while a decode is being recorded
+    layers = None  # a list during an observed prefill
+    kept = None  # mask (H, N) per layer over the prompt's entries, while a compressed cache decodes
+    decoded = None  # list of (layer, q (H, n, d), k, v) during a recorded decode
 
     @classmethod
     def attention(cls, module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
@@ -82,7 +82,7 @@ ALL_ATTENTION_FUNCTIONS.register("observed", _Recorder.attention)
 
 
 def make_exact(reference):
-    """Float64 throughout: weights, norms, rotary angles."""
+    """Converts the model to float64: weights, norms, rotary angles."""
     model = reference.model.double()
 
     def norm(self, x):
@@ -95,7 +95,7 @@ def make_exact(reference):
 
 
 def exact_rotary(reference):
-    """Rotary angles in float64, whatever the model's type."""
+    """Computes rotary angles in float64 for any type of the model."""
     d = reference.config.hidden_size // reference.config.num_attention_heads
     base = reference.config.rope_parameters["rope_theta"]
     frequencies = torch.tensor([base ** (-2 * i / d) for i in range(d // 2)], dtype=torch.float64)
@@ -110,7 +110,7 @@ def exact_rotary(reference):
 
 
 def mean_adjacent_cosine(x, n_heads):
-    """(N, heads * d) -> mean over heads and neighbouring tokens of the cosine."""
+    """Returns the mean cosine of adjacent tokens over heads, for x (N, heads * d)."""
     heads = x.reshape(x.shape[0], n_heads, -1).double()
     return torch.nn.functional.cosine_similarity(heads[:-1], heads[1:], dim=-1).mean().item()
 
@@ -140,10 +140,10 @@ def observe(reference, ids) -> Observation:
 
 
 def decode(reference, cache, tokens, kept=None, record=False, first=None):
-    """Feeds `tokens` after what the cache holds, at their true positions or from position `first` on; logits (n, vocab).
+    """Appends `tokens` to the cache, at their true positions or from position `first`. Returns logits (n, vocab).
 
-    kept: None, or per layer (H, N) bool: the prompt's entries that each query head may see. An evicted
-    entry that is masked gives the same attention as one that is gone; the cache itself stays whole.
+    kept: None, or a mask (H, N) per layer of the prompt's entries that each query head may see. Masking an entry gives the
+    same attention as removing it; the cache itself stays complete.
     """
     _Recorder.kept, _Recorder.decoded = kept, [] if record else None
     try:

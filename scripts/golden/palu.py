@@ -1,28 +1,27 @@
-"""Palu, written a second time in NumPy: tests/data/engine/palu_runs.json.
+"""Second implementation of Palu, in NumPy: tests/data/engine/palu_runs.json.
 
   max_tokens, eos
-  full_rank_error  largest key_error or value_error with no direction left out: what rounding alone makes
-  calibration      {tokens, sequence}: of the beginning of assets/training/english.txt
-  whitening_error  largest difference between the projectors on the leading left singular vectors of W times a square root
-                   of X^T X, and of the keys' (values') own second moment, X the inputs of the projections
+  full_rank_error  largest key_error or value_error with full rank, which is rounding only
+  calibration      {tokens, sequence}: for the beginning of assets/training/english.txt
+  whitening_error  largest difference between two projectors: on the leading left singular vectors of W times a square root of
+                   X^T X, and of the keys' (values') second moment; X = inputs of the projections
   prompts: name -> a list of
-      policy         as on the command line
+      policy         in the syntax of the command line
       group_heads, rank_share, whitening
-      ranks          per group, the same for keys and values and in all layers
-      rank_margin    smallest relative gap between the singular values on either side of the cut
-      bytes          (L) how many numbers are stored of the prompt, with bases that are made from it; those of the
-                     weights alone belong to the model
-      key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
-                     the true ones
-      value_error    (L, G) the same of values
+      ranks          per group; equal for keys and values and in all layers
+      rank_margin    smallest relative gap between the singular values at the cut
+      bytes          (L) stored numbers of the prompt, including bases computed from the prompt; bases computed from the
+                     weights belong to the model
+      key_error      (L, G) 2-norm of rebuilt minus true keys over the prompt's tokens, relative to the true keys
+      value_error    (L, G) the same for values
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json, with
-                     the run's cache as it is at each step
+                     the run's cache at each step
 
-A decoded token attends to the cache with itself appended whole; right behind its attention in a layer its key (before
-RoPE) and value are projected on the bases that were chosen at the prompt's end, as the prompt's are.
+A decoded token attends to the cache and its own exact entry. After its attention in a layer, its key (before RoPE) and value
+are projected on the bases chosen after the prompt.
 
-Everything in float64. With whitening the inputs are those of a text: the calibration text's, which the model reads in
-sequences of its own, or those of the prompt itself; for decoded tokens, too.
+Everything is in float64. Whitening uses the inputs of the projections for the calibration text, which the model reads in
+separate sequences, or for the prompt. Decoded tokens use the same whitening.
 """
 
 import numpy as np
@@ -48,8 +47,8 @@ CALIBRATION_TOKENS, SEQUENCE = 4096, 1024
 
 
 def calibration_inputs(exact):
-    """Per layer a matrix X (rows, hidden) with the X^T X of the projections' inputs while the model reads the
-    calibration text; it has fewer rows than the text tokens."""
+    """Returns, per layer, a matrix X (rows, hidden) with the X^T X of the projections' inputs for the calibration text. X has
+    fewer rows than the text has tokens."""
     tokenizer = AutoTokenizer.from_pretrained(str(exact.path.parent), gguf_file=exact.path.name)
     text = (REPOSITORY / "assets" / "training" / "english.txt").read_bytes()[:32000].decode("utf-8")
     ids = tokenizer(text, add_special_tokens=False)["input_ids"][:CALIBRATION_TOKENS]
@@ -58,26 +57,26 @@ def calibration_inputs(exact):
 
 
 def groups_of(n_heads, group_heads):
-    """[first, stop) of each group's heads."""
+    """Returns the heads [first, stop) of each group."""
     return [(first, min(first + group_heads, n_heads)) for first in range(0, n_heads, group_heads)]
 
 
 def square_root(x):
-    """S with S S^T = X^T X, also where tokens are fewer than inputs."""
+    """Returns S with S S^T = X^T X, also for fewer tokens than inputs."""
     _, sigma, right = np.linalg.svd(x, full_matrices=False)
     return right.T * sigma
 
 
 def leading(matrix, rank):
-    """The first `rank` left singular vectors, and the relative gap of the singular values at the cut."""
+    """Returns the first `rank` left singular vectors, and the relative gap of the singular values at the cut."""
     u, sigma, _ = np.linalg.svd(matrix, full_matrices=False)
     gap = (sigma[rank - 1] - sigma[rank]) / sigma[rank] if rank < sigma.size else np.inf
     return u[:, :rank], gap
 
 
 def bases_of(x, weight, d, group_heads, rank_share, whitening):
-    """Of a layer's keys or values: per group its coordinates and the basis of its rank, and the smallest gap. x: the
-    inputs that whitening goes by."""
+    """Returns, per group of a layer's keys or values, its coordinates and basis, and the smallest gap. x: inputs for
+    whitening"""
     bases, gaps = [], []
     for first, stop in groups_of(weight.shape[0] // d, group_heads):
         rows = slice(first * d, stop * d)
@@ -89,7 +88,7 @@ def bases_of(x, weight, d, group_heads, rank_share, whitening):
 
 
 def rebuild(true, bases):
-    """(N, G * d) -> what its projections on the bases give."""
+    """Returns the projections (N, G * d) of the true vectors on the bases."""
     result = np.empty_like(true)
     for rows, basis in bases:
         result[:, rows] = (true[:, rows] @ basis) @ basis.T
@@ -133,7 +132,7 @@ def full_rank_error(exact, prepared):
 
 
 def whitening_error(exact, prepared, rank_share=0.5):
-    """Both ways of writing the whitened basis, over all layers, keys and values."""
+    """Returns the largest difference between both forms of the whitened basis, over layers, keys and values."""
     worst = 0
     for x, weights in zip(prepared[1], projection_weights(exact)):
         for weight in weights:

@@ -1,27 +1,27 @@
-"""The policies of pass_policies.py on the default model: tests/data/engine/pass_changes.json.
+"""Reference runs of the policies in pass_policies.py on the default model: tests/data/engine/pass_changes.json.
 
-    pass_changes.py [policy ...]    those policies anew, the others stay as the file has them
+    pass_changes.py [policy ...]    computes only these policies; the other results do not change
 
   max_tokens, eos, n_layers
   prompts: name ->
     full: output_ids, output_margin
-      answer_attention      "layer" -> (G, N): attention of the answer's queries (of every token but the last, which
-                            decoding never reads), summed over them, mean over a KV head's query heads; some layers only
+      answer_attention      "layer" -> (G, N) for some layers: attention of the answer's queries, summed over them, mean over
+                            a KV head's query heads; without the last token, which decoding never reads
     cases: a list of
       policy, budget
       kept, near            as in kept_sets.py
       step_kl, step_agreement, agreement_margin, output_ids, output_margin     as in runs.py
-      kl_attention_lost     at budget 64 without parameters: "tokens" (N), the mean over layers and query heads of the
-                            full answer's attention at tokens that a head does not keep, each query's weighted with the
-                            KL of the step that it predicts; "layers" (L), its sums over the tokens
-      recall                (L, G) share of the `budget` tokens with the most answer attention that are kept
-      pseudo_ids            dapq
-      lookahead_ids, lookahead_margin, draft_near_ties     laq, laq++: what the draft generated, its smallest gap between
-                            best and second logit, how many positions of the draft are near ties
-      draw_margin           cam: the smallest distance between a draw and the probability that it is held against
+      kl_attention_lost     for budget 64 without parameters: "tokens" (N), the mean over layers and query heads of the full
+                            answer's attention at tokens that a head drops, weighted per query with the KL of the step it
+                            predicts; "layers" (L), its sums over the tokens
+      recall                (L, G) share of kept tokens among the `budget` tokens with the most answer attention
+      pseudo_ids            for dapq
+      lookahead_ids, lookahead_margin, draft_near_ties     for laq, laq++: the draft's tokens, its smallest gap between best and
+                            second logit, the number of near ties in the draft
+      draw_margin           for cam: smallest distance between a random draw and its probability
 
-Everything in float64, seed 0. Kept entries that are gathered by stock transformers in float32 (dapq) and the filtered
-prompt read by it (gemfilter) give the same logits; asserted here.
+Everything is in float64 with seed 0. This script asserts that unmodified transformers in float32 gives the same logits for the
+gathered kept entries (dapq) and for the filtered prompt (gemfilter).
 """
 
 import json
@@ -68,7 +68,7 @@ SHOWN_LAYERS = (0, 1, 12, 29)
 
 
 def filtered_logits(stock, ids, tokens):
-    """Stock transformers: the filtered prompt from position 0, then the tokens."""
+    """Returns logits of unmodified transformers for the filtered prompt from position 0, then the tokens."""
     cache = DynamicCache()
     with torch.inference_mode():
         logits = [stock.model(torch.tensor([ids]), past_key_values=cache).logits[0, -1]]
@@ -87,7 +87,7 @@ def check_with_stock(stock, ids, text, outcome, tokens, logits):
 
 
 def kl_attention_lost(weights, kept, step_kl):
-    """(L, N): weights per layer (H, T, N), kept per layer a list of each row's positions."""
+    """Returns (L, N). weights: (H, T, N) per layer; kept: a list of each row's positions per layer"""
     lost = []
     for of_layer, rows in zip(weights, kept):
         weighted = np.tensordot(np.asarray(step_kl)[1:], of_layer[:, :-1], axes=(0, 1))

@@ -1,7 +1,7 @@
-"""The policies that change the pass or need more than one, written a second time from the description of the methods.
+"""Second implementation of the policies that change the pass or need more than one pass.
 
-NumPy and torch in float64. `apply(reference, observation, policy, budget)` takes a policy as the command line spells it
-and returns an Outcome: the decision, and what the compressed run then decodes from.
+NumPy and torch in float64. `apply(reference, observation, policy, budget)` takes a policy in the syntax of the command line
+and returns an Outcome: the decision, and the cache from which the compressed run decodes.
 """
 
 import copy
@@ -32,13 +32,13 @@ SINKS = 4
 @dataclass
 class Outcome:
     decision: Decision
-    source: Observation  # what decoding goes on from: the prefill itself, or a changed one
-    kept: list = None  # masks over the source's entries; None: all of them
-    extra: dict = field(default_factory=dict)  # what the case notes beside its kept sets
+    source: Observation  # the prefill that decoding continues from, possibly changed
+    kept: list = None  # masks over the entries of the source; None: all entries
+    extra: dict = field(default_factory=dict)  # data that the case records in addition to its kept sets
 
 
 class SplitMix:
-    """SplitMix64 and the ways in which the program draws from it."""
+    """SplitMix64 and kvscope's ways to draw from it."""
 
     LIMIT = (1 << 64) - 1
 
@@ -62,7 +62,7 @@ class SplitMix:
 
 
 def tokenizer(path):
-    """The default model's byte-level BPE from its GGUF file, by the library tokenizers."""
+    """Returns the default model's byte-level BPE from its GGUF file, for the library `tokenizers`."""
     reader = GGUFReader(str(path))
     pieces, merges = (reader.fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
     bpe = Tokenizer(models.BPE({p: i for i, p in enumerate(pieces)}, [tuple(m.split(" ")) for m in merges]))
@@ -78,14 +78,14 @@ def repeated(ids, count):
 
 
 def pseudo_tokens(reference, ids, p, seed):
-    """The tokens that DapQ appends."""
+    """Returns the tokens that DapQ appends."""
     m, random = p["pseudo_tokens"], SplitMix(seed)
     if p["content"] == "first-last":
         last = m - p["first"] if p["last"] is None else p["last"]
         assert p["first"] + last == m
         return repeated(ids, p["first"]) + repeated(ids[::-1], last)[::-1]
     if p["content"] == "fixed-phrase":
-        return tokenizer(reference.path).encode(p["phrase"] * m).ids[:m]  # as running text
+        return tokenizer(reference.path).encode(p["phrase"] * m).ids[:m]  # tokenized as one text
     if p["content"] == "random-tokens":
         return [ids[random.below(len(ids))] for _ in range(m)]
     if p["content"] == "random-span":
@@ -96,7 +96,7 @@ def pseudo_tokens(reference, ids, p, seed):
 
 
 def attention_of(decoded, n):
-    """Per layer (H, queries, n): what recorded queries attend to among the first n entries; softmax over all they see."""
+    """Returns, per layer, the attention (H, queries, n) of recorded queries on the first n entries; softmax over all entries."""
     result = []
     for _, q, k, v in decoded:
         queries, total = q.shape[1], k.shape[1]
@@ -106,15 +106,15 @@ def attention_of(decoded, n):
 
 
 def answer_attention(decoded, n):
-    """Per layer (H, n): attention summed over the queries of an answer that read the whole cache.
+    """Returns, per layer, the attention (H, n) summed over the queries of an answer with the full cache.
 
-    Decoding never reads the answer's last token back: its query has no part, unless it is the only one.
+    Decoding never reads the answer's last token, so its query is omitted, unless it is the only one.
     """
     return [weights[:, : max(1, weights.shape[1] - 1)].sum(axis=1) for weights in attention_of(decoded, n)]
 
 
 def best(decision, scores, budget, n):
-    """The best of each row's candidates 0, 1, ...; positions behind them are all kept."""
+    """Keeps the best of each row's candidates 0, 1, ... and all positions after the candidates."""
     count = budget - (n - scores.shape[1])
     tail = np.arange(scores.shape[1], n)
     decision.kept.append([np.r_[top(row, count), tail] for row in scores])
@@ -159,7 +159,7 @@ def gemfilter(reference, observation, p, budget, seed):
     keys = keys.repeat(query.shape[0] // keys.shape[0], axis=0)
     scores = np.einsum("hd,hnd->n", query, keys)[None]
     scores = pool(scores, "avg", p["kernel"])[:, : n - 1]
-    # Products have either sign: moved up, so that a near tie is relative to their size. The order stays.
+    # Products can be negative. They are shifted up so that near ties are relative to their size; the order stays.
     chosen = Decision()
     best(chosen, scores + np.abs(scores).max(), budget, n)
     positions = chosen.kept[0][0]
@@ -172,7 +172,7 @@ def gemfilter(reference, observation, p, budget, seed):
 
 
 def merged_values(values, attention, kept, p, budget, layer, seed):
-    """CaM's values (G, N, d): what is evicted goes into the kept values behind it, by chance. Also the closest draw."""
+    """Returns CaM's values (G, N, d), where evicted values are merged at random into later kept values, and the closest draw."""
     result, closest = values.copy(), 1.0
     n = values.shape[1]
     recent = budget // 2 if p["recent"] is None else p["recent"]
@@ -211,7 +211,7 @@ def oracle(reference, observation, p, budget, attention):
 
 
 def apply(reference, observation, text, budget, attention, seed=0):
-    """attention: of the full run's answer, for the oracle: answer_attention()."""
+    """attention: answer_attention() of the full run, for the oracle"""
     name, p = policies.parse(text, DEFAULTS)
     if name == "oracle":
         return oracle(reference, observation, p, budget, attention)

@@ -1,7 +1,7 @@
-"""The policies, written a second time from the description of the methods: NumPy, float64, no cleverness.
+"""Second implementation of the policies, in NumPy and float64, as simple as possible.
 
-`select(policy, budget, observation)` takes a policy as the command line spells it and returns the
-kept positions of every layer and row. Nothing is shared with the C++ policies.
+`select(policy, budget, observation)` takes a policy in the syntax of the command line and returns the kept positions of
+every layer and row. It shares no code with the C++ policies.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from observe import attend
 
 DATA = Path(__file__).resolve().parents[2] / "tests/data"
 
-# Defaults as the methods page states them. Only what the reference covers is accepted.
+# Defaults from the methods page. Other parameters are refused.
 SNAP = dict(window=32, pooling="max", kernel=7, reduce="mean", granularity="kv_head")
 SNAP["lambda"] = 0.0
 DEFAULTS = {
@@ -30,7 +30,7 @@ DEFAULTS = {
                    "divergence": "jsd", "alpha": 0.0},
     "k-vec": {"window": 16, "extended_window": 32, "delta": 3, "criterion": "sd", "cross_head": "on",
               "cross_layer": "on", "lambda": 1.0, "beta": 0.25, "pooling": "max", "kernel": 7, "reduce": "mean"},
-    # A file of importances is named by its path in tests/data.
+    # Importance files are given by their path in tests/data.
     "headkv": SNAP | dict(importance="", temperature=1.0, beta=1.2),
     "lacache": dict(sinks=None, span=16, overlap=0),
     "longcache": dict(sinks=4, recent=None, chunk=32, reduce="mean", granularity="kv_head"),
@@ -39,7 +39,7 @@ DEFAULTS = {
 
 
 def parse(text, defaults=DEFAULTS):
-    """'ada-snapkv:window=8,lambda=0.45' -> name and all parameters."""
+    """Parses 'ada-snapkv:window=8,lambda=0.45' into the name and all parameters."""
     name, _, rest = text.partition(":")
     parameters = dict(defaults[name])
     for pair in filter(None, rest.split(",")):
@@ -57,9 +57,9 @@ def parse(text, defaults=DEFAULTS):
 
 
 def integer_shares(shares, total, limits=None):
-    """Real shares to integers that sum to `total`; none above its limit, the excess to the others in proportion."""
+    """Rounds shares to integers with the sum `total`. Excess above a limit goes to the others in proportion."""
     shares = np.asarray(shares, dtype=np.float64)
-    # Parts such as 0.4 arise in several ways (0.8 n + 0.2 c): to the ninth digit, so that equal parts are equal.
+    # Fractions such as 0.4 arise in several ways (0.8 n + 0.2 c). Rounding to nine digits makes them equal.
     result = np.floor(np.round(shares, 9)).astype(np.int64)
     fraction = np.round(shares - result, 9)
     order = sorted(range(len(shares)), key=lambda i: (-fraction[i], i))
@@ -80,20 +80,20 @@ def integer_shares(shares, total, limits=None):
 
 
 def top(scores, count):
-    """Positions of the `count` highest of a row, ties to the lower position, ascending."""
+    """Returns the ascending positions of the `count` highest scores of a row; ties go to the lower position."""
     order = np.lexsort((np.arange(len(scores)), -scores))
     return np.sort(order[:count])
 
 
 def joint_counts(scores, total):
-    """How many of the `total` best over all rows fall in each row; ties to the lower row, then position."""
+    """Returns how many of the `total` best scores are in each row; ties go to the lower row, then position."""
     rows, columns = scores.shape
     order = np.lexsort((np.tile(np.arange(columns), rows), np.repeat(np.arange(rows), columns), -scores.ravel()))
     return np.bincount(order[:total] // columns, minlength=rows)
 
 
 def diversify(queries, strength):
-    """QD: the part of each window query that is orthogonal to their mean, added once more times lambda."""
+    """QD: adds lambda times the part of each window query that is orthogonal to their mean."""
     mean = queries.mean(axis=1, keepdims=True)
     norm = np.linalg.norm(mean, axis=2, keepdims=True)
     unit = np.divide(mean, norm, out=np.zeros_like(mean), where=norm > 0)
@@ -107,7 +107,7 @@ def softmax(x):
 
 
 def window_logits(layer, window, strength):
-    """(H, w, N): diversified window queries against all keys, unmasked."""
+    """Returns the unmasked logits (H, w, N) of diversified window queries with all keys."""
     queries = layer.queries.double().numpy()[:, -window:]
     if strength:
         queries = diversify(queries, strength)
@@ -117,7 +117,7 @@ def window_logits(layer, window, strength):
 
 
 def window_scores(layer, window, strength):
-    """P (H, N - w): mean over the window of the softmax over all visible keys, at the prefix."""
+    """Returns P (H, N - w): softmax over all visible keys, averaged over the window, for the keys before the window."""
     logits = window_logits(layer, window, strength)
     n = logits.shape[2]
     visible = np.arange(n)[None, :] <= np.arange(n - window, n)[:, None]
@@ -125,7 +125,7 @@ def window_scores(layer, window, strength):
 
 
 def last_weights(layer, count):
-    """(H, count, N): what the last `count` queries attend to; 0 for later keys."""
+    """Returns the attention (H, count, N) of the last `count` queries; 0 for later keys."""
     logits = window_logits(layer, count, 0.0)
     n = logits.shape[2]
     visible = np.arange(n)[None, :] <= np.arange(n - count, n)[:, None]
@@ -133,7 +133,7 @@ def last_weights(layer, count):
 
 
 def grouped(per_head, n_rows, how):
-    """(H, n) -> (G, n)."""
+    """Reduces (H, n) to (G, n)."""
     groups = per_head.reshape(n_rows, -1, per_head.shape[1])
     return {"mean": np.mean, "max": np.max, "sum": np.sum}[how](groups, axis=1)
 
@@ -149,7 +149,7 @@ def pool(scores, how, width):
 
 
 def pyramid(c, n_layers, prefix, beta):
-    """PyramidKV's budget of every layer, window not included; they sum to n_layers * c."""
+    """Returns PyramidKV's budget of every layer without the window; the sum is n_layers * c."""
     low = c // beta
     high = 2 * c - low
     if high >= prefix:
@@ -161,14 +161,14 @@ def pyramid(c, n_layers, prefix, beta):
 
 
 def head_importance(path, n_layers, n_heads):
-    """(L, H) from {"layer-head": [score, ...]}."""
+    """Reads importances (L, H) from {"layer-head": [score, ...]}."""
     published = json.loads((DATA / path).read_text())
     assert len(published) == n_layers * n_heads
     return np.array([[np.mean(published[f"{layer}-{head}"]) for head in range(n_heads)] for layer in range(n_layers)])
 
 
 def headkv_counts(importance, rows, prefix, c, temperature, beta):
-    """(L, rows) entries of the prefix for every head; they sum to L * rows * c."""
+    """Returns the number of entries before the window for every head (L, rows); the sum is L * rows * c."""
     n_layers = importance.shape[0]
     share = importance**temperature
     share = (share / share.sum()).reshape(n_layers, rows, -1).sum(axis=2)
@@ -178,7 +178,7 @@ def headkv_counts(importance, rows, prefix, c, temperature, beta):
 
 
 def ladder(layer, n_layers, n, budget, sinks, span, overlap):
-    """LaCache's kept positions in one layer: runs of a ladder are thinned out, the oldest first, until n is budget."""
+    """Returns LaCache's kept positions in one layer. Ladder runs are thinned out, oldest first, down to the budget."""
     if sinks is None:
         sinks = min(128, budget - n_layers - 1)
     overlap = min(overlap, span - 1)
@@ -191,7 +191,7 @@ def ladder(layer, n_layers, n, budget, sinks, span, overlap):
         doomed = []
         for start in range(0, len(middle) - run + 1, run):
             doomed += middle[start : start + offset] + middle[start + offset + stay : start + run]
-        if not doomed:  # no run would lose anything: the oldest go
+        if not doomed:  # if no run can lose entries, the oldest entries go
             doomed = middle
         gone = set(doomed[: len(kept) - budget])
         kept = [position for position in kept if position not in gone]
@@ -199,7 +199,7 @@ def ladder(layer, n_layers, n, budget, sinks, span, overlap):
 
 
 def splitmix(x):
-    """Output of SplitMix64 for state x, with Python's whole numbers."""
+    """Returns SplitMix64's output for the state x, with Python integers."""
     limit = (1 << 64) - 1
     x = (x + 0x9E3779B97F4A7C15) & limit
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & limit
@@ -208,7 +208,7 @@ def splitmix(x):
 
 
 def random_scores(layer, rows, n, ids, shared, seed=0):
-    """(rows, n) in [0, 1): a function of seed, prompt, layer, row and position; `shared` leaves layer and row out."""
+    """Returns scores (rows, n) in [0, 1) from seed, prompt, layer, row and position; `shared` ignores layer and row."""
     prompt = splitmix(seed)
     for token in ids:
         prompt = splitmix(prompt ^ token)
@@ -225,7 +225,7 @@ def kl(p, q):
 
 
 def jsd(p, q):
-    """Jensen-Shannon divergence in nats."""
+    """Returns the Jensen-Shannon divergence in nats."""
     m = (p + q) / 2
     return min(max((kl(p, m) + kl(q, m)) / 2, 0.0), math.log(2))
 
@@ -238,18 +238,18 @@ DIVERGENCES = {"jsd": jsd, "kl": kl, "cross-entropy": cross_entropy}
 
 
 class Decision:
-    """Kept positions of every layer and row, with the scores and counts that led to them."""
+    """Kept positions of every layer and row, with their scores and counts."""
 
     def __init__(self):
         self.kept = []  # [layer][row] -> ascending positions
-        self.ranked = []  # [layer] -> (rows, candidates) scores, or None; candidates are positions 0, 1, ...
-        self.counts = []  # [layer] -> entries chosen from the candidates in each row
-        self.divergence = []  # [layer] -> (rows, rows), ApertureKV
+        self.ranked = []  # [layer] -> scores (rows, candidates), or None; candidates are positions 0, 1, ...
+        self.counts = []  # [layer] -> number of candidates kept in each row
+        self.divergence = []  # [layer] -> (rows, rows), for ApertureKV
 
 
 class Selector:
     def __init__(self, observation, config, noise=0.0, seed=0):
-        """`noise`: relative perturbation of every attention weight, to find decisions on a knife's edge."""
+        """`noise`: relative perturbation of every attention weight, to find near ties."""
         self.observation = observation
         self.config = config
         self.noise = noise
@@ -296,10 +296,10 @@ class Selector:
             for layer in range(n_layers):
                 scores = random_scores(layer, rows, n, ids, p["shared"] == "on")
                 self._take(decision, scores[:, : n - p["recent"]], np.full(rows, budget - p["recent"]))
-            decision.ranked = []  # whole numbers' quotients: nothing of them is rounded
+            decision.ranked = []  # quotients of integers have no rounding error
             return decision
         if budget <= p["window"]:
-            raise SystemExit(f"{text}: budget {budget} is not above the window")
+            raise SystemExit(f"{text}: budget {budget} must exceed the window")
         prefix, c = n - p["window"], budget - p["window"]
         if name == "k-vec":
             self._coverage(decision, p, rows, prefix, c, budget)
@@ -350,7 +350,7 @@ class Selector:
         for row in range(rows):
             best = np.array([scores[row, between[chunk == i]].max() for i in range(chunk[-1] + 1)])
             ranked[row] = best[chunk]
-            # By the chunk's best entry, then by the chunk's place, then by the entry itself, then by its place.
+            # Order: best entry of the chunk, position of the chunk, score of the entry, position of the entry.
             order = np.lexsort((between, -scores[row, between], chunk, -ranked[row]))
             kept.append(np.r_[0:sinks, np.sort(between[order[:count]]), n - recent : n])
         decision.kept.append(kept)
@@ -358,9 +358,9 @@ class Selector:
         decision.counts.append(np.full(rows, count))
 
     def _coverage(self, decision, p, rows, prefix, c, budget):
-        """K-VEC, steps 1 to 5, at KV-head granularity."""
+        """K-VEC, steps 1 to 5, per KV head."""
         n = self.observation.n
-        kept_by = np.zeros(n)  # n_t
+        kept_by = np.zeros(n)  # n_t, number of rows that keep the token
         for i, layer in enumerate(self.observation.layers):
             key = (id(layer), "k-vec", p["window"], p["extended_window"])
             if key not in self.cache:
@@ -373,7 +373,7 @@ class Selector:
                 shares = score / score.sum(axis=1, keepdims=True)
                 focus = score.std(axis=1)
                 if p["criterion"] == "entropy":
-                    focus = (shares * np.log(shares)).sum(axis=1)  # the highest entropy first
+                    focus = (shares * np.log(shares)).sum(axis=1)  # highest entropy first
                 for head in sorted(range(rows), key=lambda g: (focus[g], g))[: min(p["delta"], max(1, rows - 1))]:
                     score[head] = grouped(wide, rows, p["reduce"])[head, :prefix]
             score = pool(score, p["pooling"], p["kernel"])
@@ -383,7 +383,7 @@ class Selector:
                 ranked = score + p["lambda"] * importance[:prefix] * (1 - coverage)
                 preserved = min(math.floor(p["beta"] * budget + 1e-9), c)
                 for row in range(rows):
-                    ranked[row, top(score[row], preserved)] = 1e9  # whatever the others' scores
+                    ranked[row, top(score[row], preserved)] = 1e9  # above all other scores
                 if preserved == c:
                     ranked = score
             self._take(decision, ranked, np.full(rows, c))
@@ -414,13 +414,13 @@ class Selector:
         if p["alpha"] > 0:
             counts = integer_shares(counts * (1 - p["alpha"]) + p["alpha"] * c, total, prefix)
         self._take(decision, s, counts)
-        # Ranks are those of `mean` within a row; near ties are judged there (s is nearly constant).
+        # Within a row, `mean` decides the ranks, so near ties are found there (s is nearly constant).
         decision.ranked[-1] = mean
 
 
 def near_ties(decision, relative):
-    """Per layer and row: positions whose score lies within `relative` of the row's cut-off, the cut-off itself
-    being the lowest kept score. A row whose near positions are all exactly equal holds none: its ties are settled."""
+    """Returns, per layer and row, the positions whose score is within `relative` of the lowest kept score. Rows whose near
+    positions all have equal scores have none, because their ties are decided by position."""
     result = []
     for scores, counts in zip(decision.ranked, decision.counts):
         layer = []
@@ -440,7 +440,7 @@ def near_ties(decision, relative):
 
 
 def unstable(observation, config, text, budget, base, relative, draws=8):
-    """Positions whose membership changes when every attention weight is perturbed by up to `relative`."""
+    """Returns positions whose membership changes if every attention weight is perturbed by up to `relative`."""
     changed = [[set() for _ in layer] for layer in base.kept]
     for seed in range(draws):
         other = Selector(observation, config, noise=relative, seed=seed + 1)

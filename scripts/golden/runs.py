@@ -1,23 +1,23 @@
-"""What compression does to the output, by brute force: tests/data/engine/runs.json.
+"""Effects of compression on the output, by brute force: tests/data/engine/runs.json.
 
-    runs.py [prompt ...]    those prompts anew, the others stay as the file has them
+    runs.py [prompt ...]    computes only these prompts; the other results do not change
 
   max_tokens, eos
   prompts: name ->
-    full: {output_ids}             greedy, its end-of-text token included
+    full: {output_ids}             greedy ids, including the end-of-text token
     cases: a list of
       policy, budget
-      step_kl            (T) KL(full || compressed) in nats; T = length of the full run; fed the full run's tokens
-      step_agreement     (T) 1 where the greedy token is the same
-      agreement_margin   smallest gap between a compressed run's best and second logit on the full run's tokens
-      output_ids         what the compressed run generates itself, greedily
-      output_margin      smallest gap between best and second logit on the way
-      attention_kept     (L, H) share of the window's (32) full attention on kept entries
-      output_error       (L, H) mean over the T tokens of |o_c - o_f| / |o_f|: both runs read the full run's tokens,
-                         and the full run's query of each is set to both caches, the token's own entry included
+      step_kl            (T) KL(full || compressed) in nats on the full run's T tokens
+      step_agreement     (T) 1 if the greedy token is the same
+      agreement_margin   smallest gap between the best and second logit on the full run's tokens
+      output_ids         greedy ids of the compressed run
+      output_margin      smallest gap between the best and second logit of these ids
+      attention_kept     (L, H) share of the window's (w = 32) full attention on kept entries
+      output_error       (L, H) mean over the T tokens of |o_c - o_f| / |o_f|: both runs read the full run's tokens, and the full
+                         run's query of each token attends to both caches, including the token's own entry
 
-Everything in float64. For a policy with the same number of entries in each row the masked decode is
-checked against a cache that really was gathered, decoded by stock transformers in float32.
+Everything is in float64. For a policy with the same number of entries in each row, the masked decode is compared with a
+really gathered cache, decoded by unmodified transformers in float32.
 """
 
 import copy
@@ -47,7 +47,7 @@ def rounded(x, digits=7):
 
 
 def masks(reference, decision, n):
-    """Per layer (H, N) bool; a row is a KV head or a query head."""
+    """Returns a mask (H, N) per layer. A row of the decision is a KV head or a query head."""
     heads = reference.config.num_attention_heads
     result = []
     for rows in decision.kept:
@@ -59,9 +59,9 @@ def masks(reference, decision, n):
 
 
 def generate(reference, observation, kept=None, limit=MAX_TOKENS, start=()):
-    """At most `limit` greedy ids, end-of-text included, and the smallest margin on the way.
+    """Returns at most `limit` greedy ids, including end-of-text, and the smallest margin.
 
-    start: ids that are known to come first, read in one step.
+    start: known first ids, read in one step
     """
     cache, logits, tokens, margin = copy.deepcopy(observation.cache), observation.logits, [], float("inf")
     known = decode(reference, cache, list(start), kept) if start else None
@@ -79,13 +79,13 @@ def generate(reference, observation, kept=None, limit=MAX_TOKENS, start=()):
 
 
 def forced(reference, observation, tokens, kept=None):
-    """All T tokens read back: logits (T, vocab) that they are drawn from, and each layer's (q, k, v)."""
+    """Reads all T tokens. Returns the logits (T, vocab) that they are drawn from, and each layer's (q, k, v)."""
     logits, decoded = decode(reference, copy.deepcopy(observation.cache), tokens, kept, record=True)
     return torch.cat((observation.logits[None], logits[:-1])), decoded
 
 
 def divergence(full, logits):
-    """step_kl, step_agreement and agreement_margin from two runs' (T, vocab) logits."""
+    """Returns step_kl, step_agreement and agreement_margin for the logits (T, vocab) of two runs."""
     full_log, log = torch.log_softmax(full, -1), torch.log_softmax(logits, -1)
     best = logits.topk(2).values
     return {
@@ -96,7 +96,7 @@ def divergence(full, logits):
 
 
 def output_errors(full, compressed, kept, n):
-    """(L, H) from the two runs' (q, k, v) and the compressed run's masks over the prompt's n entries."""
+    """Returns output_error (L, H) from (q, k, v) of two runs and the compressed run's masks over the prompt's n entries."""
     errors = []
     for (layer, q, k, v), (_, _, other_k, other_v) in zip(full, compressed):
         steps, total = q.shape[1], k.shape[1]
@@ -111,7 +111,7 @@ def output_errors(full, compressed, kept, n):
 
 
 def gathered_logits(stock, ids, decision, tokens):
-    """Stock transformers: prefill, cut the cache to the kept entries, decode at positions N, N + 1, ..."""
+    """Returns logits of unmodified transformers: prefill, reduce the cache to the kept entries, decode from position N."""
     cache = DynamicCache()
     with torch.inference_mode():
         stock.model(torch.tensor([ids]), past_key_values=cache, logits_to_keep=1)

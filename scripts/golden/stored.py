@@ -1,8 +1,7 @@
-"""What the references of the storing policies share: the prompt's projections, and what a changed cache does.
+"""Shared code for the references of the storing policies: projections of the prompt, and runs with a changed cache.
 
-A reference replaces what the cache holds of the prompt by what would be rebuilt from the stored form, which
-gives the same attention. Decoded tokens are appended whole; in an Ageing run the cache is replaced again behind
-each of them. Everything in float64.
+A reference replaces the prompt's cache by the cache rebuilt from the stored form, which gives the same attention. Decoded
+tokens are appended unchanged. In an Ageing run, the cache is replaced again after each token. Everything is in float64.
 """
 
 import copy
@@ -24,7 +23,7 @@ def exact_model():
 
 
 def projection_inputs(exact, ids):
-    """The observation of a prompt, and per layer the input (N, hidden) of its projections."""
+    """Returns the observation of a prompt and, per layer, the inputs (N, hidden) of its projections."""
     inputs = []
     hooks = [
         block.self_attn.k_proj.register_forward_hook(lambda module, given, output: inputs.append(given[0][0].numpy().copy()))
@@ -38,14 +37,14 @@ def projection_inputs(exact, ids):
 
 
 def projection_weights(exact):
-    """Per layer (W_K, W_V), each (G * d, hidden)."""
+    """Returns (W_K, W_V) per layer, each (G * d, hidden)."""
     return [
         (block.self_attn.k_proj.weight.numpy(), block.self_attn.v_proj.weight.numpy()) for block in exact.model.model.layers
     ]
 
 
 def rotated(exact, keys):
-    """(N, G * d) before RoPE -> (G, N, d) at positions 0 ... N - 1."""
+    """Applies RoPE at positions 0 ... N - 1: (N, G * d) -> (G, N, d)."""
     heads = by_head(exact, keys)
     cos, sin = exact.model.model.rotary_emb(heads, torch.arange(len(keys))[None])
     return apply_rotary_pos_emb(heads[None], heads[None], cos, sin)[1][0]
@@ -57,7 +56,7 @@ def by_head(exact, x):
 
 
 def replaced(exact, observation, keys, values, layers=None):
-    """The observation with another cache in `layers` (all). keys before RoPE, values: per layer (N, G * d)"""
+    """Returns the observation with another cache in `layers` (default: all). keys before RoPE, values: (N, G * d) per layer"""
     changed = copy.deepcopy(observation)
     replace(exact, changed.cache, keys, values, layers)
     return changed
@@ -70,14 +69,14 @@ def replace(exact, cache, keys, values, layers=None):
 
 
 class Still:
-    """A run whose cache of the prompt stays as it is while tokens are appended."""
+    """A run whose cache of the prompt does not change when tokens are appended."""
 
     def __init__(self, exact, observation, changed):
         self.exact, self.n, self.changed = exact, observation.n, changed
         self.everything = [torch.ones(exact.config.num_attention_heads, self.n, dtype=torch.bool) for _ in observation.layers]
 
     def forced(self, tokens, full_decoded):
-        """Logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
+        """Returns the logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
         logits, decoded = forced(self.exact, self.changed, tokens)
         return logits, output_errors(full_decoded, decoded, self.everything, self.n)
 
@@ -86,14 +85,14 @@ class Still:
 
 
 class Ageing:
-    """A run that holds less of a token as soon as newer ones have pushed it out of the last `recent`.
+    """A run that reduces a token as soon as it is no longer among the last `recent`.
 
-    What is held of the first n tokens depends on n and on what this run computed of them alone, so that the cache is
-    made anew from that behind every token that was fed.
+    The cache of the first n tokens depends only on n and on the keys and values that this run computed for them. So the cache
+    is made anew after every token.
 
-    hold(cache, keys, values): puts into the cache what is held of so many tokens; keys before RoPE and values, per
-    layer (n, G * d), are those that the run computed
-    reduced_of(n): which of n tokens are not exact in `reduced_layers` behind the n-th's attention, ascending
+    hold(cache, keys, values): stores n tokens in the cache; keys before RoPE and values, (n, G * d) per layer, as computed
+    by the run
+    reduced_of(n): ascending positions among n tokens that are not exact in `reduced_layers` after the n-th token's attention
     """
 
     def __init__(self, exact, prepared, hold, reduced_of, reduced_layers):
@@ -107,7 +106,7 @@ class Ageing:
         self.keys, self.values = (list(part) for part in self.prepared[1:])
 
     def feed(self, token):
-        """Logits (vocab), and per layer the keys and values (G, n, d) that the token's attention saw."""
+        """Returns logits (vocab) and, per layer, the keys and values (G, n, d) that the token's attention saw."""
         new, hooks = {}, []
         for layer, block in enumerate(self.exact.model.model.layers):
             for part, module in enumerate((block.self_attn.k_proj, block.self_attn.v_proj)):
@@ -128,7 +127,7 @@ class Ageing:
         return logits[-1], seen
 
     def check(self, seen):
-        """Attention saw all tokens exact but those that are reduced by then, the newest one among them."""
+        """Checks that attention saw all tokens exact except those reduced by then; the newest token must be exact."""
         n = len(self.keys[0])
         for layer in range(len(seen)):
             wrong = (seen[layer][1] - by_head(self.exact, self.values[layer])).abs().amax((0, 2)).numpy()
@@ -137,7 +136,7 @@ class Ageing:
             assert np.flatnonzero(wrong > 1e-9).tolist() == list(expected), (layer, n)
 
     def forced(self, tokens, full_decoded):
-        """Logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
+        """Returns the logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
         self.start()
         logits, errors = [self.changed.logits], []
         for t, token in enumerate(tokens):
@@ -152,7 +151,7 @@ class Ageing:
         return torch.stack(logits[:-1]), np.mean(errors, 0)
 
     def generate(self):
-        """At most MAX_TOKENS greedy ids, end-of-text included, and the smallest margin on the way."""
+        """Returns at most MAX_TOKENS greedy ids, including end-of-text, and the smallest margin."""
         self.start()
         logits, tokens, margin = self.changed.logits, [], float("inf")
         while True:
@@ -165,13 +164,13 @@ class Ageing:
 
 
 def relative_error(approximation, truth):
-    """(..., N, d) -> (...): 2-norm over tokens and channels of the difference over that of the truth."""
+    """Returns the 2-norm of the difference over tokens and channels, relative to the truth: (..., N, d) -> (...)."""
     difference, truth = np.asarray(approximation - truth), np.asarray(truth)
     return np.linalg.norm(difference, axis=(-2, -1)) / np.linalg.norm(truth, axis=(-2, -1))
 
 
 def cache_errors(observation, changed):
-    """key_error and value_error, each (L, G)"""
+    """Returns key_error and value_error, each (L, G)."""
     pairs = list(zip(changed.cache.layers, observation.cache.layers))
     return {
         "key_error": rounded([relative_error(now.keys[0], was.keys[0]) for now, was in pairs], 6),
@@ -180,10 +179,10 @@ def cache_errors(observation, changed):
 
 
 def run_cases(exact, cases, prepare, store):
-    """prompt -> its cases' records. cases: prompt -> a list of (policy, parameters)
+    """Returns prompt -> records of its cases. cases: prompt -> list of (policy, parameters)
 
-    prepare(exact, ids) -> what `store` works on, the observation first
-    store(exact, prepared, parameters) -> (the observation with the stored cache or an Ageing run, what to record of it)
+    prepare(exact, ids) -> arguments for `store`, the observation first
+    store(exact, prepared, parameters) -> (the observation with the stored cache, or an Ageing run; data to record)
     """
     prompts = {}
     for name, listed in cases.items():
@@ -215,6 +214,6 @@ def run_cases(exact, cases, prepare, store):
 
 
 def write_runs(name, exact, prompts, script, **facts):
-    """tests/data/engine/`name`"""
+    """Writes tests/data/engine/`name`."""
     document = {"about": f"scripts/golden/{script}", "max_tokens": MAX_TOKENS, "eos": exact.eos, **facts, "prompts": prompts}
     (DATA / "engine" / name).write_text(json.dumps(document, separators=(",", ":")) + "\n")

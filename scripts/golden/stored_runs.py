@@ -1,14 +1,14 @@
-"""What storing something else than whole keys and values does to the output: tests/data/engine/stored_runs.json.
+"""Effects of storing less than whole keys and values on the output: tests/data/engine/stored_runs.json.
 
   max_tokens, eos
   prompts: name -> a list of
-      policy         as on the command line
-      channels       (L, G) the key channels that are dropped, ascending
-      channel_margin smallest relative gap between the scores on either side of the cut
-      key_error      (L, G) 2-norm of what the keys lose over that of the keys
+      policy         in the syntax of the command line
+      channels       (L, G) ascending dropped key channels
+      channel_margin smallest relative gap between the scores at the cut
+      key_error      (L, G) 2-norm of the change of the keys, relative to the keys
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
 
-Everything in float64. A dropped channel is a zero here, which gives the same attention as one that is gone.
+Everything is in float64. A dropped channel is set to zero here, which gives the same attention as removing it.
 """
 
 import copy
@@ -24,7 +24,7 @@ CASES = {"short": [("think:ratio=0.4", (0.4, 32))], "rewrite": [("think:ratio=0.
 
 
 def think(observation, ratio, recent):
-    """The observation with thinner keys, and per layer and KV head (dropped channels, margin, key error)."""
+    """Returns the observation with fewer key channels and, per layer and KV head, (dropped channels, margin, key error)."""
     thin, facts = copy.deepcopy(observation), []
     for layer, cached in zip(observation.layers, thin.cache.layers):
         heads, n, d = layer.keys.shape

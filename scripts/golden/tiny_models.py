@@ -1,27 +1,27 @@
-"""Tiny random models of every supported family, with what transformers computes on them.
+"""Tiny random models of every supported family, with reference results from transformers.
 
     scripts/golden/python scripts/golden/tiny_models.py
 
 writes tests/data/models/<name>/: a real Hugging Face directory (config.json, generation_config.json,
-safetensors weights, and a small byte-level tokenizer with a chat template) or a GGUF file, and beside it
+safetensors weights, and a small byte-level tokenizer with a chat template) or a GGUF file, and
 golden.json:
 
-    model          what to open, relative to the folder: "." or a file's name
+    model          path of the model, relative to the folder: "." or a file name
     input_ids      (48) the prompt
-    positions      the positions whose logits follow
-    logits         (positions, vocabulary), float32, eager attention, of the weights as stored
-    greedy         (16) ids of the greedy continuation; the two best logits are never closer than MARGIN
-    hidden         (layers + 1, hidden) of the last position: the embedding, then after each layer
-                   (transformers applies the final norm to the last of them)
+    positions      positions of the logits below
+    logits         (positions, vocabulary), float32, eager attention, with the weights as stored
+    greedy         (16) ids of the greedy continuation; the two best logits differ by at least MARGIN
+    hidden         (layers + 1, hidden) of the last position: the embedding, then the output of each layer
+                   (transformers applies the final norm to the last one)
     inverse_frequencies, attention_factor    of the rotary embedding
     tensors        name -> [sum, sum of squares, first value, last value] in transformers' layout
 
-Weights are scaled so that attention is far from uniform. The GGUF files are written by the PyPI package `gguf` as
-llama.cpp's converter writes them (rows of Q and K permuted for the architecture llama), and their golden numbers are
-those of transformers on the weights that `gguf`'s own NumPy code dequantises.
+Weights are scaled so that attention is far from uniform. The PyPI package `gguf` writes the GGUF files as llama.cpp's
+converter does (rows of Q and K permuted for the architecture llama). Their golden numbers come from transformers with weights
+dequantized by the NumPy code of `gguf`.
 
-tests/data/checkpoint/rope.json holds transformers' inverse frequencies for many rotary configurations, and
-tests/data/checkpoint/quantisations/ a GGUF file with one tensor of each quantisation beside its values.
+tests/data/checkpoint/rope.json contains transformers' inverse frequencies for many rotary configurations, and
+tests/data/checkpoint/quantisations/ a GGUF file with one tensor of each quantization, with its values.
 """
 
 import json
@@ -69,14 +69,14 @@ TEMPLATE = (
 # ---------------------------------------------------------------- tokenizer
 
 def byte_alphabet() -> list[str]:
-    """The 256 characters that GPT-2's byte-level BPE writes bytes as, by byte."""
+    """Returns the 256 characters that represent bytes in GPT-2's byte-level BPE, by byte."""
     plain = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     spare = iter(range(256, 512))
     return [chr(b) if b in plain else chr(next(spare)) for b in range(256)]
 
 
 def vocabulary() -> list[str]:
-    """264 tokens: three special ones, all bytes, five merges."""
+    """Returns 264 tokens: three special ones, all bytes, five merges."""
     return SPECIAL + byte_alphabet() + [a + b for a, b in MERGES]
 
 
@@ -107,8 +107,8 @@ def write_tokenizer(folder: pathlib.Path) -> None:
 # ---------------------------------------------------------------- models
 
 def randomise(model: torch.nn.Module, seed: int, dtype: torch.dtype) -> None:
-    """Gaussian weights of about 1.3 / sqrt(inputs) (queries and keys a bit larger), norms around 1, biases of some size; all
-    of them representable in `dtype`."""
+    """Sets Gaussian weights of about 1.3 / sqrt(inputs) (queries and keys a bit larger), norms around 1, and moderate biases. All
+    are representable in `dtype`."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -132,7 +132,7 @@ def summary(value: torch.Tensor) -> list[float]:
 
 
 def floats(values: torch.Tensor) -> list:
-    """Nine significant digits give every float32 back exactly."""
+    """Rounds to nine significant digits, which represent every float32 exactly."""
     if values.ndim > 1:
         return [floats(row) for row in values]
     return [float(f"{v:.9g}") for v in values.tolist()]
@@ -140,7 +140,7 @@ def floats(values: torch.Tensor) -> list:
 
 @torch.no_grad()
 def golden(model: torch.nn.Module, ids: list[int], file: str) -> dict | None:
-    """None if the greedy continuation meets two logits that are too close to trust."""
+    """Returns None if the two best logits of the greedy continuation are too close at some step."""
     out = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
     sequence = list(ids)
     for _ in range(GREEDY):
@@ -169,7 +169,7 @@ def prompt(seed: int) -> list[int]:
 
 
 def as_transformers_4(config: dict) -> dict:
-    """The same configuration as transformers before 5.0 wrote it."""
+    """Returns the configuration in the format of transformers before 5.0."""
     config = dict(config)
     rope = dict(config.pop("rope_parameters"))
     config["rope_theta"] = rope.pop("rope_theta")
@@ -185,7 +185,7 @@ def write_json(path: pathlib.Path, value: dict) -> None:
 
 
 def write_directory(name: str, kind: type, config, dtype: torch.dtype, old_config=False, shard="5GB") -> None:
-    """The first seed whose greedy continuation is unambiguous."""
+    """Writes a model with the first seed whose greedy continuation is unambiguous."""
     folder = MODELS / name
     for seed in range(100):
         shutil.rmtree(folder, ignore_errors=True)
@@ -204,7 +204,7 @@ def write_directory(name: str, kind: type, config, dtype: torch.dtype, old_confi
             break
     else:
         raise SystemExit(f"{name}: no seed gives an unambiguous continuation")
-    if old_config:  # loading may not have changed it
+    if old_config:  # loading must not have changed the file
         assert "rope_parameters" not in json.loads(path.read_text())
     write_tokenizer(folder)
     write_json(folder / "golden.json", result)
@@ -287,7 +287,7 @@ def gguf_name(name: str) -> str:
 
 
 def permute(value: np.ndarray, n_heads: int) -> np.ndarray:
-    """LlamaModel.permute of llama.cpp's converter."""
+    """Permutes rows like LlamaModel.permute of llama.cpp's converter."""
     half = value.shape[0] // n_heads // 2
     return value.reshape(n_heads, 2, half, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
 
@@ -325,7 +325,7 @@ def write_metadata(writer: gguf.GGUFWriter, config, architecture: str, name: str
 
 
 def llama3_factors(config) -> np.ndarray:
-    """What llama.cpp's converter stores as rope_freqs.weight."""
+    """Returns the rope_freqs.weight that llama.cpp's converter stores."""
     plain = LlamaConfig(hidden_size=config.hidden_size, num_attention_heads=config.num_attention_heads,
                         rope_parameters={"rope_type": "default", "rope_theta": config.rope_parameters["rope_theta"]})
     d = config.hidden_size // config.num_attention_heads
@@ -335,7 +335,7 @@ def llama3_factors(config) -> np.ndarray:
 
 
 def rotated_heads(name: str, config, architecture: str) -> int:
-    """How many heads a matrix has whose rows llama.cpp's converter reorders; 0: it does not."""
+    """Returns the number of heads of a matrix whose rows llama.cpp's converter reorders; 0 for other matrices."""
     if architecture != "llama":
         return 0
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
@@ -350,8 +350,8 @@ def write_file(writer: gguf.GGUFWriter) -> None:
 
 
 def write_model(name: str, kind: type, config, store) -> None:
-    """model.gguf and golden.json of the first seed whose greedy continuation is unambiguous. `store(model, path)` writes a random
-    model and gives it the weights that the file holds."""
+    """Writes model.gguf and golden.json with the first seed whose greedy continuation is unambiguous. `store(model, path)` writes
+    a random model and sets its weights to those in the file."""
     folder = MODELS / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -369,7 +369,7 @@ def write_model(name: str, kind: type, config, store) -> None:
 
 
 def write_gguf(name: str, kind: type, config, architecture: str, types: list[gguf.GGMLQuantizationType]) -> None:
-    """Matrices take the types in turn; vectors stay f32, as llama.cpp's quantiser leaves them."""
+    """Writes matrices with the given types in turn, and vectors as f32, like llama.cpp's quantizer."""
 
     @torch.no_grad()
     def store(model: torch.nn.Module, path: pathlib.Path) -> None:
@@ -421,18 +421,18 @@ def gguf_files() -> None:
 
 # ---------------------------------------------------------------- quantisations
 
-# Where a block of each type has its float16 scales; counted from the block's end where negative.
+# Offsets of the float16 scales in a block of each type; negative offsets count from the end.
 SCALES = {
     **dict.fromkeys(["Q4_0", "Q5_0", "Q8_0", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S", "IQ4_NL", "IQ4_XS"], [0]),
     **dict.fromkeys(["Q4_1", "Q5_1", "Q4_K", "Q5_K"], [0, 2]),
     **dict.fromkeys(["Q3_K", "Q6_K", "TQ1_0", "TQ2_0"], [-2]),
     "Q2_K": [-4, -2],
-    "IQ1_M": [],  # four bits of it in each of four places
+    "IQ1_M": [],  # four bits of the scale at each of four places
 }
 
 
 def random_blocks(quantisation: gguf.GGMLQuantizationType, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
-    """Blocks of random bytes, but for their scales, so that all values are finite and of ordinary size."""
+    """Returns blocks of random bytes with moderate scales, so that all values are finite."""
     block, n_bytes = gguf.GGML_QUANT_SIZES[quantisation]
     for _ in range(1000):
         data = random.integers(0, 256, (shape[0] * shape[1] // block, n_bytes), dtype=np.uint8)
@@ -448,7 +448,7 @@ def random_blocks(quantisation: gguf.GGMLQuantizationType, shape: tuple[int, int
 
 
 def quantisations() -> None:
-    """A model of one head of four dimensions whose matrices have rows of 256, the largest block."""
+    """Writes a model with one head of four dimensions. Its matrices have rows of 256, the largest block."""
     folder = CHECKPOINT / "quantisations"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -464,7 +464,7 @@ def quantisations() -> None:
     writer = gguf.GGUFWriter(folder / "model.gguf", "llama")
     write_metadata(writer, config, "llama", "quantisations")
     zeros = lambda *shape: np.zeros(shape, np.float32)
-    # What is no part of the test is zero and small: in IQ1_S, too, all bytes zero are all values zero.
+    # Other tensors are zero and small. In IQ1_S, zero bytes mean zero values.
     writer.add_tensor("token_embd.weight", np.zeros((264, 50), np.uint8), raw_dtype=q.IQ1_S)
     writer.add_tensor("output_norm.weight", zeros(256))
     expected = {}
@@ -483,7 +483,7 @@ def quantisations() -> None:
             else:
                 data = random_blocks(quantisation, shape, random)
             values = gguf.quants.dequantize(data, quantisation).reshape(shape)
-            if "q_proj" in slot or "k_proj" in slot:  # stored as two pairs, meant as two halves
+            if "q_proj" in slot or "k_proj" in slot:  # stored as interleaved pairs, reordered to two halves
                 values = values.reshape(1, 2, 2, 256).swapaxes(1, 2).reshape(shape)
             expected[name] = np.ascontiguousarray(values, dtype=np.float32)
             writer.add_tensor(gguf_name(name), data, raw_dtype=quantisation)
@@ -496,7 +496,7 @@ def quantisations() -> None:
 # ---------------------------------------------------------------- rotary embeddings
 
 def rope_table() -> None:
-    """config.json as transformers writes it, and the frequencies it computes from it."""
+    """Writes config.json files of transformers, and the frequencies computed from them."""
     cases = []
     base = dict(vocab_size=264, hidden_size=256, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2,
                 num_key_value_heads=2, max_position_embeddings=131072)

@@ -1,19 +1,18 @@
-"""Tiny token classifiers of the kinds that LLMLingua-2 uses, and what the references make of texts with them.
+"""Tiny token classifiers of the kinds that LLMLingua-2 uses, with reference results for texts.
 
     scripts/golden/python scripts/golden/token_classifiers.py
 
 writes tests/data/classifiers/:
   bert/, xlm-roberta/   Hugging Face directories with random weights: BertForTokenClassification with a WordPiece
                         tokenizer, XLMRobertaForTokenClassification with a Unigram tokenizer, whose normalizer is a
-                        character map that SentencePiece compiled from the rules below
-  tokens.json           texts; what the library `tokenizers` makes of them (ids, and the bytes of the text each stands
-                        for), for these two and for other settings of their stages (JSON merge patches)
+                        character map compiled by SentencePiece from the rules below
+  tokens.json           texts and their tokens from the library `tokenizers` (ids, and the bytes of the text for each), for these
+                        two and for other settings of their stages (JSON merge patches)
   logits.json           texts and transformers' logits, special tokens included
   prompts.json          prompts as tokens of tests/data/models/llama3-gqa-sharded and in pieces of random length: windows,
-                        words, each token's probability and what stays of the prompt, worked out here
+                        words, the probability of each token, and the kept tokens, computed here
 
-Tokenizers are trained here; the trainers break ties at random, so that everything comes out a little different every
-time.
+The tokenizers are trained here. The trainers break ties at random, so each run gives slightly different files.
 """
 import io
 import json
@@ -40,7 +39,7 @@ from tokenizer_ids import TEXTS, corpus, merge_patch, random_texts
 OUT = REPOSITORY / "tests" / "data" / "classifiers"
 POSITIONS = 64
 
-# Normalisation rules of the Unigram tokenizer: full-width letters, ligatures, composed letters, white space, removals.
+# Normalization rules of the Unigram tokenizer: full-width letters, ligatures, composed letters, white space, removals.
 RULES = {"ﬁ": "fi", "ﬂ": "fl", "…": "...", "½": "1⁄2", "²": "2", "\t": " ", "\n": " ", "\r": " ", "\u00a0": " ",
          "\u3000": " ", "\u2009": " ", "e\u0301": "é", "A\u030a": "Å", "n\u0303": "ñ", "o\u0302\u0301": "ố", "Ⅻ": "XII",
          "\u212b": "Å", "\u200b": "", "\u00ad": ""}
@@ -117,12 +116,12 @@ PATCHES = {
 
 def load(description):
     tokenizer = Tokenizer.from_str(json.dumps(description))
-    tokenizer.encode_special_tokens = True  # special tokens in a user's text are text
+    tokenizer.encode_special_tokens = True  # special tokens in a user's text are plain text
     return tokenizer
 
 
 def byte_offsets(text, offsets):
-    """Pairs of characters as pairs of bytes."""
+    """Converts pairs of character offsets to byte offsets."""
     at = [0]
     for c in text:
         at.append(at[-1] + len(c.encode()))
@@ -175,7 +174,7 @@ class Reference:
         return is_first or token.startswith("▁") or token in string.punctuation
 
     def windows(self, spelt):
-        """At most `room` tokens each: up to the last sentence end, else up to the last word that fits whole."""
+        """Splits into windows of at most `room` tokens, at the last sentence end that fits, else after the last whole word."""
         begin, out = 0, []
         while len(spelt) - begin > self.room:
             end = begin + self.room
@@ -191,7 +190,7 @@ class Reference:
         return self.model(torch.tensor([[self.first, *ids, self.last]])).logits[0]
 
     def words(self, text, token_to_word="mean", force_tokens=(), force_digits=False):
-        """(begin byte, end byte, probability) of each word, and the windows."""
+        """Returns (begin byte, end byte, probability) of each word, and the windows."""
         out = self.tokenizer.encode(text, add_special_tokens=False)
         offsets = byte_offsets(text, out.offsets)
         windows = self.windows(out.tokens)
@@ -210,7 +209,7 @@ class Reference:
         return [(b, e, p[0] if token_to_word == "first" else sum(p) / len(p)) for b, e, p in words], windows
 
     def of_spans(self, text, spans, force_tokens=(), **options):
-        """Each span's probability: the mean over its bytes that are in words; 0 where there is none."""
+        """Returns the probability of each span: the mean over its bytes that are in words, or 0 if there are none."""
         words, windows = self.words(text, **options)
         of_byte = [None] * len(text.encode())
         for begin, end, p in words:
@@ -222,7 +221,7 @@ class Reference:
             for match in re.finditer(pattern, text):
                 begin, end = byte_offsets(text, [match.span()])[0]
                 of_byte[begin:end] = [1.0] * (end - begin)
-        for i, byte in enumerate(text.encode()[:-1]):  # a space belongs to the word behind it
+        for i, byte in enumerate(text.encode()[:-1]):  # a space belongs to the next word
             if byte == 0x20 and of_byte[i] is None and text.encode()[i + 1] != 0x20:
                 of_byte[i] = of_byte[i + 1]
         means = []
@@ -233,7 +232,7 @@ class Reference:
 
 
 def kept(probabilities, budget):
-    """The best ones, of equal ones the first; those without a probability always."""
+    """Returns the best positions, ties to the first; positions without a probability are always kept."""
     forced = [i for i, p in enumerate(probabilities) if p is None]
     free = sorted((-p, i) for i, p in enumerate(probabilities) if p is not None)
     return sorted(forced + [i for _, i in free[:budget - len(forced)]])
@@ -262,7 +261,7 @@ def prompts(references, model_tokenizer):
     context = STORIES["english"]
     for reference in references:
         head, tail = f"{SPECIAL[1]}user\n", f"\n\n{QUESTION}{SPECIAL[2]}\n{SPECIAL[1]}assistant\n"
-        tokens = []  # (id, bytes): the text up to the question, and the rest, encoded apart
+        tokens = []  # (id, bytes): the text up to the question and the rest, tokenized separately
         for part in (head + context + "\n\n", tail[2:]):
             for i in model_tokenizer.encode(part, add_special_tokens=False).ids:
                 spelt = model_tokenizer.id_to_token(i)

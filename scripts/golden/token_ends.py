@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Where in a text each token ends, by the Hugging Face library `tokenizers`: tests/data/checkpoint/tokenizers/ends.json.
+"""Byte offset in a text at which each token ends, from the library `tokenizers`: tests/data/checkpoint/tokenizers/ends.json.
 
     scripts/golden/python scripts/golden/token_ends.py
 
-The tokenizers and the texts are those of cases.json (tokenizer_ids.py makes it), some of them. `ends` counts bytes of
-UTF-8, as kvscope does; the library counts characters. Without post-processors, which trim white space off the places.
-Not where characters have no token at all: the library does not count them, so that all places after them are too small.
+The tokenizers and texts are some of those in cases.json (made by tokenizer_ids.py). `ends` counts bytes of UTF-8, as kvscope
+does, whereas the library counts characters. Post-processors are left out, because they trim white space off the offsets. Texts
+with characters without tokens are left out, because the library does not count these characters.
 """
 import json
 from pathlib import Path
@@ -20,13 +20,13 @@ CASES = ("gpt2", "llama3", "qwen2", "smollm2", "llama2", "mistral v0.3: Metaspac
          "added tokens, normalized, byte fallback")
 TEXTS = ("plain", "cjk", "emoji", "combining", "line ends", "spaces", "special", "special without spaces",
          "no-break spaces", "underscores", "code")
-# A context, an empty line and a question, as a prompt has them.
+# Prompts with a context, an empty line and a question.
 PROMPTS = {"question": "The code is 58-21-94.\n\nWhat is the code?", "who": "A report of the year.\n\n\nWho signed it?",
            "line end last": "One line.\n\n\n\nAnd what?", "markup": "<s>[INST] A text.\n\nWho?[/INST]</s>"}
 
 
 def merged(target, patch):
-    """RFC 7396."""
+    """Applies a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
     target = dict(target) if isinstance(target, dict) else {}

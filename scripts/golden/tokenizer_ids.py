@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Reference ids of the tokenizer tests, by the Hugging Face library `tokenizers` and by llama.cpp itself.
+"""Reference ids for the tokenizer tests, from the library `tokenizers` and from llama.cpp.
 
     scripts/golden/python scripts/golden/tokenizers.py
 
 Writes tests/data/checkpoint/tokenizers/:
-  <family>.json   small BPE tokenizers, trained here with the configuration that each family of models publishes (the
-                  trainer breaks ties at random: they come out a little different every time)
-  cases.json      texts and what `tokenizers` makes of them, also after changes (JSON merge patches) to those files
-  real.json       the same for vocabularies of real size: the configuration of a family around the vocabulary of a GGUF
-                  file that llama.cpp ships, put together in the same way by the test
-  default.json    the default model's ids by llama.cpp, through llama_tokens.c
+  <family>.json   small BPE tokenizers, trained here with the published configuration of each family of models (the trainer breaks
+                  ties at random, so each run gives slightly different files)
+  cases.json      texts and their ids from `tokenizers`, also after changes (JSON merge patches) to those files
+  real.json       the same for vocabularies of real size: the configuration of a family with the vocabulary of a GGUF file from
+                  llama.cpp; the test combines them in the same way
+  default.json    ids of the default model from llama.cpp, through llama_tokens.c
 """
 import json
 import pydoc_data.topics
@@ -131,7 +131,7 @@ def byte_level_families():
 
 
 def byte_fallback_families():
-    """Llama 2 and Mistral: the vocabulary of SentencePiece, <unk>, <s>, </s> and 256 bytes first."""
+    """Trains tokenizers like Llama 2's and Mistral's: SentencePiece vocabularies that begin with <unk>, <s>, </s> and 256 bytes."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     first = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
@@ -155,7 +155,7 @@ def byte_fallback_families():
     return {"llama2": llama2}
 
 
-# Changes to a family's file: JSON merge patches.
+# Changes to the file of a family, as JSON merge patches.
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
 PATCHES = {
     "mistral v0.3: Metaspace, first": ("llama2", {
@@ -195,7 +195,7 @@ PATCHES = {
 
 
 def added_token_patch(base, **options):
-    """The family's special tokens and three more, which take options."""
+    """Returns a patch with the family's special tokens and three more with the given options."""
     assert "fox" not in base["model"]["vocab"]
     highest = max(max(base["model"]["vocab"].values()), max(t["id"] for t in base["added_tokens"]))
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
@@ -220,14 +220,14 @@ FIELDS = ["normalizer", "pre_tokenizer", "post_processor", "decoder", "truncatio
 
 
 def load(description):
-    # The library wants every field, the test's merge patch leaves out those that are null.
+    # The library needs every field, but the test's merge patch omits fields that are null.
     full = {**{field: None for field in FIELDS}, "version": "1.0", **description}
     full["model"].setdefault("unk_token", None)
     return Tokenizer.from_str(json.dumps(full))
 
 
 def outputs(tokenizer, texts, add_special, parse_special, decode=True):
-    """Of each text its ids and, where it is not the text again, what they decode to."""
+    """Returns the ids of each text and, if it differs from the text, the decoded text."""
     tokenizer.encode_special_tokens = not parse_special
     rows = {}
     for name, text in texts.items():
@@ -243,7 +243,7 @@ def outputs(tokenizer, texts, add_special, parse_special, decode=True):
 
 
 def write(name, value):
-    # One case a line: a change then shows as the cases that it changes.
+    # One case per line, so that a diff shows the changed cases.
     def lines(node, depth):
         if isinstance(node, dict) and depth > 0:
             inner = ",\n".join(json.dumps(k, ensure_ascii=True) + ": " + lines(v, depth - 1) for k, v in node.items())
@@ -290,7 +290,7 @@ def small_cases():
 
 
 def gguf_vocabulary(path):
-    """The fields of tokenizer.json that come from a GGUF file; the test does the same."""
+    """Returns the fields of tokenizer.json from a GGUF file, as the test does."""
     fields = GGUFReader(path).fields
     tokens = fields["tokenizer.ggml.tokens"].contents()
     kinds = fields["tokenizer.ggml.token_type"].contents()
@@ -325,7 +325,7 @@ def real_cases(llama_source):
 
 
 def default_model(llama, model):
-    """The default model's own ids, asked of llama.cpp in C."""
+    """Returns the ids of the default model from llama.cpp, through a C program."""
     texts = {**TEXTS, **random_texts(40)}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "llama_tokens"

@@ -1,8 +1,8 @@
-"""Ascending position lists as short text: run lengths as unsigned base64 VLQ numbers.
+"""Encodes ascending position lists as short text: run lengths as unsigned base64 VLQ numbers.
 
-A row is the sequence gap, run, gap, run, ... : `gap` positions that are absent, then `run` present
-ones. Each number is written in groups of 5 bits, lowest first; a digit with 32 added is followed by
-another. Digits 0...63 are A-Z a-z 0-9 - _ (as in source maps, without the sign bit).
+A row is the sequence gap, run, gap, run, ...: `gap` absent positions, then `run` present positions. Each number is written in
+groups of 5 bits, lowest first. A digit with 32 added is followed by another digit. The digits 0...63 are A-Z a-z 0-9 - _ (as in
+source maps, without the sign bit).
 """
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
