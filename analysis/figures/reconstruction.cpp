@@ -25,8 +25,8 @@ std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions&
     std::erase_if(runs, [&](int run) { return !stores_parts(reader, options.prompt, run); });
     if (runs.empty())
         throw NothingToShow(fmt::format(
-            "{}: no chosen run of prompt {} records a reconstruction error; it is recorded for policies that do not "
-            "store whole keys and values, such as think, and in shared mode also for policies that merge",
+            "{}: no chosen run of prompt {} records a reconstruction error; run a policy that does not store "
+            "whole keys and values, such as think, or in shared mode a policy that merges",
             reader.path().string(), options.prompt));
     return runs;
 }

@@ -22,8 +22,8 @@ using trace::Place;
 namespace schema = trace::schema;
 
 constexpr int kLayersShown = 6;
-constexpr double kNothing = 1e-9;    // of the largest eigenvalue: below it is rounding, as of a matrix of lower rank
-constexpr double kWhole = 1 - 1e-4;  // of the sum: what follows is not worth its paper
+constexpr double kNothing = 1e-9;    // relative to the largest eigenvalue; smaller ones are rounding errors
+constexpr double kWhole = 1 - 1e-4;  // of the sum; further ranks are not drawn
 
 enum class Source { eigenvalues, cumulative, adjacent, contribution, layer_similarity, head_similarity, alignment };
 
@@ -34,20 +34,21 @@ Source source_from_name(const std::string& name) {
     if (name.empty()) return Source::eigenvalues;
     for (size_t i = 0; i < kSources.size(); ++i)
         if (name == kSources[i]) return static_cast<Source>(i);
-    throw FigureError(fmt::format("there is no source '{}' of spectra; there are {}", name, fmt::join(kSources, ", ")));
+    throw FigureError(
+        fmt::format("the figure spectrum has no source '{}'; it has {}", name, fmt::join(kSources, ", ")));
 }
 
-/// From the model's weights alone; the others are of a prompt.
+/// Whether the source needs only the model's weights. Other sources need a prompt.
 bool is_of_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
 
-/// Without those in the trace, what is kept of its model in the cache folder. @throws NothingToShow where neither is
+/// Checks that the trace or the cache folder has the model's spectra. @throws NothingToShow
 void require_spectra(const trace::Reader& reader, const schema::DataSet& data_set) {
     if (reader.has_model() && !reader.has(Place::of_model(), data_set) && trace::has_kept_spectra(reader.model()))
         return;
     require_data(reader, Place::of_model(), data_set);
 }
 
-/// A trace of the model alone has spectra, too.
+/// Checks the prompt. A trace without prompts can have spectra of its model.
 void check_subject(const trace::Reader& reader, const FigureOptions& options, Source source) {
     if (!is_of_model(source) || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
@@ -99,10 +100,10 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     }
 }
 
-/// One spectrum: of a layer, or of one head of it.
+/// Spectrum of a layer or of one head.
 struct Spectrum {
     int layer = 0;
-    int head = -1;  ///< of the projection (K and V: KV heads); -1: the whole matrix, or the mean over heads
+    int head = -1;  ///< of the projection (K and V: KV heads); −1: the whole matrix, or the mean over heads
     std::vector<double> values;
 
     Subject subject(const Projection& projection) const {
@@ -110,12 +111,12 @@ struct Spectrum {
     }
 };
 
-/// The projection's head that a query head uses.
+/// Returns the projection's head that a query head uses.
 int head_used(const Projection& projection, const trace::ModelAttributes& model, int query_head) {
     return projection.kv_heads ? query_head / static_cast<int>(model.n_heads / model.n_kv_heads) : query_head;
 }
 
-/// Heads of the projection that the chosen query heads use.
+/// Returns the projection's heads that the chosen query heads use.
 std::vector<int> heads_of(const Projection& projection, const trace::ModelAttributes& model,
                           const std::vector<int>& query_heads) {
     std::set<int> heads;
@@ -123,10 +124,10 @@ std::vector<int> heads_of(const Projection& projection, const trace::ModelAttrib
     return {heads.begin(), heads.end()};
 }
 
-/// A projection's eigenvalues, of the trace or kept, layer by layer.
+/// Eigenvalues of a projection by layer, from the trace or the cache folder.
 class Eigenvalues {
  public:
-    /// @throws NothingToShow where there are none
+    /// @throws NothingToShow if neither has them
     Eigenvalues(const trace::Reader& reader, const schema::DataSet& data_set) : reader_(reader), data_set_(data_set) {
         require_spectra(reader, data_set);
         trace::ModelRecord record;
@@ -149,13 +150,13 @@ class Eigenvalues {
     std::vector<float> kept_;
 };
 
-/// The dash of the i-th of the chosen query heads.
+/// Returns the dash of the i-th chosen query head.
 Dash head_dash(size_t i) {
     constexpr std::array<Dash, 4> dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
     return dashes[i % dashes.size()];
 }
 
-/// Of ascending rank, divided as the source wants it.
+/// Returns the eigenvalues, or their cumulative shares for that source.
 std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first, size_t count, Source source) {
     const auto begin = eigenvalues.begin() + static_cast<std::ptrdiff_t>(first);
     std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -169,7 +170,7 @@ std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first
     return values;
 }
 
-/// What the modes contribute, (heads, d) of a layer: a head's, or the mean over heads.
+/// Returns the contributions of modes: of each chosen head, or the mean over the heads of a layer.
 std::vector<Spectrum> read_contributions(const trace::Reader& reader, const FigureOptions& options,
                                          const Projection& projection) {
     const Place place = Place::of_prompt(options.prompt);
@@ -241,7 +242,7 @@ Axis contribution_axis(double smallest, double largest) {
     return axis;
 }
 
-/// How far the curves of all panels go.
+/// Range of the values in all panels.
 struct Reach {
     double smallest = std::numeric_limits<double>::infinity();
     double largest = -std::numeric_limits<double>::infinity();
@@ -252,8 +253,7 @@ struct Reach {
     }
 };
 
-/// A spectrum by rank as the source draws it. `last` becomes the last rank that is worth its paper, where that is
-/// farther.
+/// Returns the curve of a spectrum by rank. Raises `last` to the last rank that needs to be drawn.
 Line line_of(const Spectrum& spectrum, const Projection& projection, Source source, Reach& reach, size_t& last) {
     Line line;
     line.label = fmt::format("layer {}", spectrum.layer);
@@ -277,24 +277,23 @@ Line line_of(const Spectrum& spectrum, const Projection& projection, Source sour
     return line;
 }
 
-/// The words of a figure by rank.
+/// Sets title and caption of a figure by rank.
 void describe(Figure& figure, Source source, bool of_heads) {
-    const std::string of = of_heads ? "chosen head's projection (K, V: the KV head it reads)" : "projection";
+    const std::string of = of_heads ? "chosen head's projection (K, V: the KV head that it uses)" : "projection";
     if (source == Source::contribution) {
-        figure.title = "Contribution of the projections' modes to the similarity of neighbouring tokens";
+        figure.title = "Contribution of the projections' modes to the similarity of adjacent tokens";
         figure.caption = fmt::format(
-            "What each mode of {} contributes to the mean cosine of neighbouring tokens, to which a curve adds up "
-            "(KVSlimmer, Eq. 8); modes by falling eigenvalue of WᵀW.",
-            of_heads ? "the " + of : "a head's projection, the mean over heads,");
+            "Contribution of each mode of {} to the mean cosine of adjacent tokens (KVSlimmer, Eq. 8). The values of a "
+            "curve sum to this cosine. Modes are ordered by descending eigenvalue of WᵀW.",
+            of_heads ? "the " + of : "a head's projection, averaged over heads,");
     } else if (source == Source::cumulative) {
         figure.title = "Cumulative spectrum of the projections";
-        figure.caption =
-            fmt::format("Share of the sum of eigenvalues of WᵀW that the first ones hold, of each {}.", of);
+        figure.caption = fmt::format("Cumulative eigenvalues of WᵀW as a share of their sum, for each {}.", of);
     } else {
         figure.title = "Spectrum of the projections";
         figure.caption = fmt::format(
-            "Eigenvalues of WᵀW of each {}, descending; those below 10⁻⁹ of the largest, which a matrix of lower rank "
-            "leaves, are not drawn.",
+            "Eigenvalues of WᵀW for each {}, in descending order. Eigenvalues below 10⁻⁹ of the largest, which are "
+            "rounding errors of a low-rank matrix, are not drawn.",
             of);
     }
 }
@@ -313,7 +312,7 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
         Panel panel;
         (narrow ? panel.row : panel.column) = figure.panels.size();
         panel.title = projection.name;
-        size_t last = 1;  // rank that is drawn
+        size_t last = 1;  // last drawn rank
         for (const Spectrum& spectrum : read_spectra(reader, options, projection, source)) {
             const auto at =
                 static_cast<size_t>(std::find(layers.begin(), layers.end(), spectrum.layer) - layers.begin());
@@ -350,11 +349,11 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
 
 Figure make_adjacent(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
-    figure.title = "Cosine similarity of neighbouring tokens";
+    figure.title = "Cosine similarity of adjacent tokens";
     const std::vector<int> layers = shown_layers(reader, options, true);
     Panel panel;
     panel.x = layer_axis(layers);
-    panel.y.title = "Mean cosine of neighbours";
+    panel.y.title = "Mean cosine of adjacent tokens";
     double smallest = 0, largest = 0;
     size_t i_style = 0;
     constexpr std::array<size_t, 3> colors = {4, 3, 2};  // blue, vermillion, green
@@ -380,7 +379,7 @@ Figure make_adjacent(const trace::Reader& reader, const FigureOptions& options) 
     panel.y.min = smallest < 0 ? smallest * 1.08 : 0;
     panel.y.max = std::max(largest * 1.08, 1e-3);
     figure.panels.push_back(std::move(panel));
-    figure.caption = "Mean cosine similarity of neighbouring tokens' queries, keys and values before RoPE, by layer.";
+    figure.caption = "Mean cosine similarity of the queries, keys and values of adjacent tokens before RoPE, by layer.";
     return figure;
 }
 
@@ -409,7 +408,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 Table adjacent_numbers(const trace::Reader& reader, const FigureOptions& options) {
-    SubjectTable table("spectrum", "Mean cosine similarity of neighbouring tokens",
+    SubjectTable table("spectrum", "Mean cosine similarity of adjacent tokens",
                        {Column{"projection", "Projection", "", ColumnType::text}, SubjectKey::layer,
                         Column{"mean_cosine", "Mean cosine", "", ColumnType::real, 4}});
     for (const Projection& projection : projections()) {
@@ -430,7 +429,7 @@ Table numbers_by_rank(const trace::Reader& reader, const FigureOptions& options,
         title = "Cumulative share of the eigenvalues of WᵀW";
         value = {"cumulative_share", "Cumulative share", "", ColumnType::real, 4};
     } else if (source == Source::contribution) {
-        title = "Contribution of modes to the cosine of neighbouring tokens";
+        title = "Contribution of modes to the cosine of adjacent tokens";
         value = {"contribution", "Contribution", "", ColumnType::real, 4};
     }
     SubjectTable table("spectrum", std::move(title),
@@ -478,17 +477,17 @@ FigureDefinition spectrum_figure() {
     FigureDefinition definition{
         "spectrum",
         "Spectrum",
-        "Eigenvalues of the Q, K and V projections by layer, how alike neighbouring tokens, layers and heads are, "
-        "and how the loss's gradient lies to what KVSlimmer merges by",
+        "Eigenvalues of the Q, K and V projections by layer; similarity of adjacent tokens, of layers and of heads; "
+        "cosines between the loss gradient and the terms of KVSlimmer's weights",
         {{"source",
-          "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer; "
-          "contribution: of each mode to that cosine; layer-similarity, head-similarity: cosines of a token's keys "
-          "and values between layers, and between the heads of a layer; alignment: of c11, c12, c22 and the loss's "
-          "gradient",
+          "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of adjacent tokens by layer; "
+          "contribution: of each mode to this cosine; layer-similarity, head-similarity: cosines of a token's keys "
+          "and values between layers, or between the heads of a layer; alignment: cosines of c11, c12 and c22 with the "
+          "loss gradient",
           {kSources.begin(), kSources.end()}},
-         {"layers", "default: six, evenly spaced; of adjacent and layer-similarity all"},
+         {"layers", "default: six, evenly spaced; for adjacent and layer-similarity all"},
          {"heads",
-          "query heads whose own projections are shown, with the KV heads they read; default: whole layers",
+          "query heads whose projections are shown, with the KV heads that they use; default: whole layers",
           {},
           {"eigenvalues", "cumulative", "contribution"}}},
         check,

@@ -18,9 +18,9 @@
 namespace kvscope::analysis::step_kl_file {
 namespace {
 
-constexpr double kFloor = 1e-6;  // nats; smaller divergences are rounding
+constexpr double kFloor = 1e-6;  // nats; smaller divergences are rounding errors
 constexpr double kCurvesMm = 48;
-constexpr double kRowMm = 3;  // of the map beneath: each row has room for its label
+constexpr double kRowMm = 3;  // of the map below; leaves space for a label per row
 constexpr double kLeastMapMm = 9;
 constexpr Rgb kAgree{0xe4, 0xe4, 0xe4};
 constexpr Rgb kDiffer{0xd5, 0x5e, 0x00};
@@ -30,7 +30,7 @@ enum class Source { linear, logarithmic };
 Source source_from_name(const std::string& name) {
     if (name.empty() || name == "linear") return Source::linear;
     if (name == "logarithmic" || name == "log") return Source::logarithmic;
-    throw FigureError(fmt::format("there is no source '{}' of KL per step; there are linear, logarithmic", name));
+    throw FigureError(fmt::format("the figure step-kl has no source '{}'; it has linear, logarithmic", name));
 }
 
 struct Run {
@@ -39,7 +39,7 @@ struct Run {
     std::vector<uint8_t> agreement;
 };
 
-/// @returns nothing of a run that was not compared with the full cache
+/// Returns nullopt for a run that was not compared with the full run.
 std::optional<Run> read_run(const ShownRun& shown) {
     auto steps = compared_steps(*shown.part->reader, shown.part->options.prompt, shown.index);
     if (!steps) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<Run> read_run(const ShownRun& shown) {
 
 struct Runs {
     std::vector<Run> runs;
-    std::vector<ShownRun> left_out;  ///< that were not compared with the full cache
+    std::vector<ShownRun> left_out;  ///< runs that were not compared with the full run
     size_t n_steps = 0;
 };
 
@@ -64,7 +64,7 @@ Runs read_runs(std::span<const TracePart> parts) {
         all.n_steps = std::max(all.n_steps, all.runs.back().kl.size());
     }
     if (all.n_steps == 0) {
-        throw NothingToShow(fmt::format("{}: none of the runs asked for was compared with the full cache step by step",
+        throw NothingToShow(fmt::format("{}: no chosen run was compared with the full run at each decode step",
                                         parts.front().reader->path().string()));
     }
     return all;
@@ -120,13 +120,13 @@ Panel curves(const Runs& all, Source source) {
     return panel;
 }
 
-/// A run, or a pair of them, with its row in the map.
+/// Row of the map: a run or a pair of runs.
 struct MapRow {
     std::string label;
     Subject subject;
 };
 
-/// (rows, steps): below the curves, which of the classes each step of each row is of.
+/// Returns the map below the curves (rows, steps): the class of each row at each step.
 template <class ClassAt>
 Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<MapRow>& rows, size_t n_steps,
                 const ClassAt& class_at) {
@@ -152,7 +152,7 @@ Panel class_map(const std::vector<Categories::Class>& classes, const std::vector
 
 const std::vector<Categories::Class> agreement_classes = {{"same greedy token", kAgree}, {"another token", kDiffer}};
 
-/// Whether a run and the full cache would draw the same greedy token.
+/// Shows whether a run and the full run predict the same greedy token.
 Panel agreement(const Runs& all) {
     std::vector<MapRow> rows;
     for (const Run& run : all.runs) rows.push_back({run.shown.label, run.shown.subject()});
@@ -162,7 +162,7 @@ Panel agreement(const Runs& all) {
     });
 }
 
-/// Curves above a map of `n_rows` rows.
+/// Places the curves above a map of `n_rows` rows.
 Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     Figure figure;
     figure.name = "step-kl";
@@ -176,7 +176,7 @@ Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     return figure;
 }
 
-/// Curves of several steps have no markers.
+/// Removes markers, which curves of several steps do not have.
 void drop_markers(std::vector<LegendEntry>& legend, size_t n_steps) {
     if (n_steps < 2) return;
     for (LegendEntry& entry : legend) entry.style.marker = Marker::none;
@@ -189,7 +189,7 @@ void add_classes(std::vector<LegendEntry>& legend, const std::vector<Categories:
 std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     const std::string labels = labels_of(read_runs({&part, 1}).left_out);
-    return labels.empty() ? "" : labels + ", not compared with the full cache";
+    return labels.empty() ? "" : labels + ": not compared with the full run";
 }
 
 Figure make(std::span<const TracePart> parts) {
@@ -203,11 +203,12 @@ Figure make(std::span<const TracePart> parts) {
     drop_markers(figure.legend, all.n_steps);
     add_classes(figure.legend, agreement_classes);
     figure.caption =
-        "Divergence KL(full || compressed) of the next token's distribution at each step, both fed the full run's "
-        "tokens; below, whether both would draw the same greedy token.";
-    if (source == Source::logarithmic) figure.caption += " What is less than 10⁻⁶ nats, as 0, is drawn there.";
+        "Divergence KL(full || compressed) of the next-token distributions at each decode step; both runs read the "
+        "full "
+        "run's answer. Map below: whether both predict the same greedy token.";
+    if (source == Source::logarithmic) figure.caption += " Values below 10⁻⁶ nats, including 0, are drawn at 10⁻⁶.";
     if (!all.left_out.empty())
-        figure.caption += fmt::format(" Not compared and left out: {}.", labels_of(all.left_out));
+        figure.caption += fmt::format(" Omitted because they were not compared: {}.", labels_of(all.left_out));
     complete_figure(figure, parts, shown);
     return figure;
 }
@@ -227,7 +228,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table.take();
 }
 
-/// Two runs that are compared, at the steps that both have.
+/// Two compared runs, for the steps that both have.
 struct Pair {
     ShownPair shown;
     Run a, b;
@@ -243,8 +244,9 @@ std::vector<Pair> read_pairs(std::span<const TracePart, 2> sides) {
         if (a && b) pairs.push_back({shown, std::move(*a), std::move(*b)});
     }
     if (pairs.empty()) {
-        throw NothingToShow(fmt::format("{} and {}: of no two runs were both compared with the full cache step by step",
-                                        sides[0].reader->path().string(), sides[1].reader->path().string()));
+        throw NothingToShow(
+            fmt::format("{} and {}: no pair has two runs that were compared with the full run at each decode step",
+                        sides[0].reader->path().string(), sides[1].reader->path().string()));
     }
     return pairs;
 }
@@ -278,12 +280,12 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
     return panel;
 }
 
-const std::vector<Categories::Class> difference_classes = {{"both the full cache's token", kAgree},
-                                                           {"A alone", {0x00, 0x9e, 0x73}},
-                                                           {"B alone", kDiffer},
+const std::vector<Categories::Class> difference_classes = {{"both agree with full", kAgree},
+                                                           {"only A", {0x00, 0x9e, 0x73}},
+                                                           {"only B", kDiffer},
                                                            {"neither", {0x6e, 0x6e, 0x6e}}};
 
-/// Which of the two would draw the full cache's greedy token.
+/// Shows which run of a pair predicts the full run's greedy token.
 Panel difference_agreement(const std::vector<Pair>& pairs) {
     std::vector<MapRow> rows;
     for (const Pair& pair : pairs) rows.push_back({pair.shown.label, pair.shown.a.subject()});
@@ -310,8 +312,9 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     drop_markers(figure.legend, most_steps(pairs));
     add_classes(figure.legend, difference_classes);
     figure.caption = fmt::format(
-        "Divergence KL(full || compressed) of the next token's distribution at each step, of each run of A ({}) less "
-        "that of its like in B ({}); below, which of the two would draw the full cache's greedy token.",
+        "Divergence KL(full || compressed) of the next-token distributions at each decode step: each run of A ({}) "
+        "minus "
+        "the paired run of B ({}). Map below: which of the two predicts the full run's greedy token.",
         sides[0].name, sides[1].name);
     complete_figure(figure, sides, shown);
     return figure;
@@ -348,10 +351,10 @@ FigureDefinition step_kl_figure() {
     FigureDefinition definition{
         "step-kl",
         "KL per step",
-        "How far each run's next-token distribution is from the full cache's at each decode step, and where the "
-        "greedy token differs",
-        {{"runs", "labels, policies or numbers of runs; default: all but full"},
-         {"source", "linear (default) or logarithmic: the axis of KL", {"linear", "logarithmic"}}},
+        "Divergence of each run's next-token distribution from the full run's at each decode step, and the steps with "
+        "another greedy token",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"source", "scale of the KL axis: linear (default) or logarithmic", {"linear", "logarithmic"}}},
         check,
         of_one_trace<make>,
         numbers,

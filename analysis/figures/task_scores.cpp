@@ -24,17 +24,17 @@ namespace {
 constexpr double kRowMm = 4.5;
 constexpr double kColumnMm = 24;  // "58.3 [45.0, 70.0]"
 constexpr double kNameMm = 42;
-constexpr double kCellMm = 6;  // of a map of depths
+constexpr double kCellMm = 6;  // cell of a map of depths
 constexpr double kCurvesMm = 60;
 constexpr size_t kMostPanels = 24;
 
-/// One task's groups: settings downwards, budgets across.
+/// Results of one task: settings as rows, budgets as columns.
 struct Scores {
     std::string task;
     std::vector<trace::ResultRow> rows;
-    std::vector<TaskGroup> groups;  ///< the chosen ones, by setting, then budget; `full` first where it was run
+    std::vector<TaskGroup> groups;  ///< chosen groups by setting, then budget; `full` comes first
     std::vector<std::string> settings;
-    std::vector<std::string> budgets;           ///< as budgets_of gives them
+    std::vector<std::string> budgets;           ///< result of budgets_of()
     std::map<std::string, std::string> labels;  ///< FigureOptions::setting_labels
 
     std::string name_of(const std::string& setting) const;
@@ -48,7 +48,7 @@ void add_once(std::vector<std::string>& all, const std::string& one) {
     if (index_of(all, one) == all.size()) all.push_back(one);
 }
 
-/// A setting for people: of a parameter that names a file or folder the stem alone, "headkv:heads-r".
+/// Shortens a setting for display: a parameter that is a path becomes its stem, "headkv:heads-r".
 std::string short_name(const std::string& setting) {
     const size_t colon = setting.find(':');
     if (colon == std::string::npos) return setting;
@@ -70,12 +70,12 @@ std::string Scores::name_of(const std::string& setting) const {
     return renamed == labels.end() ? short_name(setting) : renamed->second;
 }
 
-/// Neither a share nor of bytes.
+/// Whether the budget is a number of entries, not a share or bytes.
 bool counts_entries(const TaskGroup& group) { return !group.of_bytes && !group.budget.ends_with('%'); }
 
 bool is_share(const std::string& budget) { return budget.ends_with('%'); }
 
-/// Of a share in per cent: "58.3", "100".
+/// Formats a share in per cent: "58.3", "100".
 std::string short_number(double share) {
     std::string text = fmt::format("{:.1f}", 100 * share);
     if (text.ends_with(".0")) text.resize(text.size() - 2);
@@ -97,7 +97,7 @@ bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
 Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     const auto tasks = reader.result_tasks();
     if (tasks.empty())
-        throw NothingToShow(fmt::format("{}: no results of a task are in it; `kvscope eval` makes such a trace",
+        throw NothingToShow(fmt::format("{}: the trace has no task results; `kvscope eval` makes a trace with results",
                                         reader.path().string()));
     if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
     Scores scores;
@@ -113,7 +113,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     if (scores.groups.empty()) {
         std::vector<std::string> names;
         for (const auto& group : all) add_once(names, group.setting);
-        throw FigureError(fmt::format("there is no such setting in the results; there are {}", fmt::join(names, ", ")));
+        throw FigureError(fmt::format("no chosen setting is in the results; they have {}", fmt::join(names, ", ")));
     }
     scores.budgets = budgets_of(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
@@ -131,10 +131,10 @@ Source source_from_name(const std::string& name) {
     if (name.empty() || name == "table") return Source::table;
     if (name == "curves") return Source::curves;
     if (name == "depths") return Source::depths;
-    throw FigureError(fmt::format("task-scores has no source '{}'; there are table, curves, depths", name));
+    throw FigureError(fmt::format("the figure task-scores has no source '{}'; it has table, curves, depths", name));
 }
 
-/// Of many settings and budgets that nobody named, the last budget alone.
+/// Reduces the maps to the last budget if there are too many and no runs were chosen.
 void choose_maps(Scores& scores, const FigureOptions& options) {
     if (!options.runs.empty() || scores.groups.size() <= kMostPanels) return;
     std::erase_if(scores.groups, [&](const TaskGroup& group) {
@@ -147,21 +147,22 @@ void check_curves(const Scores& scores) {
     const bool has_points = std::any_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.policy != "full" && !group.answered.empty();
     });
-    if (!has_points) throw NothingToShow("only the full cache answered: there is no budget to draw a curve over");
+    if (!has_points) throw NothingToShow("only the full run has answers, so that no curve over budgets can be drawn");
 }
 
 void check_maps(const Scores& scores) {
     for (const auto& row : scores.rows) {
-        if (std::isnan(row.depth)) throw NothingToShow("this task has no needle whose depth could be shown");
+        if (std::isnan(row.depth))
+            throw NothingToShow("the source depths needs a task with needles, and this task has none");
     }
     if (scores.groups.size() > kMostPanels)
         throw FigureError(fmt::format(
-            "{} settings and budgets are too many maps for one figure, {} are the most: choose some runs, for "
+            "{} settings and budgets are too many for one figure, which has at most {} maps; choose some runs, for "
             "example \"{} @ {}\"",
             scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
 }
 
-/// With what the source needs.
+/// Returns the scores after checking them for the source.
 Scores checked_scores(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     Scores scores = read_scores(reader, options);
@@ -183,7 +184,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.policy == "full" || counts_entries(group);
     });
-    return fmt::format("the budget {}{} alone, the last one: {} of {} maps", scores.budgets.back(),
+    return fmt::format("only the last budget, {}{}: {} of {} maps", scores.budgets.back(),
                        are_entries ? " entries" : "", scores.groups.size(), n_all);
 }
 
@@ -219,13 +220,13 @@ ColorScale per_cent() {
     return scale;
 }
 
-/// Settings by budgets, each mean with its interval; `full`, whose budget is everything, over the whole row.
+/// Draws settings by budgets, each mean with its interval. The mean of `full` spans the whole row.
 void make_table(Figure& figure, const Scores& scores) {
     std::vector<std::string> names;
     for (const auto& setting : scores.settings) names.push_back(scores.name_of(setting));
     Panel panel;
     panel.x = axis_of("Budget", scores.budgets, false);
-    // Of shares and of bytes the names say their unit.
+    // Shares and bytes contain their unit.
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.policy == "full" || counts_entries(group);
     });
@@ -264,13 +265,13 @@ double number_of(const std::string& budget) {
     return value;
 }
 
-/// On an axis of entries, or in per cent of the full cache where one of the budgets is a share or of bytes.
+/// Returns the position on an axis of entries, or of per cent of the full cache if a budget is a share or in bytes.
 double place_of(const TaskGroup& group, bool as_shares) {
     if (!as_shares || is_share(group.budget)) return number_of(group.budget);
     return 100 * group.budget_share();
 }
 
-/// How each setting's curve looks, and its label.
+/// Label and style of a setting's curve.
 struct CurveLook {
     std::string label;
     LineStyle style;
@@ -286,7 +287,7 @@ std::vector<CurveLook> curve_looks(const Scores& scores) {
         look.label = scores.name_of(setting);
     }
     auto styles = run_styles(looks);
-    // The axis tells budgets apart: markers are free for the settings of one policy.
+    // The axis shows the budget, so markers can distinguish the settings of one policy.
     std::map<std::string, size_t> n_settings;
     for (size_t i = 0; i < styles.size(); ++i) {
         const size_t number = n_settings[looks[i].policy]++;
@@ -298,7 +299,7 @@ std::vector<CurveLook> curve_looks(const Scores& scores) {
 }
 
 void make_curves(Figure& figure, const Scores& scores) {
-    constexpr size_t most_bands = 4;  // more of them hide one another
+    constexpr size_t most_bands = 4;  // more bands would hide each other
     const std::vector<CurveLook> looks = curve_looks(scores);
     Panel panel;
     panel.x.title = "Budget";
@@ -309,8 +310,8 @@ void make_curves(Figure& figure, const Scores& scores) {
     panel.x.scale = Scale::logarithmic;
     panel.y.title = "Score";
     panel.y.unit = "%";
-    panel.y.min = -4;   // a point at 0 is whole
-    panel.y.max = 106;  // room for the name of `full`
+    panel.y.min = -4;   // keeps a marker at 0 visible
+    panel.y.max = 106;  // leaves space for the label of `full`
     double low_end = INFINITY;
     double high_end = 0;
     std::map<double, std::string> ticks;
@@ -354,7 +355,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     figure.width_mm = 120;
 }
 
-/// The field's own picture of a needle: length of the text across, depth of the needle down; a panel a setting.
+/// Draws needle maps: text length by needle depth, one panel per setting.
 void make_depths(Figure& figure, const Scores& scores) {
     constexpr size_t most_columns = 4;
     std::set<int64_t> length_set;
@@ -369,7 +370,7 @@ void make_depths(Figure& figure, const Scores& scores) {
     std::vector<std::string> depth_names;
     for (const int64_t length : lengths) length_names.push_back(format_count(length));
     for (const double depth : depths) depth_names.push_back(fmt::format("{:.0f}", 100 * depth));
-    const bool is_grid = scores.budgets.size() > 1;  // budgets across; else one map after the other
+    const bool is_grid = scores.budgets.size() > 1;  // budgets as columns; otherwise maps in reading order
     figure.columns = is_grid ? scores.budgets.size() : std::min(scores.groups.size(), most_columns);
     figure.rows = is_grid ? scores.settings.size() : (scores.groups.size() + figure.columns - 1) / figure.columns;
     figure.shared_x = figure.shared_y = true;
@@ -427,10 +428,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
     constexpr std::string_view not_usable = "Not usable: ";
     const std::string verdict = task_verdict(scores.rows);
-    figure.caption = fmt::format(
-        "Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
-        source == Source::depths ? "" : ", with 95 % intervals (bootstrap; Clopper and Pearson's where all are alike)",
-        verdict);
+    figure.caption =
+        fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
+                    source == Source::depths
+                        ? ""
+                        : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
+                    verdict);
     if (const std::string untouched = task_untouched(scores.rows); !untouched.empty())
         figure.caption += " " + untouched;
     if (source != Source::depths && verdict.starts_with(not_usable))
@@ -460,7 +463,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     }
     Table table;
     table.name = "task-scores";
-    table.title = "Score of every sample";
+    table.title = "Score of each sample";
     table.columns = {{"policy", "Policy", ""},
                      {"budget", "Budget", ""},
                      {"sample", "Sample", ""},
@@ -486,11 +489,11 @@ FigureDefinition task_scores_figure() {
     FigureDefinition definition{
         "task-scores",
         "Task scores",
-        "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",
+        "Scores of a `kvscope eval` task by policy and budget, or by needle depth and text length",
         {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
          {"source",
-          "table: policies by budgets, with 95 % intervals; curves: over the budget; depths: length by "
-          "depth, a map a setting and budget (of many the last budget alone)",
+          "table (default): policies by budgets, with 95 % intervals; curves: scores by budget; depths: maps of text "
+          "length by needle depth, one per setting and budget (if there are too many, only the last budget)",
           {"table", "curves", "depths"}}},
         check,
         make,

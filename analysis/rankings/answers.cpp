@@ -17,11 +17,11 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double threshold_nats = 0.1;
 
 struct Answer {
-    std::vector<int32_t> ids;  ///< empty: none is recorded
+    std::vector<int32_t> ids;  ///< empty if not recorded
     std::string text;
     std::vector<StepPlace> places;
 
-    /// What a step wrote; of the end, and behind it, words that say so.
+    /// Returns the text that a step wrote, or "(ends)" if the answer has ended.
     std::string at(size_t step) const {
         if (step >= places.size() || places[step].begin == places[step].end) return "(ends)";
         return text.substr(places[step].begin, places[step].end - places[step].begin);
@@ -41,20 +41,20 @@ Answer read_full_answer(const trace::Reader& reader, int prompt) {
     Answer answer = full ? read_answer(reader, prompt, *full) : Answer{};
     if (answer.ids.empty())
         throw NothingToShow(
-            fmt::format("{}: prompt {} has no answer of the full cache to compare with; `kvscope run` "
-                        "records one where it decodes at least one token (-n)",
+            fmt::format("{}: prompt {} has no answer of the full run to compare with; `kvscope run` records one if it "
+                        "decodes at least one token (-n)",
                         reader.path().string(), prompt));
     return answer;
 }
 
-/// The step at which two answers part; −1 where they never do.
+/// Returns the first step at which two answers differ, or −1.
 int first_difference(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
     const auto [at, of_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     if (at == a.end() && of_b == b.end()) return -1;
     return static_cast<int>(at - a.begin());
 }
 
-/// A run's divergence from the full cache: where it first exceeds the threshold, its mean and its largest.
+/// Returns a run's KL: the first step above the threshold, the mean and the maximum.
 std::vector<Cell> kl_cells(const trace::Reader& reader, Place place, double threshold) {
     if (!reader.has(place, schema::run::step_kl)) return {Cell(), Cell(), Cell()};
     const auto kl = reader.read<float>(place, schema::run::step_kl);
@@ -75,10 +75,10 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const Answer full = read_full_answer(reader, options.prompt);
     const double threshold = options.threshold.value_or(threshold_nats);
     RankingRows rows(
-        SubjectTable("answers", "Runs by the first token of their answer that differs from the full run's",
+        SubjectTable("answers", "Runs by the first token of their answer that differs from the full run's answer",
                      {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
                       Column{"first_difference", "First difference", "", ColumnType::integer},
-                      Column{"token_text", "Its token", "", ColumnType::text},
+                      Column{"token_text", "Token of run", "", ColumnType::text},
                       Column{"token_text_full", "Token of full", "", ColumnType::text},
                       Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
                       Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
@@ -109,15 +109,16 @@ namespace kvscope::analysis {
 
 RankingDefinition answers_ranking() {
     using namespace answers_file;
-    return {"answers",
-            "Answers that part first from full's",
-            "Runs by the first token of their answer that differs from the full run's, with the first step whose KL is "
-            "above a threshold; those that never differ come last",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"threshold", "nats above which a step's KL counts; default: 0.1"}},
-            make,
-            RankingThreshold{"KL above", "nats", threshold_nats, 100}};
+    return {
+        "answers",
+        "Answers by first difference from full",
+        "Runs by the first token of their answer that differs from the full run's answer, with the first step whose KL "
+        "exceeds a threshold; runs that never differ come last",
+        RankedRuns::any,
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"threshold", "KL in nats that a step must exceed to count; default: 0.1"}},
+        make,
+        RankingThreshold{"KL above", "nats", threshold_nats, 100}};
 }
 
 }  // namespace kvscope::analysis

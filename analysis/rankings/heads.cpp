@@ -9,10 +9,10 @@ namespace {
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     require_head_divergence(reader, options.prompt);
     if (reader.model().n_kv_heads < 2)
-        throw NothingToShow(fmt::format("{}: the model has one KV head in each layer, which differs from no other",
-                                        reader.path().string()));
+        throw NothingToShow(fmt::format(
+            "{}: the model has only one KV head per layer, so that no heads can be compared", reader.path().string()));
     RankingRows rows(SubjectTable(
-        "heads", "KV heads by their mean Jensen-Shannon divergence from the others of their layer",
+        "heads", "KV heads by their mean Jensen-Shannon divergence from the other heads of their layer",
         {SubjectKey::layer, SubjectKey::head, Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
     for (const int layer : chosen_layers(reader, options.choice())) {
         const auto divergences = head_divergence(reader, options.prompt, static_cast<size_t>(layer));
@@ -30,8 +30,7 @@ namespace kvscope::analysis {
 RankingDefinition heads_ranking() {
     return {"heads",
             "Heads that differ most",
-            "KV heads by the mean Jensen-Shannon divergence of their attention from that of the other heads of their "
-            "layer",
+            "KV heads by the mean Jensen-Shannon divergence of their attention from the other heads of their layer",
             RankedRuns::none,
             {{"layers", "default: all"}},
             heads_ranking_file::make};

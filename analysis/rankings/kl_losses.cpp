@@ -20,18 +20,18 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
         columns.emplace_back(Column{fmt::format("kl_lost_run_{}", run), run_label(reader.run(prompt, run)), "nats",
                                     ColumnType::real, 4});
     return {"kl-losses",
-            "Sentences by the full cache's attention that runs lost there, each decode step weighted by its KL(full ‖ "
-            "run): the mean over the runs",
+            "Sentences by the full run's attention to tokens that runs dropped, weighted by the KL(full ‖ run) of each "
+            "decode step: mean over the runs",
             std::move(columns)};
 }
 
-/// Of each of the runs that drop tokens and whose loss is recorded, (N).
+/// Losses (N) of the runs that drop tokens and record them.
 struct Measured {
     std::vector<int> runs;
     std::vector<std::vector<double>> lost;
 };
 
-/// @throws NothingToShow where there are none
+/// @throws NothingToShow if there are none
 Measured measured(const trace::Reader& reader, const RankingOptions& options) {
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const std::vector<int> layers = chosen_layers(reader, options.choice());
@@ -45,11 +45,11 @@ Measured measured(const trace::Reader& reader, const RankingOptions& options) {
         of.lost.push_back(std::move(lost));
     }
     if (of.runs.empty())
-        throw NothingToShow(fmt::format(
-            "{}: of prompt {} no chosen run says what it lost where it differs from the full cache "
-            "(kl_attention_lost). It is recorded of runs that drop tokens, and none while they decode, without "
-            "--no-record and --no-compare; traces of an older kvscope lack it",
-            reader.path().string(), options.prompt));
+        throw NothingToShow(
+            fmt::format("{}: no chosen run of prompt {} has kl_attention_lost. It is recorded without --no-record and "
+                        "--no-compare, "
+                        "for runs that drop tokens only before they decode; traces of older kvscope versions lack it",
+                        reader.path().string(), options.prompt));
     return of;
 }
 
@@ -82,13 +82,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition kl_losses_ranking() {
-    return {"kl-losses",
-            "Sentences by KL-weighted attention lost",
-            "The prompt's sentences by the full cache's attention that each run lost there, each decode step weighted "
-            "by how far the run is from the full cache",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
-            kl_losses_file::make};
+    return {
+        "kl-losses",
+        "Sentences by KL-weighted attention lost",
+        "The prompt's sentences by the full run's attention to tokens that each run dropped, weighted by the run's KL "
+        "at each decode step",
+        RankedRuns::any,
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
+        kl_losses_file::make};
 }
 
 }  // namespace kvscope::analysis

@@ -17,10 +17,10 @@ namespace {
 struct Run {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<Coverage> coverage;  ///< (L)
-    bool is_measured = false;        ///< by what it lost
+    bool is_measured = false;        ///< is_measured_by_tokens()
 };
 
-/// The mean over the heads that have a divergence; NaN where none has.
+/// Returns the mean without NaN values; NaN if there are no others.
 double mean_of_known(const std::vector<double>& values) {
     double sum = 0;
     size_t n = 0;
@@ -43,8 +43,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             Column{fmt::format("coverage_run_{}", run), "Coverage, " + label, "", ColumnType::real, 3});
     }
     return {"layers",
-            "Layers by the mean Jensen-Shannon divergence of their KV heads; of each run the share of the full cache's "
-            "attention that it lost there, and the share of tokens that at least one head keeps",
+            "Layers by the mean Jensen-Shannon divergence between their KV heads, with the share of the full run's "
+            "attention that each run lost, and its coverage",
             std::move(columns)};
 }
 
@@ -86,10 +86,10 @@ namespace kvscope::analysis {
 RankingDefinition layers_ranking() {
     return {"layers",
             "Layers whose heads differ most",
-            "Layers by the mean Jensen-Shannon divergence between their KV heads, with what each run lost of the full "
-            "cache's attention there, and its coverage",
+            "Layers by the mean Jensen-Shannon divergence between their KV heads, with the share of the full run's "
+            "attention that each run lost, and its coverage",
             RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+            {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
             layers_ranking_file::make};
 }
 

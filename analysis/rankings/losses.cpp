@@ -10,7 +10,7 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// One layer alone. The whole has to outlive it.
+/// Returns a view of one layer.
 KeptSets layer_of(const KeptSets& kept, size_t layer) {
     KeptSets one = kept;
     one.n_layers = 1;
@@ -18,7 +18,7 @@ KeptSets layer_of(const KeptSets& kept, size_t layer) {
     return one;
 }
 
-/// The mean of (n) values that stand beside each other, n a divisor of their number, for each group.
+/// Returns the means of `n_groups` consecutive groups of equal size.
 std::vector<double> group_means(const std::vector<float>& values, size_t n_groups) {
     const size_t n = values.size() / n_groups;
     std::vector<double> means(n_groups, 0.0);
@@ -42,7 +42,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     RankingRows rows(SubjectTable(
-        "losses", "KV heads by the share of the full cache's attention that falls on tokens which a run dropped",
+        "losses", "KV heads by the share of the full run's attention that falls on tokens which a run dropped in them",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
          Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
          Column{"entries_share", "Entries kept", "", ColumnType::real, 3}}));
@@ -77,9 +77,9 @@ namespace kvscope::analysis {
 RankingDefinition losses_ranking() {
     return {"losses",
             "Heads where a run lost most",
-            "KV heads by the share of the full cache's attention that falls on what a run dropped there",
+            "KV heads by the share of the full run's attention that falls on tokens which a run dropped in them",
             RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+            {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
             losses_file::make};
 }
 

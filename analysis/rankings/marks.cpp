@@ -24,21 +24,21 @@ SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options
     add("kept", "Kept", "", 3);
     add("lost", "Lost", "", 5);
     add("kl_lost", "Lost × KL", "nats", 4);
-    return {"marks", fmt::format("Where the prompt says “{}”, by the share that runs keep of it", options.mark),
+    return {"marks", fmt::format("Occurrences of “{}” in the prompt by the share that runs keep", options.mark),
             std::move(columns)};
 }
 
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     check_prompt(reader, options.prompt);
-    if (options.mark.empty()) throw FigureError("--mark is missing: the text whose places are ranked");
+    if (options.mark.empty()) throw FigureError("--mark is missing: it sets the text to search for");
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const TokenTexts texts = token_texts(reader.token_text(options.prompt));
     auto places = find_text(texts, options.mark);
     std::erase_if(places, [&](const auto& place) { return place.second >= static_cast<int64_t>(n); });
     if (places.empty())
-        throw NothingToShow(fmt::format("{}: what policies see of prompt {} does not say “{}”", reader.path().string(),
-                                        options.prompt, options.mark));
+        throw NothingToShow(fmt::format("{}: the part of prompt {} that policies see does not contain “{}”",
+                                        reader.path().string(), options.prompt, options.mark));
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     std::vector<std::vector<double>> kept_by;  // (runs, N)
     for (const int run : runs) kept_by.push_back(kept_shares(reader, options.prompt, run, layers));
@@ -71,16 +71,16 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition marks_ranking() {
-    return {
-        "marks",
-        "Places of the mark",
-        "Where the prompt says a text, by the share that runs keep of it, least first; beside it the attention that "
-        "each lost there, also weighted by its KL",
-        RankedRuns::any,
-        {{"mark", "the text, as it stands in the prompt; upper and lower case are alike"},
-         {"runs", "labels, policies or numbers of runs; default: all but full"},
-         {"layers", "default: all"}},
-        marks_file::make};
+    return {"marks",
+            "Occurrences of the mark",
+            "Occurrences of a text in the prompt by the share that runs keep, lowest first, with the attention that "
+            "each run "
+            "lost there, also weighted by the run's KL",
+            RankedRuns::any,
+            {{"mark", "the text to search for; upper and lower case are equal"},
+             {"runs", "labels, policies or numbers of runs; default: all except full"},
+             {"layers", "default: all"}},
+            marks_file::make};
 }
 
 }  // namespace kvscope::analysis

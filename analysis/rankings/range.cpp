@@ -15,20 +15,20 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// @throws FigureError where it is no part of the prompt
+/// @throws FigureError if the range is not in the prompt
 TokenRange chosen_range(const trace::Reader& reader, const RankingOptions& options) {
     const int64_t n = reader.prompt(options.prompt).visible_tokens();
     const TokenRange range = options.tokens.value_or(TokenRange{0, n - 1});
     if (range.first >= 0 && range.first <= range.last && range.last < n) return range;
     throw FigureError(
-        fmt::format("policies see the prompt's tokens 0 to {}, given: {} to {}", n - 1, range.first, range.last));
+        fmt::format("policies see the prompt's tokens 0 to {}; {} to {} were chosen", n - 1, range.first, range.last));
 }
 
 struct Scores {
     double mean = unknown, least = unknown, most = unknown;
 };
 
-/// Of the range in all chosen layers and rows; NaN: no position of it was scored.
+/// Returns the scores of the range in all chosen layers and rows; NaN if no position of it was scored.
 Scores scores_of(const trace::Reader& reader, int prompt, int run, std::span<const int> layers, TokenRange range) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::scores)) return {};
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
@@ -49,7 +49,8 @@ Scores scores_of(const trace::Reader& reader, int prompt, int run, std::span<con
     return {sum / static_cast<double>(count), least, most};
 }
 
-/// Of the cache's bytes in these layers what the range's entries take, each layer's entries alike; NaN: not recorded.
+/// Returns the bytes of the range's entries, assuming that all entries of a layer have equal sizes; NaN if not
+/// recorded.
 double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets& sets, std::span<const int> layers,
                 TokenRange range) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::cache_bytes)) return unknown;
@@ -75,7 +76,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
     RankingRows rows(SubjectTable(
-        "range", fmt::format("What runs keep of tokens {} to {}", range.first, range.last),
+        "range", fmt::format("Runs by kept share of tokens {} to {}", range.first, range.last),
         {SubjectKey::run, label_column(), Column{"kept_share", "Kept", "", ColumnType::real, 3},
          Column{"tokens", "Tokens in any head", "", ColumnType::integer},
          Column{"bytes", "Bytes", "B", ColumnType::integer}, Column{"attention", "Attention", "", ColumnType::real, 4},
@@ -111,15 +112,16 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition range_ranking() {
-    return {"range",
-            "What runs keep of the selected tokens",
-            "Runs by the share of a range's entries that they keep, with its bytes, the full cache's attention on it, "
-            "what of that falls on dropped tokens, also weighted by the run's KL, and its scores",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"layers", "default: all"},
-             {"tokens", "the first and the last, as in 100-220; default: all"}},
-            range_file::make};
+    return {
+        "range",
+        "Runs by kept share of the selected tokens",
+        "Runs by the share of a token range that they keep, with its bytes and scores, the full run's attention to it, "
+        "and the attention lost, also weighted by the run's KL",
+        RankedRuns::any,
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"layers", "default: all"},
+         {"tokens", "first and last token, as in 100-220; default: all"}},
+        range_file::make};
 }
 
 }  // namespace kvscope::analysis

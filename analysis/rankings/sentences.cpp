@@ -13,9 +13,9 @@
 namespace kvscope::analysis::sentences_file {
 namespace {
 
-/// Of A and of B, for each token (N).
+/// Numbers of A and B for each token (N).
 struct OfTokens {
-    std::array<std::vector<double>, 2> kept;  ///< share of the layers' rows that keep it
+    std::array<std::vector<double>, 2> kept;  ///< share of the layers' rows that keep the token
     TokenLosses losses;
 };
 
@@ -26,7 +26,7 @@ OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<
     return of;
 }
 
-/// What A lost of a span less what B lost; NaN where either is not known.
+/// Returns A's loss in a span minus B's; NaN if either is unknown.
 double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses::OfRun::*measure, TokenRange range) {
     return sum_of(losses.runs[0].*measure, range) - sum_of(losses.runs[1].*measure, range);
 }
@@ -39,8 +39,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
                                     [](const TokenLosses::OfRun& run) { return !run.kl_attention.empty(); });
     RankingRows rows(SubjectTable(
         "sentences",
-        fmt::format("Sentences by {} A ({}) less that of B ({})",
-                    has_kl ? "the attention lost × KL of" : "the share of their cache entries kept by",
+        fmt::format("Sentences by {}: A ({}) − B ({})", has_kl ? "attention lost × KL" : "kept share",
                     run_label(reader.run(options.prompt, runs[0])), run_label(reader.run(options.prompt, runs[1]))),
         {Column{"first_token", "First token", "", ColumnType::integer},
          Column{"last_token", "Last token", "", ColumnType::integer},
@@ -71,15 +70,15 @@ namespace kvscope::analysis {
 
 RankingDefinition sentences_ranking() {
     using namespace sentences_file;
-    return {
-        "sentences",
-        "Sentences that A lost and B kept",
-        "The prompt's sentences by what A lost there of the full cache's attention, weighted by A's KL, less the same "
-        "of B; beside it the share that each keeps. Of traces without these weights, by that share",
-        RankedRuns::two,
-        {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
-         {"layers", "default: all"}},
-        make};
+    return {"sentences",
+            "Sentences that A lost and B kept",
+            "The prompt's sentences by KL-weighted attention lost, A − B, with the share that each run keeps; traces "
+            "without "
+            "KL weights are ranked by this share",
+            RankedRuns::two,
+            {{"runs", "two runs, A and B, by label or number; default: the first two except full"},
+             {"layers", "default: all"}},
+            make};
 }
 
 }  // namespace kvscope::analysis

@@ -11,7 +11,7 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// Of each step of the full run's answer, which all runs read; fewer where it is not known.
+/// Returns the tokens of the full run's answer, which all runs read; fewer if some are unknown.
 std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
     std::vector<std::string> tokens;
     const auto full = reader.full_run(prompt);
@@ -44,8 +44,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     }
     if (n_compared == 0)
         throw NothingToShow(
-            fmt::format("{}: none of the runs asked for was compared with the full cache step by step; "
-                        "`kvscope run` does that where it decodes an answer",
+            fmt::format("{}: no chosen run was compared with the full run at each decode step; `kvscope run` compares "
+                        "runs if it decodes an answer",
                         reader.path().string()));
     return rows.take();
 }
@@ -56,14 +56,12 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition steps_ranking() {
-    return {
-        "steps",
-        "Steps that diverge most",
-        "Decode steps by how far a run's prediction is from the full cache's (KL), with the token of the full run's "
-        "answer",
-        RankedRuns::any,
-        {{"runs", "labels, policies or numbers of runs; default: all but full"}},
-        steps_file::make};
+    return {"steps",
+            "Steps that diverge most",
+            "Decode steps by the KL of a run's prediction from the full run's, with the token of the full run's answer",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all except full"}},
+            steps_file::make};
 }
 
 }  // namespace kvscope::analysis

@@ -11,8 +11,8 @@
 namespace kvscope::analysis::tokens_ranking_file {
 namespace {
 
-/// Of n numbers, not of a sample. From their differences, in order of size, so that runs which disagree alike tie: the
-/// same numbers of other runs, and shares of 1 and 0 the other way round.
+/// Returns the population standard deviation. Sums sorted pairwise differences, so that values which differ equally tie
+/// exactly.
 double standard_deviation(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     double squares = 0;
@@ -31,8 +31,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
         columns.emplace_back(Column{fmt::format("kept_run_{}", run), "Kept, " + run_label(reader.run(prompt, run)), "",
                                     ColumnType::real, 3});
     return {"tokens",
-            fmt::format("Tokens by how much {} runs disagree about them: the standard deviation of the share of heads "
-                        "that keep them",
+            fmt::format("Tokens by disagreement of {} runs: the standard deviation of the share of heads that keep a "
+                        "token",
                         runs.size()),
             std::move(columns)};
 }
@@ -40,7 +40,7 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     if (runs.size() < 2)
-        throw NothingToShow(fmt::format("{}: runs disagree where there are two of them, prompt {} has {}",
+        throw NothingToShow(fmt::format("{}: the ranking tokens needs at least two runs; prompt {} has {}",
                                         reader.path().string(), options.prompt, runs.size()));
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
@@ -70,9 +70,9 @@ namespace kvscope::analysis {
 RankingDefinition tokens_ranking() {
     return {"tokens",
             "Tokens that runs disagree about",
-            "Tokens by the standard deviation, over the runs, of the share of heads that keep them",
+            "Tokens by the standard deviation, over the runs, of the share of heads that keep a token",
             RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs, two or more; default: all but full"},
+            {{"runs", "labels, policies or numbers of runs, two or more; default: all except full"},
              {"layers", "default: all"}},
             tokens_ranking_file::make};
 }

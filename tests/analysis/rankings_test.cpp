@@ -215,7 +215,7 @@ TEST_CASE("sentences of a trace without losses × KL stand by the share that is 
     RankedTrace made;
     made.runs[2].kl_attention_lost.clear();
     const Ranking ranking = ranked(made.reader(), "sentences", {1, 2});
-    CHECK_THAT(ranking.table.title, Catch::Contains("share of their cache entries"));
+    CHECK_THAT(ranking.table.title, Catch::Contains("by kept share"));
     for (size_t row = 1; row < ranking.table.rows.size(); ++row)
         CHECK(number(ranking, row - 1, "difference") <= number(ranking, row, "difference"));
 }
@@ -304,7 +304,7 @@ TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and
     options.tokens = TokenRange{10, 33};
     const Ranking range = make_ranking(ranking_definition("range"), reader, options);
     REQUIRE(range.table.rows.size() == 3);
-    CHECK(range.table.title == "What runs keep of tokens 10 to 33");
+    CHECK(range.table.title == "Runs by kept share of tokens 10 to 33");
     for (size_t row = 0; row < 3; ++row) {
         const auto run = static_cast<size_t>(range.of[row].subject.run);
         CAPTURE(run);
@@ -366,7 +366,7 @@ TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and
     // All tokens are the prompt, and a range that is no part of it is refused.
     options.tokens.reset();
     const Ranking whole = make_ranking(ranking_definition("range"), reader, options);
-    CHECK(whole.table.title == "What runs keep of tokens 0 to 47");
+    CHECK(whole.table.title == "Runs by kept share of tokens 0 to 47");
     for (const auto& [first, last] : {std::pair{-1, 3}, {5, 4}, {40, 48}}) {
         options.tokens = TokenRange{first, last};
         CHECK_THROWS_WITH(make_ranking(ranking_definition("range"), reader, options),
@@ -607,9 +607,9 @@ TEST_CASE("what is missing is told with what to record", "[rankings]") {
         const std::string why = why_not([&] { ranked(reader, name); });
         CHECK_THAT(why, Catch::Contains("full/window_attention") && Catch::Contains("kvscope run"));
     }
-    CHECK_THAT(why_not([&] { ranked(reader, "answers"); }), Catch::Contains("no answer of the full cache"));
-    CHECK_THAT(why_not([&] { ranked(reader, "steps"); }), Catch::Contains("compared with the full cache"));
-    CHECK_THAT(why_not([&] { ranked(reader, "tokens", {1}); }), Catch::Contains("two of them"));
+    CHECK_THAT(why_not([&] { ranked(reader, "answers"); }), Catch::Contains("no answer of the full run"));
+    CHECK_THAT(why_not([&] { ranked(reader, "steps"); }), Catch::Contains("compared with the full run"));
+    CHECK_THAT(why_not([&] { ranked(reader, "tokens", {1}); }), Catch::Contains("at least two runs"));
     CHECK_THAT(why_not([&] { ranked(reader, "sentences", {1}); }), Catch::Contains("A and B"));
     CHECK_THAT(why_not([&] { ranked(reader, "sentences", {"nothing"}); }), Catch::Contains("there is no run"));
 }

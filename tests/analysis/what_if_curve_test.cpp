@@ -246,8 +246,7 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     const Figure windows = definition.make(reader, options);
     REQUIRE(windows.legend.size() == 1);
     CHECK_THAT(windows.caption, Contains("Omitted") && Contains("h2o @ 40"));
-    CHECK(definition.left_out(reader, options) ==
-          "h2o @ 40: the selection cannot be repeated at other values of beta");
+    CHECK(definition.left_out(reader, options) == "h2o @ 40: the selection cannot be repeated at other values of beta");
     options.own.erase("over");
     CHECK(definition.left_out(reader, options).empty());
     options.own["over"] = "no_such";

@@ -109,7 +109,7 @@ class Export(ProgramTest):
         done = self.made("export", "t.h5", "--figure", "jsd,coverage", "--figure", "task-scores", "-o", "some.svg")
         self.assertIn("left out: task-scores", done.stderr)
         self.assertEqual(sorted(path.name for path in self.folder.glob("some*")), ["some-coverage.svg", "some-jsd.svg"])
-        self.refuses(1, ["no results of a task"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
+        self.refuses(1, ["no task results"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
         self.refuses(2, ["task-scores does not heed --layer"], "export", "t.h5", "--figure", "jsd,task-scores", "--layer",
                      1, "-o", "no.svg")
 

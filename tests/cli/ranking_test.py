@@ -61,7 +61,7 @@ class Ranking(ProgramTest):
         kept = [sum(row[f"kept_run_{j}"] for j in (1, 2, 3, 4)) for row in rows]
         self.assertEqual(kept, sorted(kept))
         self.refuses(2, ["--mark is missing"], "export", "t.h5", "--ranking", "marks")
-        self.refuses(1, ["does not say", "zebra"], "export", "t.h5", "--ranking", "marks", "--mark", "zebra")
+        self.refuses(1, ["does not contain", "zebra"], "export", "t.h5", "--ranking", "marks", "--mark", "zebra")
         self.refuses(2, ["does not heed --mark"], "export", "t.h5", "--ranking", "heads", "--mark", "it")
 
     def test_all_forms_agree(self):

@@ -320,7 +320,7 @@ TEST_CASE("several figures: those that the trace cannot have are left out and na
     const auto scores = std::find_if(done.left_out.begin(), done.left_out.end(),
                                      [](const LeftOut& each) { return each.figure == "task-scores"; });
     REQUIRE(scores != done.left_out.end());
-    CHECK_THAT(scores->reason, Contains("no results of a task"));
+    CHECK_THAT(scores->reason, Contains("no task results"));
     CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), OutputExists);
 }
 

@@ -148,11 +148,12 @@ TEST_CASE("what each run keeps of a range: drag over its tokens, then the palett
     CHECK(selected.last_token > selected.first_token);
     CHECK(during.first_token == selected.first_token);
     CHECK(during.last_token == selected.last_token);
-    driven.start_by_palette("rank what runs keep");
+    driven.start_by_palette("rank runs by kept");
     driven.settle();
     const auto table = rankings_of(driven).table();
     REQUIRE(table);
-    CHECK(table->title == fmt::format("What runs keep of tokens {} to {}", selected.first_token, selected.last_token));
+    CHECK(table->title ==
+          fmt::format("Runs by kept share of tokens {} to {}", selected.first_token, selected.last_token));
     CHECK(table->rows.size() == session.visible_runs().size());
     click_row(driven, 0);
     CHECK(session.cursor().first_token == selected.first_token);
@@ -308,5 +309,5 @@ TEST_CASE("what a ranking lacks is said in its place", "[rankings]") {
     };
     CHECK_THAT(shown(1, "rank sentences that a lost"), Catch::Contains("Choose two runs as A and B"));
     CHECK_THAT(shown(1, "Rank: Steps that diverge most"), Catch::Contains("No compressed run is shown"));
-    CHECK_THAT(shown(2, "Rank: Tokens that runs disagree about"), Catch::Contains("two of them"));
+    CHECK_THAT(shown(2, "Rank: Tokens that runs disagree about"), Catch::Contains("at least two runs"));
 }
