@@ -18,7 +18,7 @@ namespace measured = trace::schema::prompt;
 
 constexpr std::array<const char*, 3> kVectors = {"c11", "c12", "c22"};
 
-/// (L, H) for each of the three.
+/// Cosines (L, H) of each of the three vectors.
 struct Alignment {
     size_t n_heads = 0;
     std::array<std::vector<float>, 3> cosines;
@@ -60,7 +60,7 @@ Axis cosine_axis(size_t vector, double limit) {
     return axis;
 }
 
-/// y = x or y = −x.
+/// Returns the line y = x, or y = −x if it falls.
 Line diagonal(double limit, bool falls) {
     Line line;
     line.x = {-limit, limit};
@@ -114,9 +114,8 @@ Figure make_alignment(const trace::Reader& reader, const FigureOptions& options,
         figure.legend.push_back({fmt::format("layer {}", layers[i]), LegendEntry::Symbol::marker, style});
     }
     figure.caption =
-        "Cosines of c11, c12 and c22 with the gradient E of the next-token loss at the head's output, mean over "
-        "queries "
-        "and neighbouring tokens, one point for each query head. Dashed: cos(E, c11) = cos(E, c22) = −cos(E, c12).";
+        "Cosines of c11, c12 and c22 with the gradient E of the next-token loss at the head's output, averaged over "
+        "queries and adjacent tokens, one point per query head. Dashed: cos(E, c11) = cos(E, c22) = −cos(E, c12).";
     return figure;
 }
 

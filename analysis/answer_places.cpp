@@ -5,11 +5,11 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr size_t farthest_piece = 16;  // bytes a token between known ones may have
+constexpr size_t farthest_piece = 16;  // most bytes of an unknown token between known ones
 
 bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/// Where the words of a text begin that have a blank before them, the blank included; 0 is the first.
+/// Returns where words with preceding white space begin, the white space included. The first offset is 0.
 std::vector<size_t> blank_starts(std::string_view text) {
     std::vector<size_t> starts{0};
     for (size_t i = 1; i < text.size(); ++i) {
@@ -18,7 +18,7 @@ std::vector<size_t> blank_starts(std::string_view text) {
     return starts;
 }
 
-/// Divides bytes [begin, end) into n parts of whole characters.
+/// Divides bytes [begin, end) into n ranges of whole characters.
 void divide(std::string_view text, size_t begin, size_t end, size_t n, std::vector<StepPlace>& places) {
     const auto border = [&](size_t i) {
         size_t byte = begin + (end - begin) * i / n;
@@ -28,7 +28,8 @@ void divide(std::string_view text, size_t begin, size_t end, size_t n, std::vect
     for (size_t i = 0; i < n; ++i) places.push_back({border(i), border(i + 1)});
 }
 
-/// Places of n unknown tokens in bytes [begin, end): by words, where each has a token; the longest have more.
+/// Divides bytes [begin, end) among n unknown tokens: by words, with more tokens for longer words, or evenly if there
+/// are more words than tokens.
 std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end, size_t n) {
     std::vector<StepPlace> places;
     std::vector<size_t> starts = blank_starts(text.substr(begin, end - begin));
@@ -58,8 +59,8 @@ std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end
 std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
                                    const std::unordered_map<int32_t, std::string>& pieces) {
     std::vector<StepPlace> places(ids.size());
-    size_t done = 0;      // steps that have a place
-    size_t position = 0;  // in the text, after them
+    size_t done = 0;      // number of steps with a place
+    size_t position = 0;  // offset in the text after these steps
     const auto place_unknown = [&](size_t last, size_t end) {
         const auto shares = share_out(text, position, end, last - done);
         std::copy(shares.begin(), shares.end(), places.begin() + static_cast<std::ptrdiff_t>(done));

@@ -13,9 +13,9 @@ std::optional<ComparedSteps> compared_steps(const trace::Reader& reader, int pro
                         reader.read<uint8_t>(place, schema::run::step_agreement)};
     if (steps.kl.size() != steps.agreement.size())
         throw trace::DamagedTrace(fmt::format(
-            "{}: /prompts/{}/runs/{}/{}: expected one for each of the {} steps of {}, found {}", reader.path().string(),
-            reader.prompt_number(prompt), reader.run_number(prompt, run), schema::run::step_agreement.path,
-            steps.kl.size(), schema::run::step_kl.path, steps.agreement.size()));
+            "{}: /prompts/{}/runs/{}/{}: expected one value for each of the {} steps of {}, found {}",
+            reader.path().string(), reader.prompt_number(prompt), reader.run_number(prompt, run),
+            schema::run::step_agreement.path, steps.kl.size(), schema::run::step_kl.path, steps.agreement.size()));
     return steps;
 }
 

@@ -20,7 +20,7 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// A column that every run fills from what the trace holds of it.
+/// Reads the cells of one run.
 struct Source {
     const trace::Reader& reader;
     int prompt;
@@ -42,7 +42,7 @@ struct Source {
         return sum / static_cast<double>(n);
     }
 
-    /// Nothing also where the steps of its two data sets are not the same ones: trace::check says that.
+    /// Returns nullopt also if the lengths differ, which trace::check reports.
     std::optional<LogitDivergence> divergence() const {
         if (!reader.has(place(), schema::run::step_kl) || !reader.has(place(), schema::run::step_agreement)) return {};
         const auto kl = reader.read<float>(place(), schema::run::step_kl);
@@ -87,7 +87,7 @@ std::vector<Column> columns() {
             {"message", "Message", "", ColumnType::text}};
 }
 
-/// What a run that merges should be asked about: keys that no mean of two explains. Empty where there are none.
+/// Returns a note about merged keys that are not between the two original keys; empty if there are none.
 std::string merging_note(const trace::Reader& reader, const trace::Place& place) {
     if (!reader.has(place, schema::run::merged_keys) || !reader.has(place, schema::run::merged_keys_outside)) return {};
     const auto sum = [&](const schema::DataSet& set) {
@@ -142,7 +142,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     return row;
 }
 
-/// Of every run: empty where it failed, is not measured by it, or the trace lacks what recall is measured against.
+/// Returns the recall of every run; empty if the run failed, drops no tokens, or the trace has no answer attention.
 std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
     std::vector<Cell> cells(static_cast<size_t>(reader.n_runs(prompt)));
     if (!run_with_answer_attention(reader, prompt)) return cells;
@@ -165,7 +165,7 @@ Table cost_table(const trace::Reader& reader, int prompt) {
     check_prompt(reader, prompt);
     Table table;
     table.name = "cost";
-    table.title = "What each run keeps and costs, and how far it moves from the full cache";
+    table.title = "Kept entries, cost and divergence from the full run, by run";
     table.columns = columns();
     std::vector<Cell> recall = recalls(reader, prompt);
     for (int run = 0; run < reader.n_runs(prompt); ++run) {

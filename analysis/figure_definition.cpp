@@ -14,7 +14,7 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// @returns the source that is meant; empty where the figure has none
+/// @returns the chosen source; empty if the figure has no sources
 std::string checked_source(const FigureDefinition& definition, const std::string& named) {
     const FigureOption* option = option_of(definition, "source");
     if (!option || option->choices.empty()) return "";
@@ -40,7 +40,7 @@ double FigureOptions::unique_id(const std::string& name, double otherwise, doubl
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_number = error == std::errc() && end == text.data() + text.size();
     if (is_number && value >= least && value <= most) return value;
-    throw FigureError(fmt::format("--{} is a number from {} to {}, given: '{}'", name, least, most, text));
+    throw FigureError(fmt::format("--{} must be a number from {} to {}, not '{}'", name, least, most, text));
 }
 
 const FigureDefinition& figure_definition(std::string_view name) {
@@ -89,10 +89,10 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
             if (option->of_sources.empty()) return;
             const std::string source = checked_source(definition, options.source);
             if (contains(option->of_sources, source)) return;
-            throw FigureError(fmt::format("{} heeds {} with --source {} alone, and shows {}", definition.name,
+            throw FigureError(fmt::format("{} uses {} only with --source {}, not with {}", definition.name,
                                           option_flag(*option), fmt::join(option->of_sources, ", "), source));
         }
-        throw FigureError(fmt::format("{} does not heed {}; it heeds {}", definition.name, option_flag(asked),
+        throw FigureError(fmt::format("{} does not use {}; it uses {}", definition.name, option_flag(asked),
                                       options_in_words(definition.options)));
     };
     require(!options.source.empty(), {"source", ""});

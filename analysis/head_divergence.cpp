@@ -13,8 +13,8 @@ void require_head_divergence(const trace::Reader& reader, int prompt) {
     const trace::PromptAttributes& attributes = reader.prompt(prompt);
     if (attributes.visible_tokens() > attributes.window) return;
     throw NothingToShow(
-        fmt::format("{}: prompt {} has {} tokens, none before its window of {}: heads are compared by "
-                    "what they attend to there; record a longer prompt or a smaller window",
+        fmt::format("{}: prompt {} has {} tokens, no more than its window of {}. Heads are compared by their attention "
+                    "before the window; record a longer prompt or a smaller window",
                     reader.path().string(), prompt, attributes.visible_tokens(), attributes.window));
 }
 

@@ -6,7 +6,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// In widths of the line.
+/// Lengths of dashes and gaps, in widths of the line.
 std::vector<double> pattern_of(Dash dash) {
     switch (dash) {
         case Dash::solid:

@@ -14,8 +14,7 @@ namespace kvscope::analysis {
 
 namespace {
 
-/// Whether that share of so many tokens is the run's budget in each row, no more and no less than rounding to whole
-/// entries makes of it.
+/// Whether this share of the tokens is the run's budget, apart from rounding to whole entries.
 bool is_budget(double share, const trace::RunAttributes& run, std::int64_t n_tokens) {
     return std::abs(share * static_cast<double>(n_tokens) - static_cast<double>(run.budget)) < 1;
 }
@@ -28,19 +27,19 @@ policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
     return {of_model, n_tokens, static_cast<double>(shape.bytes_per_number)};
 }
 
-/// The share of bytes that the run would take there, which took `share` of those of `n_tokens` tokens.
+/// Returns the run's share of bytes for the other model and length, from its `share` at `n_tokens` tokens.
 double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     try {
         const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
         if (!spec.definition->needed_share) return share;
-        // What was asked for is recorded: PolicySpec::own_share may read a file that is no longer there.
+        // Uses the recorded budget: PolicySpec::own_share may need a file that no longer exists.
         const auto needed = [&](const CacheShape& shape, std::int64_t n) {
             return spec.definition->needed_share(spec.values, run.budget_fraction, cache_size(shape, n));
         };
         const double measured = needed(at.measured, n_tokens), there = needed(at.shape, at.n_tokens);
         return std::isfinite(measured) && measured > 0 ? share * there / measured : share;
     } catch (const policies::ParameterError&) {
-        return share;  // another program's policy
+        return share;  // policy of another program
     }
 }
 
@@ -73,19 +72,18 @@ CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& k
 
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     if (run.policy == "full" || n_tokens <= 0) return share * at.full_bytes();
-    // Shares are of the full cache, which has a row per KV head.
+    // Shares refer to the full cache, which has one row per KV head.
     const bool by_query_heads = run.granularity == trace::schema::run::granularity_query_head;
     const double rows_there = by_query_heads ? static_cast<double>(at.shape.group()) : 1;
     const CacheShape& measured = at.measured.n_layers > 0 ? at.measured : at.shape;
     const double rows_measured = by_query_heads ? static_cast<double>(measured.group()) : 1;
     share *= rows_there / rows_measured;
     if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
-    // Of entries, too, a budget may have been asked for as a share: the trace holds what it came to with this prompt,
-    // and the label how it was asked for.
+    // A budget of entries may have been given as a share. The trace has the resulting entries, the label has the share.
     const auto asked = policies::share_in_label(recorded_label(run));
     if (asked) return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
-    // What is held beside the budget, or less than it, goes with the budget: a window's tokens, what other layers give.
+    // Entries held in addition to the budget (such as a window), or below it, scale with the budget.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));
     const double held = share * static_cast<double>(n_tokens) / nominal * static_cast<double>(run.budget);
     const double most = rows_there * static_cast<double>(at.n_tokens);

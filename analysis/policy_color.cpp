@@ -9,11 +9,11 @@ namespace {
 
 constexpr int usual_share = 40;
 
-/// A colour and what its shades are mixed of.
+/// A color and the mixing ratios of its shades.
 struct Shades {
     Rgb color;
-    int white = usual_share;  ///< per cent of it in the paler shade
-    int black = usual_share;  ///< likewise
+    int white = usual_share;  ///< per cent of white in the paler shade
+    int black = usual_share;  ///< per cent of black in the darker shade
 };
 
 struct Named {
@@ -21,21 +21,17 @@ struct Named {
     Shades on_paper;
     struct {
         Rgb color;
-        int white;  ///< per cent of it in the paler shade
-        int third;  ///< per cent in what the darker shade is there: of white, or where negative of black
+        int white;  ///< per cent of white in the paler shade
+        int third;  ///< per cent of white, or of black if negative, in the replacement of the darker shade
     } on_dark;
 };
 
-/// On paper, the demonstration's dozen was sought by annealing among 1,100 colours: the largest least CIEDE2000 between
-/// any two of them and black, as they are and as deuteranopes and protanopes see them. The others that select entries
-/// were added one by one, each where it is farthest from those before. Those that store something else than whole
-/// entries, and are drawn together, were sought in the same way as a group, with those that they are mostly drawn
-/// beside. On the dark ground all were sought at once, in the same way, each within 14 degrees of its hue on paper and
-/// with a contrast of at least 3 to the ground. The paler and the darker shade of each are those mixtures, of 30 to
-/// 72 % white and of 20 to 60 % black, whose least CIEDE2000 to the other policies' colours, to the full cache's, to
-/// the ground and to the colour itself is largest: mixed alike, one of echokv would be echokv-hybrid's. On the
-/// dark ground the darker one has a contrast of at least 2.2, for which that of a dark colour is pale, too. Tests hold
-/// what came of it.
+/// On paper, the colors of the demo's twelve policies have the largest minimum CIEDE2000 distance to each other and to
+/// black, for normal, deuteranope and protanope vision, that annealing found among 1,100 colors. Other policies that
+/// select entries were then added one by one, and policies that store entries in another form as a group. On dark
+/// backgrounds, all colors were optimized together, within 14 degrees of their hue on paper and with a contrast of at
+/// least 3. Shades have the largest minimum distance to all other colors that 30 to 72 % white or 20 to 60 % black can
+/// give; the replacement of the darker shade has a contrast of at least 2.2. Tests check the distances.
 constexpr std::array<Named, 27> kNamed = {
     {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 60, -30}},
      {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, -55}},
@@ -65,18 +61,18 @@ constexpr std::array<Named, 27> kNamed = {
      {"commonkv", {{0x00, 0x00, 0xd2}, 50, 60}, {{0x5a, 0x3c, 0xff}, 40, 75}},
      {"minicache", {{0x96, 0x00, 0x0f}, 60, 60}, {{0xd2, 0x0f, 0x2d}, 55, 75}}}};
 
-/// Of policies that are not in the list.
+/// Colors of policies that are not in the list.
 constexpr std::array<Rgb, 5> kOthers = {
     {{0xc3, 0x87, 0x00}, {0x87, 0x78, 0xff}, {0xf0, 0x96, 0x96}, {0x3c, 0x3c, 0x5a}, {0x87, 0xd2, 0xc3}}};
 
-/// FNV-1a: the same on every machine.
+/// FNV-1a, which gives equal results on all machines.
 uint64_t hash_of(std::string_view text) {
     uint64_t hash = 14695981039346656037U;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
     return hash;
 }
 
-/// A policy's own, else what is usual.
+/// Returns the ratios of a policy's color, or the usual ones for other colors.
 Shades shades_of(Rgb color) {
     for (const Named& named : kNamed) {
         if (named.on_paper.color == color) return named.on_paper;

@@ -11,11 +11,11 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr double kLaneMm = 2.2;  // of a condition, a prompt's values on one side of RoPE
+constexpr double kLaneMm = 2.2;  // values of one prompt in one condition, after or before RoPE
 constexpr double kGapMm = 1.6;   // between conditions
 constexpr Rgb kAnyPrompt{90, 90, 90};
 
-/// One side of the rotation.
+/// Queries after or before RoPE, and their look.
 struct Side {
     const char* name;
     std::vector<double> PseudoQueries::*values;
@@ -41,16 +41,17 @@ double mean_of(const std::vector<double>& values) {
     return sum / static_cast<double>(values.size());
 }
 
-/// For all prompts: "DC & DP, phrase, from 0".
+/// Returns the label of a condition for all prompts: "DC & DP, phrase, from 0".
 std::string label_of(const PromptQueries& prompt, const PseudoQueries& one) {
     std::string label = condition_of(prompt, one);
     if (!one.same_content) label += ", " + one.content;
     if (is_in_place(prompt, one)) return label;
     if (one.drawn_below == 0) return label + fmt::format(", from {}", one.start);
-    return label + (one.drawn_below == prompt.n_tokens ? ", drawn" : fmt::format(", drawn below {}", one.drawn_below));
+    return label +
+           (one.drawn_below == prompt.n_tokens ? ", random" : fmt::format(", random below {}", one.drawn_below));
 }
 
-/// A prompt alone has a colour for each side of RoPE, of several each has one for both.
+/// A single prompt has one color after and one before RoPE; each of several prompts has one color.
 LineStyle style_of(size_t prompt, size_t side, size_t n_prompts) {
     const auto colors = okabe_ito();
     const size_t color = n_prompts == 1 ? side : prompt;
@@ -101,7 +102,7 @@ Panel conditions(std::span<const PromptQueries> prompts) {
     panel.y.max = static_cast<double>(first.size()) - 0.5;
     panel.y.reversed = true;
     const double lane_mm = kLaneMm * static_cast<double>(2 * prompts.size());
-    const double lanes = lane_mm / (lane_mm + kGapMm);  // of a condition's unit
+    const double lanes = lane_mm / (lane_mm + kGapMm);  // as a share of a condition's unit
     const double lane = lanes / static_cast<double>(2 * prompts.size());
     for (size_t i = 0; i < first.size(); ++i) {
         const auto y = static_cast<double>(i);
@@ -125,8 +126,8 @@ Panel conditions(std::span<const PromptQueries> prompts) {
 Panel curves(std::span<const PromptQueries> prompts) {
     Panel panel;
     panel.column = 1;
-    panel.title = "The answer's own tokens, moved";
-    panel.x.title = "Offset before the answer's place";
+    panel.title = "The answer's own tokens at earlier positions";
+    panel.x.title = "Distance before the answer's position";
     panel.x.unit = "tokens";
     panel.x.whole_numbers = true;
     double farthest = 1;
@@ -148,7 +149,7 @@ Panel curves(std::span<const PromptQueries> prompts) {
     return panel;
 }
 
-/// From a tenth below all values.
+/// Returns an axis that begins at a multiple of 0.1 below all values.
 Axis similarity_axis(std::span<const PromptQueries> prompts) {
     double least = 1;
     for (const PromptQueries& prompt : prompts) {
@@ -197,7 +198,8 @@ std::vector<Cell> cells_of(const PromptQueries& prompt, const PseudoQueries& one
 Table pseudo_query_table(std::span<const PromptQueries> prompts) {
     Table table;
     table.name = "queries";
-    table.title = "Cosine of pseudo tokens' queries with those of the true answer, mean over tokens, heads and layers";
+    table.title =
+        "Cosine between the queries of pseudo tokens and of the true answer, mean over tokens, heads and layers";
     table.columns = {{"prompt", "Prompt", "", ColumnType::text},
                      {"n_tokens", "Tokens", "", ColumnType::integer},
                      {"condition", "Condition", "", ColumnType::text},
@@ -220,16 +222,16 @@ Table pseudo_query_table(std::span<const PromptQueries> prompts) {
 
 Figure pseudo_query_figure(std::span<const PromptQueries> prompts) {
     if (prompts.empty() || prompts.front().conditions.empty())
-        throw std::invalid_argument("a figure of pseudo tokens' queries needs at least one condition");
+        throw std::invalid_argument("a figure of pseudo-token queries needs at least one condition");
     const bool has_curve = !prompts.front().curve.empty();
     Figure figure;
     figure.name = "queries";
-    figure.title = "What queries depend on";
+    figure.title = "Pseudo-token queries by content and position";
     figure.caption =
-        "Cosine of pseudo tokens' queries with those with which the full cache decoded its answer, mean over tokens, "
-        "query heads and layers, after and before RoPE. SC: the answer's own tokens; DC: others; SP: the answer's "
-        "positions; DP: others. A box has the least, the quartiles, the median and the greatest of the draws.";
-    if (has_curve) figure.caption += " Right: the answer's own tokens at earlier positions.";
+        "Cosine between the queries of pseudo tokens and the queries of the full run's answer, mean over tokens, query "
+        "heads and layers, after and before RoPE. SC: the answer's own tokens; DC: other tokens; SP: the answer's "
+        "positions; DP: other positions. Boxes show minimum, quartiles, median and maximum of the random trials.";
+    if (has_curve) figure.caption += " Right panel: the answer's own tokens at earlier positions.";
     Panel left = conditions(prompts);
     left.x = similarity_axis(prompts);
     const auto n = static_cast<double>(left.y.ticks.size());

@@ -258,7 +258,7 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     options.own = {{"threshold", "101"}};
     CHECK_THROWS_AS(definition.check(reader, options), FigureError);
     options.own = {{"bins", "3"}};
-    CHECK_THROWS_WITH(check_options(definition, options), Contains("curves does not heed --bins; it heeds --run"));
+    CHECK_THROWS_WITH(check_options(definition, options), Contains("curves does not use --bins; it uses --run"));
     CHECK(heeded_options(definition, options).own.empty());
 }
 

@@ -110,7 +110,7 @@ class Export(ProgramTest):
         self.assertIn("left out: task-scores", done.stderr)
         self.assertEqual(sorted(path.name for path in self.folder.glob("some*")), ["some-coverage.svg", "some-jsd.svg"])
         self.refuses(1, ["no task results"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
-        self.refuses(2, ["task-scores does not heed --layer"], "export", "t.h5", "--figure", "jsd,task-scores", "--layer",
+        self.refuses(2, ["task-scores does not use --layer"], "export", "t.h5", "--figure", "jsd,task-scores", "--layer",
                      1, "-o", "no.svg")
 
     def test_all_figures_with_options_of_some(self):
@@ -127,11 +127,11 @@ class Export(ProgramTest):
 
     def test_options_that_a_figure_does_not_heed(self):
         for figure, option, value, words in (
-                ("retention", "--head", 1, ["does not heed --head", "--run, --layer"]),
-                ("coverage", "--source", "foo", ["does not heed --source", "--run, --layer"]),
+                ("retention", "--head", 1, ["does not use --head", "--run, --layer"]),
+                ("coverage", "--source", "foo", ["does not use --source", "--run, --layer"]),
                 ("jsd", "--source", "foo", ["no source 'foo'", "kv-heads"]),
-                ("jsd", "--run", 1, ["--run with --source scores"]),
-                ("step-kl", "--column", "a,b", ["does not heed --column", "--run, --source"]),
+                ("jsd", "--run", 1, ["--run only with --source scores"]),
+                ("step-kl", "--column", "a,b", ["does not use --column", "--run, --source"]),
                 ("coverage", "--layer", 99, ["no layer 99", "0 to 1"]),
                 ("query-similarity", "--head", 4, ["no query head 4", "0 to 3"])):
             with self.subTest(figure=figure, option=option):

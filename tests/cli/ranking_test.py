@@ -62,7 +62,7 @@ class Ranking(ProgramTest):
         self.assertEqual(kept, sorted(kept))
         self.refuses(2, ["--mark is missing"], "export", "t.h5", "--ranking", "marks")
         self.refuses(1, ["does not contain", "zebra"], "export", "t.h5", "--ranking", "marks", "--mark", "zebra")
-        self.refuses(2, ["does not heed --mark"], "export", "t.h5", "--ranking", "heads", "--mark", "it")
+        self.refuses(2, ["does not use --mark"], "export", "t.h5", "--ranking", "heads", "--mark", "it")
 
     def test_all_forms_agree(self):
         for name in RANKING_FILES:
@@ -145,8 +145,8 @@ class Ranking(ProgramTest):
         refuse(["-o FILE is missing"], "t.h5", "--figure", "jsd")
         refuse(["table", ".pdf", "csv"], "t.h5", "--ranking", "heads", "-o", "x.pdf")
         refuse(["--format", "x.csv"], "t.h5", "--ranking", "heads", "--format", "json", "-o", "x.csv")
-        refuse(["does not heed --run", "--layer"], "t.h5", "--ranking", "heads", "--run", 1)
-        refuse(["does not heed --threshold"], "t.h5", "--ranking", "steps", "--threshold", 1)
+        refuse(["does not use --run", "--layer"], "t.h5", "--ranking", "heads", "--run", 1)
+        refuse(["does not use --threshold"], "t.h5", "--ranking", "steps", "--threshold", 1)
         refuse(["0 to 100 nats"], "t.h5", "--ranking", "answers", "--threshold", -1)
         refuse(["--source", "figures"], "t.h5", "--ranking", "heads", "--source", "scores")
         refuse(["--top", "--ranking"], "t.h5", "--figure", "jsd", "--top", 3, "-o", "x.csv")
