@@ -27,7 +27,7 @@ const FigureOption* option_of(const RankingDefinition& definition, std::string_v
 void check_options(const RankingDefinition& definition, const RankingOptions& options) {
     const auto require = [&](bool is_set, const char* name) {
         if (!is_set || option_of(definition, name)) return;
-        throw FigureError(fmt::format("the ranking {} does not heed {}; it heeds {}", definition.name,
+        throw FigureError(fmt::format("the ranking {} does not use {}; it uses {}", definition.name,
                                       option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
     };
     require(!options.runs.empty(), "runs");
@@ -38,7 +38,7 @@ void check_options(const RankingDefinition& definition, const RankingOptions& op
     if (!options.threshold || !definition.threshold) return;
     const RankingThreshold& threshold = *definition.threshold;
     if (*options.threshold >= 0 && *options.threshold <= threshold.most) return;
-    throw FigureError(fmt::format("--threshold of the ranking {} is 0 to {} {}, given: {}", definition.name,
+    throw FigureError(fmt::format("--threshold of the ranking {} must be 0 to {} {}, not {}", definition.name,
                                   threshold.most, threshold.unit, *options.threshold));
 }
 
@@ -55,7 +55,7 @@ double sum_of(const std::vector<double>& values, TokenRange range) {
 void require_window_attention(const trace::Reader& reader, int prompt) {
     const auto& data_set = trace::schema::prompt::window_attention;
     if (reader.has_model() && reader.has(trace::Place::of_prompt(prompt), data_set)) return;
-    throw NothingToShow(fmt::format("{}: prompt {} has no {}, by which this ranks; `kvscope run` records it",
+    throw NothingToShow(fmt::format("{}: prompt {} has no {}, which this ranking needs; `kvscope run` records it",
                                     reader.path().string(), prompt, data_set.path));
 }
 

@@ -20,7 +20,7 @@ struct Rename {
     std::string from, to;
 };
 
-/// "snapkv:window=8 @ 64" of each setting and budget of the tasks' results.
+/// Returns the setting and the label, "snapkv:window=8 @ 64", of each group of task results.
 std::vector<std::pair<std::string, std::string>> settings_in(const std::vector<trace::Reader>& readers) {
     std::vector<std::pair<std::string, std::string>> settings;
     for (const trace::Reader& reader : readers)
@@ -45,24 +45,23 @@ std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
     return labels;
 }
 
-/// A run that was renamed, and how well what it was named by fits: its label, its policy with all parameters, or its
-/// policy alone.
+/// The new label of a run, and how the rename matched: by label, by policy with all parameters, or by policy alone.
 struct Renamed {
     enum class By { policy, setting, label };
     By by;
     std::string label;
 };
 
-/// A policy with its parameters as labels have it.
+/// Returns a policy with parameters in the form of labels.
 std::string setting_of(const std::string& text) {
     try {
         return policies::parse_policy(text).label();
     } catch (const policies::ParameterError&) {
-        return text;  // as another program has labelled it
+        return text;  // a label of another program
     }
 }
 
-/// Nothing where the rename is of other runs. Of all budgets, or parameters, of a policy, each run keeps its own.
+/// Returns nullopt if the rename does not match the label. The new label keeps the parts that were not named.
 std::optional<Renamed> renamed_by(const Rename& rename, const std::string& label) {
     if (policies::same_run_label(label, rename.from)) return Renamed{Renamed::By::label, rename.to};
     const std::string_view setting = policies::label_without_budget(label);
@@ -81,13 +80,13 @@ Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
         if (std::none_of(labels.begin(), labels.end(), is_called)) continue;
         if (at + 1 == text.size())
             throw FigureError(
-                fmt::format("--rename '{}' has no new label behind the =; it takes LABEL=NEW LABEL", text));
+                fmt::format("--rename '{}' has no new label after the =; the form is LABEL=NEW LABEL", text));
         return {from, text.substr(at + 1)};
     }
-    if (labels.empty()) throw FigureError(fmt::format("--rename '{}': there are no runs that could be renamed", text));
-    throw FigureError(
-        fmt::format("--rename '{}' begins with no run's label; it takes LABEL=NEW LABEL, and there are {}", text,
-                    fmt::join(labels, ", ")));
+    if (labels.empty()) throw FigureError(fmt::format("--rename '{}': there are no runs to rename", text));
+    throw FigureError(fmt::format(
+        "--rename '{}' does not begin with a run's label; the form is LABEL=NEW LABEL, and the labels are {}", text,
+        fmt::join(labels, ", ")));
 }
 
 std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader, const std::vector<Rename>& renames) {
@@ -96,7 +95,7 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
         std::map<std::string, std::vector<int>> called;  // runs by label
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             std::string label = recorded_label(reader.run(prompt, run));
-            std::optional<Renamed> best;  // the last one of those that name it best
+            std::optional<Renamed> best;  // the last of the best matches
             for (const Rename& rename : renames) {
                 const auto one = renamed_by(rename, label);
                 if (one && (!best || one->by >= best->by)) best = one;
@@ -128,7 +127,7 @@ std::map<std::string, std::string> renamed_settings(const std::vector<trace::Rea
                                                     const std::vector<std::string>& renames) {
     const std::vector<std::string> labels = labels_in(readers);
     std::map<std::string, std::string> given;
-    std::map<std::string, Renamed::By> fits;  // of what was given
+    std::map<std::string, Renamed::By> fits;  // match of each given label
     for (const std::string& text : renames) {
         const Rename rename = parsed(text, labels);
         for (const auto& [setting, label] : settings_in(readers)) {

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The prompt, or where the policy goes by what the answers attend to all prompts that share its context: "0,1,2".
+/// Returns the prompt, or all prompts with the same context if the policy uses answers: "0,1,2".
 std::string prompts_of(const trace::Reader& reader, int prompt, bool goes_by_answers) {
     if (!goes_by_answers) return std::to_string(prompt);
     const int first = reader.prompt(prompt).context_of.value_or(reader.prompt_number(prompt));
@@ -35,13 +35,13 @@ std::string prompts_of(const trace::Reader& reader, int prompt, bool goes_by_ans
     return fmt::format("{}", fmt::join(all, ","));
 }
 
-/// A recipe of `kvscope run` says how answers are drawn; another program's may not.
+/// Whether the recipe says how answers are sampled. Recipes of other programs may not.
 bool says_how_answers_are_drawn(const nlohmann::json& recipe) {
     return recipe.is_object() && recipe.contains("temperature") && recipe.contains("top_p") &&
            recipe.contains("sampling_seed");
 }
 
-/// As it was asked for, "10%"; of a run that failed the trace may hold no other.
+/// Returns the budget as the user gave it, "10%". For a failed run, the trace may contain no other.
 std::optional<std::string> asked_budget(const nlohmann::json& recipe, int run) {
     if (!recipe.is_object() || !recipe.contains("runs") || !recipe["runs"].is_array()) return {};
     const auto at = static_cast<size_t>(run);
@@ -51,7 +51,7 @@ std::optional<std::string> asked_budget(const nlohmann::json& recipe, int run) {
     return of_run["budget"].get<std::string>();
 }
 
-/// What the run was made with, besides its policy and budget.
+/// Returns the options of the run except policy and budget.
 engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json& recipe, int prompt, int run) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     engine::RunOptions options;
@@ -60,7 +60,7 @@ engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json&
     engine::read_recipe(recipe, options);
     options.seed = attributes.seed;
     options.isolated = attributes.mode == trace::schema::run::mode_isolated;
-    // Earlier versions recorded what the policies looked through, where that was more than what was asked for.
+    // Earlier versions recorded the window of the policies if it was larger than the requested one.
     options.window = static_cast<int>(
         std::clamp<int64_t>(reader.prompt(prompt).window, options.window, std::numeric_limits<int>::max()));
     const std::string& dtype = reader.model().dtype;
@@ -68,7 +68,7 @@ engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json&
     return options;
 }
 
-/// Of the files that a policy reads.
+/// Adds a remark about the files that a policy reads.
 void remark_on_files(const policies::PolicySpec& spec, std::vector<std::string>& remarks) {
     if (!spec.definition->needs_file) return;
     std::vector<std::string> files;
@@ -77,21 +77,22 @@ void remark_on_files(const policies::PolicySpec& spec, std::vector<std::string>&
         std::error_code error;
         if (path && !path->empty() && parameter.choices.empty() && fs::exists(*path, error)) files.push_back(*path);
     }
-    remarks.push_back(files.empty() ? "reads a file that is not there: begin in the folder from which it was named"
-                                    : fmt::format("reads {}, which has to be as it was then", fmt::join(files, ", ")));
+    remarks.push_back(files.empty()
+                          ? "needs a file that was not found: run the command in the folder in which the run was made"
+                          : fmt::format("reads {}, which must not have changed since the run", fmt::join(files, ", ")));
 }
 
-/// A parameter's text may hold what separates parameters on a command line.
+/// Adds a remark if a parameter contains characters that separate parameters on a command line.
 void remark_on_label(const policies::PolicySpec& spec, std::vector<std::string>& remarks) {
     try {
         if (policies::parse_policy(spec.label()) == spec) return;
     } catch (const policies::ParameterError&) {
-        // As where another one is read.
+        // The label cannot be parsed.
     }
-    remarks.emplace_back("has a parameter that no command line can give: the command makes another run");
+    remarks.emplace_back("has a parameter that cannot be written on a command line: the command makes a different run");
 }
 
-/// Has its cache change its form when the recorded one did, also where that was asked for while it decoded.
+/// Repeats the recorded switches of the cache's form, including those requested during decoding.
 void follow_switches(const trace::Reader& reader, int prompt, int run, policies::PolicySpec& spec,
                      std::vector<std::string>& remarks) {
     const auto place = trace::Place::of_run(prompt, run);
@@ -100,8 +101,8 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, policies:
     const auto steps = reader.read<uint32_t>(place, trace::schema::run::switch_steps);
     if (policies::set_recorded_switches(spec, steps, trace::answer_length(reader, prompt, run)))
         remarks.push_back(
-            fmt::format("its cache was changed between compressed and full while it decoded: the command has the "
-                        "recorded switches={}, the run was begun with {}",
+            fmt::format("switched its cache between compressed and full during decoding: the command uses the "
+                        "recorded switches={}, the run began with {}",
                         spec.values.text("switches"), asked.empty() ? "none" : "switches=" + asked));
 }
 
@@ -133,21 +134,22 @@ Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std:
     command.add(engine::command_words(options));
     if (const auto device = engine::recorded_device(recipe); device != "cpu") {
         command.add("--device", device);
-        made.remarks.push_back(fmt::format("was made on {}, and another device rounds otherwise", device));
+        made.remarks.push_back(fmt::format("was made on {}; other devices round differently", device));
     }
     command.add_path("-o", output);
     made.command = command.text();
     if (options.dtype != reader.model().dtype)
         made.remarks.push_back(
-            fmt::format("was made in {}, which this program does not compute in", reader.model().dtype));
+            fmt::format("was made in {}, a number type that this program does not support", reader.model().dtype));
     if (goes_by_answers && !says_how_answers_are_drawn(recipe))
         made.remarks.emplace_back(
-            "goes by the full cache's answer, and the trace does not say how that was drawn: greedily is assumed");
+            "depends on the full run's answer, and the trace does not say how it was sampled: the command assumes "
+            "greedy decoding");
     remark_on_label(spec, made.remarks);
     remark_on_files(spec, made.remarks);
     if (attributes.status == trace::schema::run::status_failed)
-        made.remarks.push_back(fmt::format("failed, and kept nothing: {}; the command tries it again",
-                                           attributes.message.empty() ? "it is not known why" : attributes.message));
+        made.remarks.push_back(fmt::format("failed and kept nothing: {}; the command tries again",
+                                           attributes.message.empty() ? "unknown reason" : attributes.message));
     return made;
 }
 

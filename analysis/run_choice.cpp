@@ -23,7 +23,7 @@ std::string known_runs(const std::vector<trace::RunAttributes>& runs) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// " Did you mean snapkv?": a policy of these runs, else a label.
+/// Returns " Did you mean snapkv?" for a similar policy or label.
 std::string run_meant(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
     std::vector<std::string> of_policies, labels;
     for (const trace::RunAttributes& run : runs) {
@@ -45,18 +45,18 @@ std::optional<size_t> as_number(const std::string& text) {
     return value;
 }
 
-/// A policy with its parameters as labels have it, "aperturekv:qd=off" of "aperturekv:qd=false".
+/// Returns a policy with parameters in the form of labels: "aperturekv:qd=off" for "aperturekv:qd=false".
 std::string setting_called(const std::string& name) {
     try {
         return policies::parse_policy(name).label();
     } catch (const policies::ParameterError&) {
-        return name;  // as another program has labelled it
+        return name;  // a label of another program
     }
 }
 
-/// The recorded label before a given one before a policy's name, without or with parameters, before a number, as a
-/// label may well be a number.
-/// @param trace its file, for the message
+/// Finds runs by recorded label, else by given label, by policy, by policy with parameters, or by number. The number is
+/// last because a label may be a number.
+/// @param trace path for messages
 std::vector<size_t> runs_called(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
                                 const std::string& name) {
     std::vector<size_t> found;
@@ -115,9 +115,10 @@ void check_prompt(const trace::Reader& reader, int prompt) {
         const std::string path = reader.path().string();
         const auto tasks = reader.result_tasks();
         if (!tasks.empty())
-            throw NothingToShow(fmt::format("{}: it holds scores of {} and no prompts; --figure task-scores draws them",
-                                            path, fmt::join(tasks, ", ")));
-        throw NothingToShow(fmt::format("{}: no prompt is in it{}", path, reader.complete() ? "" : " yet"));
+            throw NothingToShow(
+                fmt::format("{}: the trace has scores of {} but no prompts; --figure task-scores draws the scores",
+                            path, fmt::join(tasks, ", ")));
+        throw NothingToShow(fmt::format("{}: the trace has no prompts{}", path, reader.complete() ? "" : " yet"));
     }
     if (prompt < 0 || prompt >= reader.n_prompts()) {
         throw FigureError(fmt::format("{}: there is no prompt {}; there are 0 to {}", reader.path().string(), prompt,
@@ -163,7 +164,7 @@ std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions&
     if (options.runs.empty()) {
         runs = chosen_runs(reader, options);
         if (runs.size() < 2) {
-            throw NothingToShow(fmt::format("{}: a difference needs two finished runs, prompt {} has {}",
+            throw NothingToShow(fmt::format("{}: a difference needs two finished runs, but prompt {} has {}",
                                             reader.path().string(), options.prompt, runs.size()));
         }
         runs.resize(2);
@@ -174,9 +175,9 @@ std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions&
             for (const int run : chosen_runs(reader, one)) runs.push_back(run);
         }
         if (runs.size() != 2) {
-            throw FigureError(fmt::format(
-                "a difference is that of two runs, A and B; {} were asked for: name them by label or number",
-                runs.size()));
+            throw FigureError(
+                fmt::format("a difference needs two runs, A and B, but {} were chosen; choose two by label or number",
+                            runs.size()));
         }
     }
     return runs;
@@ -212,7 +213,7 @@ void require_data(const trace::Reader& reader, trace::Place place, const trace::
     if (reader.has_model() && reader.has(place, data_set)) return;
     const std::string where = place.prompt < 0 ? "the model" : fmt::format("prompt {}", place.prompt);
     throw NothingToShow(
-        fmt::format("{}: {} has no {}, from which this figure is made", reader.path().string(), where, data_set.path));
+        fmt::format("{}: {} has no {}, which this figure needs", reader.path().string(), where, data_set.path));
 }
 
 bool is_narrow(const FigureOptions& options) { return options.width_mm > 0 && options.width_mm < 120; }
@@ -253,7 +254,7 @@ void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOp
     shorten_labels(figure);
     figure.show_title = options.title;
     if (options.width_mm < 0 || options.height_mm < 0) {
-        throw FigureError(fmt::format("a figure of {} mm x {} mm cannot be drawn: sizes are positive", options.width_mm,
+        throw FigureError(fmt::format("a figure cannot be {} mm x {} mm: both sizes must be positive", options.width_mm,
                                       options.height_mm));
     }
     if (options.width_mm > 0) figure.width_mm = options.width_mm;

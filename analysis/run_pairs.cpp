@@ -22,10 +22,10 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
     return a.policy == b.policy && a.parameters_json == b.parameters_json;
 }
 
-/// Two shares of bytes may be one number of entries.
+/// Distinguishes shares of bytes even if they are the same number of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_key(a) == budget_key(b); }
 
-/// " @ 50 %", as asked for; empty for a run without a budget.
+/// Returns the budget as the user gave it, " @ 50 %"; empty for a run without a budget.
 std::string_view asked_budget(const RunAttributes& run) {
     const std::string_view label = run.label;
     const size_t n = policies::label_without_budget(label).size();
@@ -77,7 +77,7 @@ std::string pair_label(const RunAttributes& a, const RunAttributes& b) {
 
 namespace {
 
-/// With labels as in a trace alone.
+/// Sets the labels that the runs have in a single trace.
 std::vector<ShownRun> labelled(std::vector<ShownRun> runs, size_t side) {
     for (ShownRun& run : runs) {
         run.label = run_label(run.attributes());
@@ -124,8 +124,8 @@ std::vector<ShownPair> shown_pairs(const ComparedSides& compared) {
     }
     if (shown.empty()) {
         throw NothingToShow(fmt::format(
-            "no run of A ({}) has its like in B ({}), of the same policy and budget: A has {}; B has {}. Choose one "
-            "run on each side.",
+            "no run of A ({}) has the same policy and budget as a run of B ({}): A has {}; B has {}. Choose one run on "
+            "each side.",
             sides[0].name, sides[1].name, labels_of(of_a), labels_of(of_b)));
     }
     return shown;

@@ -21,7 +21,7 @@ constexpr Rgb kBlack{0, 0, 0};
 constexpr Rgb kGrey{90, 90, 90};
 constexpr std::array kDashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
 constexpr size_t kShades = 3;
-constexpr size_t kAttempts = 64;  // to find a colour with a shade left
+constexpr size_t kAttempts = 64;  // to find a color with an unused shade
 constexpr std::array kMarkers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
 
 template <class T>
@@ -32,18 +32,18 @@ size_t place_of(std::vector<T>& known, const T& value) {
     return known.size() - 1;
 }
 
-/// Policy and parameters together are what a colour stands for.
+/// Identifies a policy with its parameters, which has one color.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
-/// Of the i-th of several traces, or of the i-th method that has the colour.
+/// Returns the shade of the i-th trace, or of the i-th method with this color.
 Rgb shade(Rgb color, size_t i) {
     if (i % kShades == 0) return color;
     if (i % kShades == 1) return paler(color);
     return color == kBlack ? Rgb{76, 76, 76} : darker(color);
 }
 
-/// The colours of a trace's methods: the first of a policy has the policy's own, which its other parameters are shades
-/// of. Each three more begin with a colour that only depends on the policy, too.
+/// Colors of a trace's methods. The first method of a policy has the policy's color, the next two have shades of it.
+/// Each further group of three begins with another color, which depends only on the policy.
 class MethodColors {
  public:
     Rgb of(const trace::RunAttributes& run) {
@@ -52,8 +52,7 @@ class MethodColors {
         Rgb base;
         for (size_t attempt = n_methods_[run.policy]++ / kShades, last = attempt + kAttempts;; ++attempt) {
             base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
-            // Names that are not in the list may share a colour: then they have its shades, too, as far as there are
-            // any.
+            // Policies that are not in the list may share a color, and then its shades while there are enough.
             if (n_shades_[{base.r, base.g, base.b}] < kShades || attempt == last) break;
         }
         const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
@@ -62,11 +61,11 @@ class MethodColors {
 
  private:
     std::map<std::string, Rgb> colors_;                  ///< by method
-    std::map<std::string, size_t> n_methods_;            ///< of a policy
-    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< in use, of a colour
+    std::map<std::string, size_t> n_methods_;            ///< by policy
+    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of shades in use, by color
 };
 
-/// Without repetition, the largest first.
+/// Returns each budget once, the largest first.
 std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
     std::set<BudgetKey, std::greater<>> budgets;
     for (const trace::RunAttributes& run : runs) {
@@ -76,7 +75,7 @@ std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& 
 }
 
 std::string budget_text(const trace::RunAttributes& run) {
-    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of bytes asked for", 100 * run.budget_fraction);
+    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of full bytes", 100 * run.budget_fraction);
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
 
@@ -129,7 +128,7 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
         run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
     std::vector<std::vector<LineStyle>> of_traces;
     auto next = styles.begin();
-    size_t n_before = 0;  // traces that have runs: what only holds scores of tasks leaves the full colours to the next
+    size_t n_before = 0;  // traces with runs; traces with only task scores use no shade
     for (const auto& runs : traces) {
         const auto end = next + static_cast<std::ptrdiff_t>(runs.size());
         auto& own = of_traces.emplace_back(next, end);
@@ -157,7 +156,7 @@ std::string without_budget(const trace::RunAttributes& run) {
     return label.empty() ? run.policy : std::string(label);
 }
 
-/// Whether the label that was given to it, if one was, says its budget as the recorded one does.
+/// Whether the given label, if any, contains the budget as the recorded label does.
 bool says_its_budget(const trace::RunAttributes& run) {
     const std::string_view given = run.given_label, recorded = run.label;
     const size_t n_given = policies::label_without_budget(given).size();
@@ -186,8 +185,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         named_methods.emplace(method(attributes), without_budget(attributes));
         say_budgets = say_budgets && says_its_budget(attributes);
     }
-    // A policy's name says which runs are meant only while no two sets of parameters share it, and while all of its
-    // runs are called by it, or by what it was renamed to.
+    // Groups by policy only if each policy has one set of parameters and all its runs have its name or its new name.
     const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() &&
                          named_methods.size() == methods.size() && names.size() == methods.size() && say_budgets;
     if (!grouped) {

@@ -16,10 +16,11 @@ bool contains_code(std::u32string_view codes, uint32_t code) {
     return codes.find(static_cast<char32_t>(code)) != std::u32string_view::npos;
 }
 
-/// Ends a sentence where white space follows: Latin, Armenian, Arabic, Devanagari, Ethiopic, Burmese, Khmer, Tibetan.
+/// Whether a mark ends a sentence before white space: Latin, Armenian, Arabic, Devanagari, Ethiopic, Burmese, Khmer,
+/// Tibetan.
 bool ends_before_space(uint32_t code) { return contains_code(U".!?…‽։؟۔।॥።፧။៕།", code); }
 
-/// Of scripts that are written without spaces.
+/// Whether a mark ends a sentence in a script without spaces.
 bool ends_anyway(uint32_t code) { return contains_code(U"。！？｡．", code); }
 
 bool closes(uint32_t code) { return contains_code(U"\"')]}’”»›」』】）〉》*_", code); }
@@ -28,14 +29,14 @@ bool is_space(uint32_t code) { return contains_code(U" \t\r\n\v\f\u0085\u00a0\u2
 
 bool breaks_line(uint32_t code) { return contains_code(U"\n\r\u0085\u2028\u2029", code); }
 
-/// The character at a byte; of bytes that are none, each counts as one.
+/// Returns the character at a byte; an invalid byte counts as one character.
 Utf8Character character_or_byte(std::string_view text, size_t at) {
     const Utf8Character character = utf8_character(text, at);
     return character.bytes > 0 ? character : Utf8Character{0xfffd, 1};
 }
 
-/// Whether the full stop before byte `end` is that of an abbreviation which goes on: a title before a name, a word for
-/// a number before one, and those that never end a sentence.
+/// Whether the period before byte `end` belongs to an abbreviation within a sentence: a title before a name, a word
+/// before a number, or an abbreviation that never ends a sentence.
 bool is_abbreviation(std::string_view text, size_t end) {
     constexpr std::string_view titles[] = {"Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Fr", "Rev", "Gen", "Capt"};
     constexpr std::string_view of_numbers[] = {"No",  "no",  "Nos", "Fig", "Figs", "Eq", "Eqs",
@@ -51,11 +52,11 @@ bool is_abbreviation(std::string_view text, size_t end) {
     };
     if (is_one_of(going_on)) return true;
     if (is_one_of(of_numbers)) return text[next] >= '0' && text[next] <= '9';
-    // A name begins with a capital, which beyond ASCII no byte tells.
+    // A name begins with a capital letter, which a single byte shows only for ASCII.
     return is_one_of(titles) && !(text[next] >= 'a' && text[next] <= 'z');
 }
 
-/// Bytes at which a sentence or line ends, ascending.
+/// Returns the offsets at which sentences or lines end, ascending.
 std::vector<size_t> ends_of_sentences(std::string_view text) {
     std::vector<size_t> ends;
     for (size_t at = 0; at < text.size();) {
@@ -89,14 +90,13 @@ bool is_blank_text(std::string_view text) {
     return true;
 }
 
-/// How many characters begin in bytes [begin, end).
+/// Returns the number of characters that begin in bytes [begin, end).
 size_t n_characters(std::string_view text, size_t begin, size_t end) {
     const auto part = text.substr(begin, end - begin);
     return static_cast<size_t>(
         std::count_if(part.begin(), part.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// Whether a token begins a character.
 bool begins_character(const TokenTexts& texts, size_t token) {
     const size_t at = texts.begins[token];
     return at < texts.text.size() && (static_cast<unsigned char>(texts.text[at]) & 0xc0) != 0x80;
@@ -106,7 +106,7 @@ bool begins_word(const TokenTexts& texts, size_t token) {
     return begins_character(texts, token) && is_space(character_or_byte(texts.text, texts.begins[token]).code);
 }
 
-/// The first token of the part behind the first one of a span that is too long; behind the span where it is not.
+/// Returns the first token after the first part of a span that is too long, or after the span if it is short enough.
 size_t next_part(const TokenTexts& texts, TokenSpan span) {
     const size_t from = texts.begins[span.first];
     size_t before_word = 0, before_character = 0;
@@ -135,7 +135,7 @@ bool is_short(const std::string& text) {
 
 bool is_fragment(const TokenTexts& texts, TokenSpan span) { return is_short(trimmed_text(texts, span)); }
 
-/// Fragments go with the next sentence of their line, and those that end a line with the one before them.
+/// Joins fragments with the next sentence of their line, or with the preceding sentence at the end of a line.
 std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vector<TokenSpan>& spans) {
     std::vector<TokenSpan> joined;
     bool takes_next = false;
@@ -157,7 +157,7 @@ std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vec
     return joined;
 }
 
-/// Sentences of any length. @returns in order
+/// Returns the sentences of any length, in order.
 std::vector<TokenSpan> whole_sentences(const TokenTexts& texts, size_t n_tokens) {
     n_tokens = std::min(n_tokens, texts.tokens.size());
     if (n_tokens == 0) return {};
@@ -182,7 +182,7 @@ std::vector<TokenSpan> whole_sentences(const TokenTexts& texts, size_t n_tokens)
     return whole;
 }
 
-/// Adds a span, cut where it is too long. @param may_end_short the last part may be a fragment
+/// Adds a span, split if it is too long. @param may_end_short whether the last part may be a fragment
 void add_parts(std::vector<TokenSpan>& parts, const TokenTexts& texts, TokenSpan span, bool may_end_short) {
     while (span.first <= span.last) {
         const size_t next = next_part(texts, span);
@@ -192,7 +192,7 @@ void add_parts(std::vector<TokenSpan>& parts, const TokenTexts& texts, TokenSpan
     }
 }
 
-/// Whether a token looks like a control token: "<|im_end|>", "</s>", "[INST]". A trace does not say which ones are.
+/// Whether a token looks like a control token: "<|im_end|>", "</s>", "[INST]". Traces do not mark control tokens.
 bool is_control(std::string_view token) {
     const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
     const auto is_letter = [&](char c) { return is_capital(c) || (c >= 'a' && c <= 'z'); };
@@ -203,8 +203,8 @@ bool is_control(std::string_view token) {
     return token.front() == '[' && token.back() == ']' && std::all_of(within.begin(), within.end(), stands_in_brackets);
 }
 
-/// Where the control tokens at the end of a sentence begin: behind its last token where there are none. A role between
-/// them, as in "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", is one of them.
+/// Returns the first of the control tokens at the end of a sentence, or the token after the sentence. A role between
+/// control tokens, as in "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", counts as one.
 size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     size_t end = span.last + 1;
     for (size_t token = end; token > span.first; --token) {
@@ -219,7 +219,7 @@ size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     return end;
 }
 
-/// The sentence between the control tokens at its ends; `first` is beyond `last` where there is nothing else.
+/// Returns the sentence without control tokens at its ends; `first` is beyond `last` if there are no other tokens.
 TokenSpan between_control_tokens(const TokenTexts& texts, TokenSpan span) {
     for (size_t token = span.first; token <= span.last; ++token) {
         if (is_control(texts.tokens[token]))
@@ -231,7 +231,7 @@ TokenSpan between_control_tokens(const TokenTexts& texts, TokenSpan span) {
     return span;
 }
 
-/// A line of a chat template: a control token, and besides control tokens a few words, as the role.
+/// Whether a span is a line of a chat template: a control token and few other words, such as the role.
 bool is_header(const TokenTexts& texts, TokenSpan span) {
     if (between_control_tokens(texts, span).first == span.first) return false;
     std::string words;

@@ -19,13 +19,13 @@ void widen(double& least, double& most, double other_least, double other_most) {
     most = std::max(most, other_most);
 }
 
-/// The scale of the same kind of numbers.
+/// Returns the scale with the same title.
 template <class Scales>
 auto like(Scales& scales, const ColorScale& scale) {
     return std::find_if(scales.begin(), scales.end(), [&](const ColorScale& one) { return one.title == scale.title; });
 }
 
-/// The limits of `other` become those of `figure`, too, where they are wider.
+/// Widens the limits of `figure` to include those of `other`.
 void take_scale(Figure& figure, const Figure& other) {
     for (ColorScale& scale : figure.color_scales) {
         const auto found = like(other.color_scales, scale);
@@ -55,7 +55,7 @@ void add_legend(Figure& joined, const Figure& figure, const std::string& name) {
     joined.legend.insert(joined.legend.end(), figure.legend.begin(), figure.legend.end());
 }
 
-/// Whose panels these are, in what is of them and in their titles.
+/// Sets the trace in the subjects and titles of all panels.
 void name_trace(Figure& figure, size_t trace, const std::string& name) {
     for (Panel& panel : figure.panels) {
         panel.subject.trace = trace;
@@ -69,7 +69,7 @@ void name_trace(Figure& figure, size_t trace, const std::string& name) {
     }
 }
 
-/// @param asked 0: none
+/// @param asked width in mm; 0: no preference
 double width_of(const std::vector<Figure*>& figures, double asked) {
     if (asked > 0) return asked;
     double width = figures.size() > 1 ? 174.0 : 0;
@@ -77,9 +77,9 @@ double width_of(const std::vector<Figure*>& figures, double asked) {
     return width;
 }
 
-/// Whether their panels have room beside one another. What has pages is not put below another's.
+/// Whether the panels fit side by side. Figures with several pages are always side by side.
 bool fit_beside(const std::vector<Figure*>& figures, double width_mm) {
-    constexpr double least_column_mm = 14;  // a title of a few characters, and labels of ticks
+    constexpr double least_column_mm = 14;  // enough for a short title and tick labels
     size_t columns = 0;
     for (const Figure* figure : figures) {
         columns += figure->columns;
@@ -89,7 +89,7 @@ bool fit_beside(const std::vector<Figure*>& figures, double width_mm) {
     return figures.size() == 1 || static_cast<double>(columns) * least_column_mm <= width_mm;
 }
 
-/// Empty where one of them has none: then all are alike.
+/// Appends sizes. An empty list means equal sizes, so that the result is empty if either list is.
 void append_sizes(std::vector<double>& sizes, const std::vector<double>& more) {
     if (sizes.empty() || more.empty())
         sizes.clear();
@@ -115,7 +115,7 @@ void add_below(Figure& joined, Figure& figure) {
     std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined.panels));
 }
 
-/// The figure's maps find their scales among those of `joined`, which gets those that it lacks.
+/// Adds missing color scales to `joined` and updates the indices in the figure's maps.
 void add_scales(Figure& joined, Figure& figure) {
     std::vector<size_t> places;
     for (const ColorScale& scale : figure.color_scales) {
@@ -131,9 +131,9 @@ void add_scales(Figure& joined, Figure& figure) {
             if (auto* map = std::get_if<HeatMap>(&shape)) map->color_scale = places.at(map->color_scale);
 }
 
-/// What is said of the numbers, in caption and recipe.
+/// Adds the caption and recipe of a figure.
 void add_words(Figure& joined, const Figure& figure, const std::string& name) {
-    if (figure.caption != joined.caption) joined.caption += fmt::format(" Of {}: {}", name, figure.caption);
+    if (figure.caption != joined.caption) joined.caption += fmt::format(" For {}: {}", name, figure.caption);
     add_recipe(joined, figure, name);
 }
 
@@ -157,7 +157,7 @@ std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
             made.nothing = nothing.what();
         }
     }
-    // Twice over, so that the first learns of the last.
+    // Compares in both directions, so that all limits agree.
     for (TraceFigure& one : figures) {
         for (const TraceFigure& other : figures) {
             if (one.figure && other.figure) take_scale(*one.figure, *other.figure);
@@ -209,7 +209,7 @@ void check_figure(const FigureDefinition& definition, std::span<const TracePart>
 
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     for (const TracePart* part : {&a, &b}) definition.check(*part->reader, part->options);
-    unpaired_runs(definition, a, b);  // which refuses runs that have no like at all
+    unpaired_runs(definition, a, b);  // throws if there are no pairs
 }
 
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {
@@ -236,7 +236,7 @@ void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<
     }
     if (prompts.empty()) return;
     figure.title += "; " + prompts;
-    figure.caption += fmt::format(" Of {}.", prompts);
+    figure.caption += fmt::format(" Shown: {}.", prompts);
 }
 
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts) {

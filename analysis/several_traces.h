@@ -48,7 +48,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
 /// Returns the runs without a pair in this difference; empty if there are none.
 /// @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Returns how the prompts' token ids differ: "402 tokens in A, 408 in B, unlike from token 24 on"; empty if they are
+/// Returns how the prompts' token ids differ: "402 tokens in A, 408 in B, different from token 24 on"; empty if they are
 /// equal.
 std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns one row per cell or point: the items, A, B and the difference.

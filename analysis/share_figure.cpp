@@ -19,7 +19,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// @param largest the farthest from zero
+/// @param largest distance from zero
 Axis percent_axis(const ShareMeasure& measure, double largest, bool difference) {
     if (difference) return signed_axis(measure.title, measure.percent(), std::max(largest, 1e-3));
     Axis axis;
@@ -60,8 +60,8 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
     return panel;
 }
 
-/// Where a run's budget stands on an axis: entries that a KV head keeps, on a logarithmic scale; where one of the
-/// budgets is a share of the full cache's bytes, all are per cent of the full cache, as entries of a size are, too.
+/// Axis of budgets: entries per KV head on a logarithmic scale, or per cent of the full cache if at least one budget is
+/// a share of bytes.
 class BudgetAxis {
  public:
     explicit BudgetAxis(std::span<const RunShares> runs) {
@@ -74,7 +74,7 @@ class BudgetAxis {
     }
 
     double place(const trace::RunAttributes& run) const {
-        // A budget of entries may be larger than the prompt.
+        // A budget of entries may exceed the prompt.
         if (is_share_) return 100 * std::min(run.budget_fraction, 1.0);
         return static_cast<double>(std::max<int64_t>(run.budget, 1));
     }
@@ -89,7 +89,7 @@ class BudgetAxis {
                 axis.ticks.push_back({static_cast<double>(tick), std::to_string(tick)});
             return axis;
         }
-        axis.unit = "entries a head";
+        axis.unit = "entries per head";
         axis.scale = Scale::logarithmic;
         const auto least = static_cast<double>(entries_.front());
         const auto most = static_cast<double>(entries_.back());
@@ -101,9 +101,9 @@ class BudgetAxis {
     }
 
  private:
-    /// The smallest and the largest budget, and of those between as many as leave each label its room.
+    /// Returns ticks for the smallest and the largest budget, and for others whose labels fit.
     std::vector<Tick> ticks(double span) const {
-        constexpr double room = 0.2;  // of the axis: the panel is some 40 mm wide
+        constexpr double room = 0.2;  // of the axis, which is about 40 mm long
         const auto distance = [span](int64_t from, int64_t to) {
             return std::log(static_cast<double>(to) / static_cast<double>(from)) / span;
         };
@@ -122,7 +122,7 @@ class BudgetAxis {
     std::vector<int64_t> entries_;
 };
 
-/// Points that are recorded in any order, by their budgets.
+/// Sorts the points by budget.
 void sort_by_x(Line& line) {
     std::vector<std::pair<double, double>> points;
     for (size_t i = 0; i < line.x.size(); ++i) points.emplace_back(line.x[i], line.y[i]);
@@ -130,7 +130,7 @@ void sort_by_x(Line& line) {
     for (size_t i = 0; i < points.size(); ++i) std::tie(line.x[i], line.y[i]) = points[i];
 }
 
-/// The whole model's share over the budget: runs that differ in nothing else are joined.
+/// Draws the share in the whole model by budget. Lines join runs that differ only in budget.
 Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, bool difference) {
     Panel panel;
     panel.title = "Whole model";
@@ -174,7 +174,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
     return panel;
 }
 
-/// Lacks a legend and a recipe, too.
+/// Draws both panels, without legend and recipe.
 Figure draw_shares(const FigureOptions& options, std::span<const RunShares> runs, const ShareMeasure& measure,
                    bool difference) {
     Figure figure;
@@ -196,12 +196,12 @@ Figure draw_shares(const FigureOptions& options, std::span<const RunShares> runs
 void check_layers(const SharePair& pair) {
     if (pair.a.layers.size() == pair.b.layers.size()) return;
     throw NothingToShow(
-        fmt::format("A − B needs the same layers on both sides: {} has {} layers in A and {} in B, which are of "
-                    "different models",
+        fmt::format("A − B needs the same number of layers: {} has {} layers in A and {} in B, which are different "
+                    "models",
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 
-/// A curve, or a point, with the panel that it is drawn in.
+/// A curve or point, and its panel.
 struct Curve {
     Line line;
     const Panel* panel = nullptr;
@@ -224,7 +224,7 @@ std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
     return curves;
 }
 
-/// Each of them by one of the others in its panel.
+/// Whether each curve is hidden by another one in its panel.
 bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& above) {
     return !below.empty() && std::all_of(below.begin(), below.end(), [&](const Curve& one) {
         return std::any_of(above.begin(), above.end(), [&](const Curve& other) {
@@ -235,8 +235,7 @@ bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& ab
     });
 }
 
-/// A legend's entries of curves, where each has a colour of its own; none where colours are shared, as by the budgets
-/// of a policy that stand for themselves.
+/// Returns the legend entries of curves if each has its own color; otherwise nothing, as for budgets of one policy.
 std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<ShownRun>& shown) {
     std::vector<LegendEntry*> entries;
     for (LegendEntry& entry : figure.legend) {
@@ -251,8 +250,8 @@ std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<Sho
     return entries;
 }
 
-/// Of policies of a trace that keep the same, only the last one's curves are seen: the legend says under which the
-/// others are. The labels are those that are drawn: to be called when they are.
+/// Adds " (under h2o)" to the legend labels of curves that another policy with equal curves hides. Must be called after
+/// labels are shortened.
 void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
     const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
     std::vector<std::string> labels;

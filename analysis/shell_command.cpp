@@ -9,10 +9,10 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Linux takes no longer word on a command line, its end included.
+/// Longest word of a command line on Linux, including its end.
 constexpr size_t most_word_bytes = 128 << 10;
 
-/// A path that no program takes for an option.
+/// Returns the path in a form that no program takes for an option.
 std::string as_path(const std::filesystem::path& path) {
     return path.string().starts_with('-') ? "./" + path.string() : path.string();
 }
@@ -41,8 +41,8 @@ void ShellCommand::add(std::string_view flag) { text_ += fmt::format(" {}", flag
 void ShellCommand::add(std::string_view option, std::string_view value) {
     if (value.size() + option.size() + 2 > most_word_bytes)
         throw std::invalid_argument(fmt::format(
-            "a text of {} bytes is too long for a command line, which takes {} at most: save it in a file "
-            "and read it from there, then the command names the file",
+            "a text of {} bytes is too long for a command line, which takes at most {}: save it in a file and use "
+            "the file instead",
             format_count(static_cast<int64_t>(value.size())), format_count(static_cast<int64_t>(most_word_bytes))));
     const bool is_like_option = value.starts_with('-') || value.starts_with('[');
     text_ += fmt::format(" {}{}{}", option, is_like_option ? "=" : " ", shell_quoted(value));

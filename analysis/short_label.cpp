@@ -12,12 +12,12 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr size_t most_characters = 40;
-constexpr size_t characters_behind = 16;  // with the budget, which says most
+constexpr size_t characters_behind = 16;  // at the end, where the budget is
 constexpr std::string_view before_budget = " @ ";
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
-/// Without its middle where it is longer than that.
+/// Cuts the middle of a text that is too long.
 std::string without_middle(const std::string& text) {
     std::vector<size_t> begins;
     for (size_t at = 0; at < text.size(); ++at)
@@ -27,7 +27,7 @@ std::string without_middle(const std::string& text) {
            text.substr(begins[begins.size() - characters_behind]);
 }
 
-/// Whether a parameter's value is a path; "16/40" is none.
+/// Whether a parameter's value is a path; "16/40" is not.
 bool is_path(std::string_view value) {
     return value.find('/') != std::string_view::npos &&
            value.find_first_not_of("0123456789/+ ") != std::string_view::npos;
@@ -46,7 +46,7 @@ std::string without_folders(const std::string& label) {
     return out;
 }
 
-/// Calls with the label without what stands behind it.
+/// Calls act() with the label without its suffix `behind`.
 template <class Act>
 void act_before(LegendEntry& entry, const Act& act) {
     entry.label.resize(entry.label.size() - entry.behind.size());
@@ -56,7 +56,7 @@ void act_before(LegendEntry& entry, const Act& act) {
     if (entry.whole != before) entry.whole += entry.behind;
 }
 
-/// Calls with each label that names a run, and where the whole one is to be kept.
+/// Calls act() with each label that names a run, and with the text that stores its full form.
 template <class Act>
 void for_each_label(Figure& figure, const Act& act) {
     for (LegendEntry& entry : figure.legend)
@@ -76,8 +76,8 @@ void for_each_label(Figure& figure, const Act& act) {
 std::string short_label(const std::string& label) { return without_middle(without_folders(label)); }
 
 void shorten_labels(Figure& figure) {
-    std::map<std::string, std::string> shorts;  // by whole label
-    // Where there is a whole one already, a person has given the label: then it stays as it is.
+    std::map<std::string, std::string> shorts;  // by full label
+    // A label with a full form was given by a person and stays unchanged.
     for_each_label(figure, [&](const std::string& label, const std::string& whole) {
         shorts[label] = whole.empty() ? short_label(label) : label;
     });

@@ -21,7 +21,7 @@ namespace prompt_schema = trace::schema::prompt;
 constexpr size_t kMapsBesideEachOther = 8;
 constexpr std::array<const char*, 2> kNames = {"Keys", "Values"};
 
-/// Matrices (n, n) of a prompt, one after the other, for keys and for values.
+/// Matrices (n, n) of a prompt, for keys and for values.
 struct Cosines {
     size_t n = 0;
     std::array<std::vector<float>, 2> values;
@@ -43,7 +43,7 @@ Cosines between_layers(const trace::Reader& reader, const FigureOptions& options
                                 prompt_schema::layer_similarity_k, prompt_schema::layer_similarity_v);
     if (chosen_layers(reader, options).size() < 2)
         throw NothingToShow(
-            fmt::format("{}: layers are compared with each other, and only one is shown", reader.path().string()));
+            fmt::format("{}: at least two layers must be chosen to compare them", reader.path().string()));
     return cosines;
 }
 
@@ -51,12 +51,12 @@ Cosines within_layers(const trace::Reader& reader, const FigureOptions& options)
     auto cosines = read_cosines(reader, options, static_cast<size_t>(reader.model().n_kv_heads),
                                 prompt_schema::head_similarity_k, prompt_schema::head_similarity_v);
     if (cosines.n < 2)
-        throw NothingToShow(fmt::format("{}: the heads of a layer are compared, and the model has one KV head in each",
-                                        reader.path().string()));
+        throw NothingToShow(fmt::format(
+            "{}: the model has only one KV head per layer, so that no heads can be compared", reader.path().string()));
     return cosines;
 }
 
-/// Of the matrix's rows and columns `places`, without the diagonal.
+/// Returns the map of the matrix's rows and columns `places` without the diagonal.
 HeatMap map_of(const Cosines& cosines, size_t part, size_t matrix, const std::vector<int>& places) {
     HeatMap map;
     place_on_numbers(map, places.size(), places.size());
@@ -76,7 +76,7 @@ Panel panel_of(HeatMap map, const Axis& axis) {
     return panel;
 }
 
-/// Around zero, as far as the maps go.
+/// Adds a color scale that is symmetric around zero and contains all values.
 void add_scale(Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels)
@@ -114,15 +114,16 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
     }
     add_scale(figure);
     figure.caption =
-        "Mean cosine of a token's keys (values) before RoPE in the same KV head of two layers, over heads and evenly "
-        "spaced tokens. The diagonal, which is 1, is left out.";
+        "Mean cosine between a token's keys (values) before RoPE in the same KV head of two layers, averaged over "
+        "heads "
+        "and evenly spaced tokens. The diagonal, which is 1, is not shown.";
     return figure;
 }
 
 Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Cosines cosines = between_layers(reader, options);
     const std::vector<int> layers = chosen_layers(reader, options);
-    SubjectTable table("spectrum", "Mean cosine of a token's keys and of its values in two layers",
+    SubjectTable table("spectrum", "Mean cosine between a token's keys, and between its values, in two layers",
                        {SubjectKey::layer_a, SubjectKey::layer_b, Column{"keys", "Keys", "", ColumnType::real, 4},
                         Column{"values", "Values", "", ColumnType::real, 4}});
     for (size_t a = 0; a < layers.size(); ++a)
@@ -156,8 +157,9 @@ Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& op
     }
     add_scale(figure);
     figure.caption =
-        "Mean cosine of a token's keys (values) before RoPE in two KV heads of a layer, over evenly spaced tokens. "
-        "The diagonal, which is 1, is left out.";
+        "Mean cosine between a token's keys (values) before RoPE in two KV heads of a layer, averaged over evenly "
+        "spaced "
+        "tokens. The diagonal, which is 1, is not shown.";
     return figure;
 }
 
@@ -165,7 +167,7 @@ Table head_similarity_numbers(const trace::Reader& reader, const FigureOptions& 
                               const std::vector<int>& layers) {
     const Cosines cosines = within_layers(reader, options);
     SubjectTable table(
-        "spectrum", "Mean cosine of a token's keys and of its values in two KV heads of a layer",
+        "spectrum", "Mean cosine between a token's keys, and between its values, in two KV heads of a layer",
         {SubjectKey::layer, SubjectKey::head_a, SubjectKey::head_b, Column{"keys", "Keys", "", ColumnType::real, 4},
          Column{"values", "Values", "", ColumnType::real, 4}});
     const int n = static_cast<int>(cosines.n);

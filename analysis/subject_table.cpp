@@ -5,7 +5,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Which part of which of a row's two subjects a key is.
+/// Name and title of a key's column, and the number in its cells.
 struct Part {
     const char* name;
     const char* title;

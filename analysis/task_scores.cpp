@@ -21,7 +21,7 @@ namespace {
 
 constexpr int n_resamples = 10000;
 
-/// "a, b, c", and how many more where there are many.
+/// Joins at most ten names: "a, b, c and 5 more".
 std::string named(std::span<const std::string> samples) {
     constexpr size_t most = 10;
     const std::string names = fmt::format("{}", fmt::join(samples.first(std::min(samples.size(), most)), ", "));
@@ -63,12 +63,12 @@ namespace {
 
 constexpr std::string_view kBytesOf = "bytes of ";
 
-/// What was asked for as one setting's budget: one number of entries, or a share that all samples' entries are of.
+/// Budget of one setting as the user gave it: one number of entries, or the share that gives all samples' entries.
 struct AskedBudget {
-    bool of_bytes = false;  ///< the policy records a share as it was given, not as what it comes to in entries
+    bool of_bytes = false;  ///< The policy records the share itself, not the resulting entries.
     std::set<int64_t> entries;
     std::set<double> fractions;
-    double low = 0, high = 1;  ///< shares that round to these entries in each sample
+    double low = 0, high = 1;  ///< shares that round to the recorded entries in all samples
 
     void add(const trace::ResultRow& row) {
         entries.insert(row.budget);
@@ -78,14 +78,14 @@ struct AskedBudget {
         low = std::max(low, row.budget_fraction - half);
         high = std::min(high, row.budget_fraction + half);
     }
-    /// In decimals, as people give shares.
+    /// Whether the share has few decimals, as a person would give it.
     bool is_given_share() const {
         const double scaled = *fractions.begin() * 1e4;
         return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
     }
     bool is_share() const { return is_given_share() || entries.size() > 1; }
     bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
-    /// The one with the fewest digits.
+    /// Returns the share with the fewest digits.
     double share() const {
         if (is_given_share()) return *fractions.begin();
         for (const double digits : {1e2, 1e3, 1e4, 1e5})
@@ -94,8 +94,8 @@ struct AskedBudget {
     }
 };
 
-/// Entries by their number, shares in per cent; entries that are what a share of `shares` comes to are named by it, so
-/// that what was asked for as one budget is called one.
+/// Formats entries as a number and shares in per cent. Entries that result from one of `shares` are named by it, so
+/// that one budget has one name.
 std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
     if (!asked.is_share())
         for (const double share : shares)
@@ -107,11 +107,11 @@ std::string budget_text(const AskedBudget& asked, const std::vector<double>& sha
 }  // namespace
 
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
-    if (rows.empty()) throw FigureError("there are no results: no sample was finished");
+    if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
     std::vector<TaskGroup> groups;
     std::vector<AskedBudget> budgets;
-    std::map<std::pair<std::string, int>, size_t> places;        // setting, which of its budgets
-    std::map<std::pair<std::string, std::string>, int> counted;  // sample, setting
+    std::map<std::pair<std::string, int>, size_t> places;        // group by setting and index of its budget
+    std::map<std::pair<std::string, std::string>, int> counted;  // results so far by sample and setting
     for (const auto& row : rows) {
         const std::string setting = setting_of(row);
         const int nth = counted[{row.sample_id, setting}]++;
@@ -127,7 +127,7 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
         } else {
             ++group.n_failed;
             const size_t colon = row.status.find(": ");
-            const std::string reason = colon == std::string::npos ? "no reason is known" : row.status.substr(colon + 2);
+            const std::string reason = colon == std::string::npos ? "unknown reason" : row.status.substr(colon + 2);
             const auto known = std::find_if(group.failures.begin(), group.failures.end(),
                                             [&](const auto& other) { return other.reason == reason; });
             auto& failure = known == group.failures.end() ? group.failures.emplace_back() : *known;
@@ -163,7 +163,7 @@ std::vector<std::string> budgets_of(std::span<const TaskGroup> groups) {
 }
 
 BootstrapMean bootstrap_mean(std::span<const double> values) {
-    if (values.empty()) throw std::invalid_argument("a mean of no values");
+    if (values.empty()) throw std::invalid_argument("bootstrap_mean: there are no values");
     const double n = static_cast<double>(values.size());
     BootstrapMean result;
     for (const double value : values) result.mean += value / n;
@@ -176,7 +176,7 @@ BootstrapMean bootstrap_mean(std::span<const double> values) {
     std::sort(means.begin(), means.end());
     result.low = means[static_cast<size_t>(0.025 * n_resamples)];
     result.high = means[static_cast<size_t>(0.975 * n_resamples)];
-    // Samples that are all alike say nothing of the spread: all draws are the same.
+    // Equal samples give equal resamples, which show no spread.
     const double least_of_all = std::pow(0.025, 1 / n);
     const auto all_are = [&](double score) {
         return std::all_of(values.begin(), values.end(), [&](double value) { return value == score; });
@@ -223,7 +223,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     const auto groups = task_groups(rows);
     const auto budgets = budgets_of(groups);
-    Table table{"task_scores", "Right answers in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
+    Table table{"task_scores", "Mean scores in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
     for (const auto& budget : budgets)
         table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});
     std::map<std::string, size_t> rows_of;
@@ -261,23 +261,23 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
 
 namespace {
 
-/// Whether an answer ends within a sentence, as one does that is given too few tokens.
+/// Whether an answer ends within a sentence, as it does if too few tokens were allowed.
 bool breaks_off(const std::string& answer) {
     const size_t last = answer.find_last_not_of(" \t\r\n\"')*`");
     return last != std::string::npos && std::string_view(".!?:;,").find(answer[last]) == std::string_view::npos;
 }
 
-/// What is wrong with a full cache that is right too rarely.
+/// Describes why the full run has too few right answers.
 std::string wrong_answers(const TaskGroup& full, double mean) {
-    std::string text = fmt::format("the full cache is right in {:.1f} %, 90 % are needed", 100 * mean);
+    std::string text = fmt::format("the full run is right in {:.1f} %, 90 % are needed", 100 * mean);
     const auto n_wrong =
         std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
     const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
         return row->score < 0.5 && breaks_off(row->prediction);
     });
     if (2 * n_broken > n_wrong)
-        text += fmt::format(" ({} of its {} wrong answers break off within a sentence: allow more tokens with -n)",
-                            n_broken, n_wrong);
+        text += fmt::format(" ({} of its {} wrong answers end within a sentence: allow more tokens with -n)", n_broken,
+                            n_wrong);
     return text;
 }
 
@@ -294,23 +294,23 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
         if (group.policy == "random" && (!random || group.answered.front()->budget < random->answered.front()->budget))
             random = &group;
     }
-    if (!full) return "Not usable: the full cache answered nothing.";
+    if (!full) return "Not usable: the full run has no answers.";
     std::vector<std::string> missing;
     if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples, 60 are needed", full->answered.size()));
     if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
-        missing.push_back("no run of the policy `random` to compare with chance");
+        missing.push_back("no run of the policy `random` that shows the chance level");
     } else if (mean(*random) > 0.1) {
         missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
                                       random->budget, 100 * mean(*random)));
     }
     if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
-    return fmt::format("Usable: {} samples, the full cache right in {:.1f} %, random at {} in {:.1f} %.",
+    return fmt::format("Usable: {} samples; full is right in {:.1f} %, random at {} in {:.1f} %.",
                        full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
 }
 
 std::string task_untouched(std::span<const trace::ResultRow> rows) {
-    std::map<std::string, std::pair<size_t, size_t>> by_budget;  // samples in which nothing is dropped, and all
+    std::map<std::string, std::pair<size_t, size_t>> by_budget;  // samples without dropped tokens, and all samples
     std::vector<std::string> budgets;
     for (const auto& group : task_groups(rows)) {
         if (group.policy == "full" || group.budget.ends_with('%')) continue;
@@ -330,7 +330,7 @@ std::string task_untouched(std::span<const trace::ResultRow> rows) {
     }
     return text.empty()
                ? text
-               : fmt::format("Nothing is dropped where a prompt has no more tokens than the budget: {}.", text);
+               : fmt::format("Nothing is dropped from a prompt with no more tokens than the budget: {}.", text);
 }
 
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window) {
@@ -347,7 +347,7 @@ std::string task_windows(std::span<const trace::ResultRow> rows) {
             const auto spec = policies::recorded_policy(row.policy, row.parameters_json);
             if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
         } catch (const policies::ParameterError&) {
-            // Another program's policy, or another version's parameters.
+            // A policy of another program, or parameters of another version.
         }
     }
     return windows_in_words(policies_by_window);

@@ -67,7 +67,7 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 std::string task_verdict(std::span<const trace::ResultRow> rows);
 
 /// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none:
-/// "Nothing is dropped where a prompt has no more tokens than the budget: 12 of 60 samples at 512."
+/// "Nothing is dropped from a prompt with no more tokens than the budget: 12 of 60 samples at 512."
 std::string task_untouched(std::span<const trace::ResultRow> rows);
 
 /// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kMinus = "\u2212";
 
-/// 1, 2 or 5 times a power of ten (or 4), the smallest that needs no more than max_ticks.
+/// Returns the smallest step of 1, 2 or 5 (or 4) times a power of ten that gives at most max_ticks ticks.
 double round_step(const Axis& axis, size_t max_ticks) {
     const double span = axis.max - axis.min;
     double power = std::pow(10.0, std::floor(std::log10(span / static_cast<double>(max_ticks))));
@@ -21,7 +21,7 @@ double round_step(const Axis& axis, size_t max_ticks) {
     for (;; power *= 10) {
         for (const double factor : {1.0, 2.0, 4.0, 5.0}) {
             const bool small_numbers =
-                axis.whole_numbers && power < 2;  // 0, 4, 8 suits heads and layers, 0, 400, 800 no one
+                axis.whole_numbers && power < 2;  // 0, 4, 8 suits heads and layers; 0, 400, 800 is unusual
             if (factor == 4.0 && !small_numbers) continue;
             const double step = factor * power;
             const double count =
@@ -67,7 +67,7 @@ Ticks linear_ticks(const Axis& axis, size_t max_ticks) {
     return result;
 }
 
-/// 1, 2 and 5 times the power of ten; as on a linear axis where those are not two.
+/// Returns ticks at 1, 2 and 5 times a power of ten, or linear ticks if there are fewer than two.
 Ticks within_a_decade(const Axis& axis, size_t max_ticks) {
     Ticks result;
     for (int e = static_cast<int>(std::floor(std::log10(axis.min))); std::pow(10.0, e) <= axis.max; ++e)
@@ -90,7 +90,7 @@ Ticks logarithmic_ticks(const Axis& axis, size_t max_ticks) {
     const int n = last - first + 1;
     if (n < 2) return within_a_decade(axis, max_ticks);
     const int stride = (n + static_cast<int>(max_ticks) - 1) / static_cast<int>(max_ticks);
-    const bool is_short = first >= -2 && first + (last - first) / stride * stride <= 4;  // without a power of ten
+    const bool is_short = first >= -2 && first + (last - first) / stride * stride <= 4;  // labels without powers of ten
     for (int e = first; e <= last; e += stride)
         result.ticks.push_back(
             {std::pow(10.0, e), is_short ? label_of(std::pow(10.0, e), std::max(0, -e)) : "10" + superscript(e)});

@@ -34,22 +34,22 @@ const trace::RunAttributes& finished_run(const trace::Reader& reader, int prompt
     return attributes;
 }
 
-/// Positions from which on a policy keeps everything whatever its score; N where that shows in the scores themselves.
+/// Returns the first of the positions that the policy keeps regardless of their scores; N if it does not know any.
 int64_t ranked_before(const trace::RunAttributes& run, int64_t n_tokens) {
     try {
         const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
         const int64_t recent = policies::recent_entries(spec.values, run.budget);
         return n_tokens - std::min({recent, run.budget, n_tokens});
     } catch (const policies::ParameterError&) {
-        return n_tokens;  // another version's policy: its scores alone are known
+        return n_tokens;  // policy of another version: only the scores are known
     }
 }
 
-/// One row's scores and kept entries.
+/// Scores and kept entries of one row.
 struct RankedRow {
     std::span<const double> scores;
     std::span<const uint32_t> kept;
-    int64_t n_ranked = 0;  ///< positions before this one may be candidates
+    int64_t n_ranked = 0;  ///< Only lower positions can be candidates.
 
     bool keeps(uint32_t token) const { return std::binary_search(kept.begin(), kept.end(), token); }
     bool is_candidate(uint32_t token) const {
@@ -78,7 +78,7 @@ TokenDecision decision(const RankedRow& row, uint32_t token) {
     return d;
 }
 
-/// All rows of one layer, one after the other.
+/// All rows of one layer.
 struct LayerRows {
     std::vector<double> scores;  ///< (R, N) or empty
     const trace::Kept* kept = nullptr;
@@ -105,7 +105,7 @@ void check_token(const trace::Reader& reader, int prompt, int64_t token) {
         fmt::format("there is no token {}: policies see the prompt's tokens 0 to {}", token, n_tokens - 1));
 }
 
-/// "layer 3", "layers 2, 5–7 and 9", at most six parts of it, or "every layer". @param layers ascending, one at least
+/// Returns "layer 3", "layers 2, 5–7 and 9" (at most six parts) or "every layer". @param layers ascending, not empty
 std::string layers_text(const std::vector<size_t>& layers, size_t n_layers) {
     constexpr size_t most_parts = 6;
     if (layers.size() == n_layers && n_layers > 1) return "every layer";
@@ -138,12 +138,12 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
                              format_number(report.n_entries));
     if (report.n_rebuilding > 0)
         merged += fmt::format("; kept in part and rebuilt in {} heads", count(report.n_rebuilding));
-    const char* whole = merged.empty() ? "whole in" : "something of all of it in";
+    const char* whole = merged.empty() ? "kept whole in" : "all tokens kept at least in part in";
     if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}{}", label, heads, layers, merged);
-    const std::string sentence =
-        fmt::format("{}: {} {}{}{} in part in {} more; {} of its {} tokens are kept somewhere{}", label, whole, heads,
-                    layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
-                    count(report.n_tokens_kept), count(report.n_tokens), merged);
+    const std::string sentence = fmt::format(
+        "{}: {} {}{}{} partly in {} more; {} of its {} tokens are kept in at least one head{}", label, whole, heads,
+        layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
+        count(report.n_tokens_kept), count(report.n_tokens), merged);
     if (report.n_keeping_all > 0 || report.n_keeping_any == 0) return sentence;
     const bool query_heads = run.granularity == schema::run::granularity_query_head;
     return fmt::format("{}; most of it in layer {}, {} head {}: {} of {} tokens", sentence, report.most.layer,
@@ -151,7 +151,7 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
                        count(report.n_tokens));
 }
 
-/// "merged into an entry of 3 that ends at token 17", and how often attention counts it unless 3 times.
+/// Returns "merged into an entry of 3 that ends at token 17", and the cardinality unless it is 3.
 std::string merged_text(const trace::TokenFate& fate) {
     std::string counted;
     if (fate.cardinality != static_cast<float>(fate.n_tokens))
@@ -160,7 +160,7 @@ std::string merged_text(const trace::TokenFate& fate) {
                        count(fate.entry));
 }
 
-/// " (keys off by 12 %, values by 3 %)"
+/// Returns " (this head's keys are off by 12 %, its values by 3 %)".
 std::string error_text(const trace::TokenFate& fate) {
     if (std::isnan(fate.key_error) || std::isnan(fate.value_error)) return "";
     return fmt::format(" (this head's keys are off by {}, its values by {})", format_share(double{fate.key_error}),
@@ -224,13 +224,12 @@ std::string TokenReport::sentence(size_t layer, size_t row) const {
     const std::string where = fmt::format("layer {}, {} head {}", layer, query_heads ? "query" : "KV", row);
     const std::string what = fmt::format("{} in {}", fate_text(d.fate), where);
     if (d.fate.kind == trace::TokenFate::Kind::merged || d.fate.kind == trace::TokenFate::Kind::rebuilt) return what;
-    if (!has_scores) return what + "; there are no scores: positions alone decide, or the trace does not hold them";
+    if (!has_scores) return what + "; there are no scores: the policy uses only positions, or the trace has no scores";
     if (!d.candidate) {
-        return d.kept ? what + " without being ranked (window, sinks or recent entries)"
-                      : what + ": it was not among the entries that were ranked";
+        return d.kept ? what + " without being ranked (window, sinks or recent entries)" : what + ": it was not ranked";
     }
     if (d.n_candidates_kept == 0) {
-        return fmt::format("{}: score {} is rank {} of {}, of which none is kept", what, format_number(d.score),
+        return fmt::format("{}: score {} is rank {} of {}, none of which is kept", what, format_number(d.score),
                            count(d.rank), count(d.n_candidates));
     }
     const int digits = digits_apart(d.score, d.cut_off);
@@ -296,7 +295,8 @@ std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int
     check_token(reader, prompt, first);
     check_token(reader, prompt, last);
     if (first > last) {
-        throw std::out_of_range(fmt::format("a span of tokens from {} to {} runs backwards", first, last));
+        throw std::out_of_range(
+            fmt::format("the first token of the span, {}, is after its last token, {}", first, last));
     }
     std::vector<SpanReport> reports;
     for (int run = 0; run < reader.n_runs(prompt); ++run) {

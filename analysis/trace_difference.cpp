@@ -21,10 +21,10 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 [[noreturn]] void disagree(const std::string& what) {
-    throw NothingToShow("A − B needs the same shape on both sides: " + what);
+    throw NothingToShow("A − B needs maps and curves of equal shape: " + what);
 }
 
-/// A − B of two numbers, or on a logarithmic axis A ÷ B.
+/// Returns A − B, or A ÷ B for a logarithmic axis.
 double difference(double a, double b, bool as_ratio) {
     if (!as_ratio) return a - b;
     return a > 0 && b > 0 ? a / b : nan;
@@ -40,12 +40,12 @@ HeatMap map_difference(const HeatMap& a, const HeatMap& b, const std::string& wh
     return map;
 }
 
-/// As far as both curves go.
+/// Returns the difference where both curves have points.
 Line line_difference(const Line& a, const Line& b, bool as_ratio, const std::string& where) {
     Line line = a;
     const size_t n = std::min(a.x.size(), b.x.size());
     if (!std::equal(a.x.begin(), a.x.begin() + static_cast<std::ptrdiff_t>(n), b.x.begin()))
-        disagree(fmt::format("the points of {} have not the same x in A and B", where));
+        disagree(fmt::format("the points of {} have different x in A and B", where));
     line.x.resize(n);
     line.y.resize(n);
     line.low.clear();
@@ -54,7 +54,7 @@ Line line_difference(const Line& a, const Line& b, bool as_ratio, const std::str
     return line;
 }
 
-/// Of one layer, head and name, whosever they are.
+/// Whether two curves have the same name, layer and head.
 bool are_like(const Line& a, const Line& b) {
     return a.label == b.label && a.subject.layer == b.subject.layer && a.subject.head == b.subject.head;
 }
@@ -70,24 +70,24 @@ std::vector<std::string> labels_of(const Axis& axis) {
     return labels;
 }
 
-/// Both parts with the runs that are compared, in the order of A's.
+/// Both parts with the pairs of compared runs, in A's order.
 struct PairedParts {
     std::array<TracePart, 2> sides;
-    std::vector<std::pair<int, int>> runs;  ///< of A and of B; empty: the figure shows no runs
-    std::vector<std::string> labels;        ///< of the pairs
-    std::string unpaired;                   ///< unpaired_runs()
+    std::vector<std::pair<int, int>> runs;  ///< of A and B; empty if the figure shows no runs
+    std::vector<std::string> labels;        ///< one per pair
+    std::string unpaired;                   ///< result of unpaired_runs()
 };
 
-/// @throws NothingToShow where no run of A has its like in B
+/// @throws NothingToShow if there are no pairs
 PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     PairedParts paired{{a, b}, {}, {}, ""};
     auto& sides = paired.sides;
     const auto set_common_unit = [&](bool are_like) {
         for (TracePart& side : sides) side.options.common_unit = !are_like;
     };
-    set_common_unit(a.reader->model().n_heads == b.reader->model().n_heads);  // of figures without runs
+    set_common_unit(a.reader->model().n_heads == b.reader->model().n_heads);  // for figures without runs
     if (!definition.shown_runs && !definition.make_difference) return paired;
-    // A figure that chooses among many runs takes A's choice, and whichever runs of B are like them.
+    // A figure that chooses among many runs uses A's choice and the paired runs of B.
     const bool chooses = definition.own_choice && a.options.runs.empty() && b.options.runs.empty();
     const auto runs_of = [&](const TracePart& part, bool all) {
         return all ? chosen_runs(*part.reader, part.options) : definition.shown_runs(*part.reader, part.options);
@@ -100,7 +100,8 @@ PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a,
     const std::vector<ShownPair> pairs = shown_pairs(compared);
     paired.unpaired = unpaired_runs(compared_sides(sides, of_a, chooses ? std::vector<int>{} : of_b), pairs);
     if (chooses && !paired.unpaired.empty())
-        throw NothingToShow(fmt::format("a run has no like on the other side: {}; name the runs", paired.unpaired));
+        throw NothingToShow(
+            fmt::format("runs without a pair: {}; choose runs that are in both A and B", paired.unpaired));
     std::array<std::vector<RunChoice>, 2> runs;
     bool are_by_same_heads = true;
     for (const ShownPair& pair : pairs) {
@@ -118,13 +119,13 @@ PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a,
     return paired;
 }
 
-/// The figures of both, of which every panel of one has its like in the other.
+/// Figures of both parts, with matching panels in the same order.
 struct Sides {
     Figure a, b;
 };
 
-/// The panels of B in the order of those of A: the k-th panel of a run, layer and head goes with the k-th of the run
-/// that is paired with it.
+/// Returns B's panels in the order of A's: the k-th panel of a run, layer and head matches the k-th panel of the paired
+/// run.
 std::vector<Panel> panels_like(const Figure& a, const Figure& b, const PairedParts& paired) {
     const auto are_of_like = [&](const Panel& of_a, const Panel& of_b) {
         const bool are_paired = of_a.subject.run < 0
@@ -145,8 +146,8 @@ std::vector<Panel> panels_like(const Figure& a, const Figure& b, const PairedPar
             found = std::find_if(found + 1, b.panels.end(),
                                  [&](const Panel& panel) { return are_of_like(a.panels[p], panel); });
         if (found == b.panels.end())
-            disagree(
-                fmt::format("{} of A has no like in B", a.panels[p].title.empty() ? "a panel" : a.panels[p].title));
+            disagree(fmt::format("{} of A has no counterpart in B",
+                                 a.panels[p].title.empty() ? "a panel" : a.panels[p].title));
         panels.push_back(*found);
     }
     return panels;
@@ -156,9 +157,8 @@ Sides read_sides(const FigureDefinition& definition, const PairedParts& paired) 
     const TracePart &a = paired.sides[0], &b = paired.sides[1];
     Sides sides{definition.make(*a.reader, a.options), definition.make(*b.reader, b.options)};
     if (paired.runs.empty() && sides.a.panels.size() != sides.b.panels.size()) {
-        disagree(
-            fmt::format("A ({}) has {} panels, B ({}) has {}: choose the same runs, layers and heads on both sides",
-                        a.name, sides.a.panels.size(), b.name, sides.b.panels.size()));
+        disagree(fmt::format("A ({}) has {} panels, B ({}) has {}: choose the same runs, layers and heads for both",
+                             a.name, sides.a.panels.size(), b.name, sides.b.panels.size()));
     }
     if (!paired.runs.empty()) sides.b.panels = panels_like(sides.a, sides.b, paired);
     for (size_t p = 0; p < sides.a.panels.size(); ++p) {
@@ -169,15 +169,16 @@ Sides read_sides(const FigureDefinition& definition, const PairedParts& paired) 
                                  of_a.shapes.size(), of_b.shapes.size()));
         }
         if (is_map(of_a) && labels_of(of_a.x) != labels_of(of_b.x)) {
-            disagree(fmt::format("the {} axis of {} has not the same labels in the same order in A and B",
+            disagree(fmt::format("the labels on the {} axis of {} differ between A and B",
                                  of_a.x.title.empty() ? "x" : of_a.x.title, of_a.title));
         }
-        if (of_a.y.title != of_b.y.title) disagree(fmt::format("A is by {}, B by {}", of_a.y.title, of_b.y.title));
+        if (of_a.y.title != of_b.y.title)
+            disagree(fmt::format("the y axis is {} in A and {} in B", of_a.y.title, of_b.y.title));
     }
     return sides;
 }
 
-/// A panel's title in full, but for runs that were renamed: these keep their new labels.
+/// Returns a panel's full title. Renamed runs keep their new labels.
 std::string title_of(const Panel& panel, const Panel& of_b, const PairedParts& paired) {
     const auto is_renamed = [](const TracePart& part, const Panel& of) {
         return of.subject.run >= 0 && !part.reader->run(part.options.prompt, of.subject.run).given_label.empty();
@@ -187,7 +188,7 @@ std::string title_of(const Panel& panel, const Panel& of_b, const PairedParts& p
     return has_whole ? panel.whole_title : panel.title;
 }
 
-/// "snapkv @ 64, h2o @ 64 and 4 more"
+/// Returns "snapkv @ 64, h2o @ 64 and 4 more".
 std::string in_words(const std::vector<std::string>& labels) {
     constexpr size_t most = 3;
     std::string text;
@@ -196,7 +197,7 @@ std::string in_words(const std::vector<std::string>& labels) {
     return text;
 }
 
-/// What a shape's numbers count: "KV heads that keep the token", "Relative error (%)".
+/// Returns title and unit of a shape's numbers: "KV heads that keep the token", "Relative error (%)".
 std::string unit_of(const Figure& figure, const Panel& panel, const Shape& shape) {
     const auto* map = std::get_if<HeatMap>(&shape);
     const ColorScale* scale =
@@ -211,13 +212,13 @@ void name_sides(Figure& figure, const FigureDefinition& definition, const Paired
     if (a.reader != b.reader && !a.name.empty() && !b.name.empty())
         figure.title += fmt::format("; {} − {}", a.name, b.name);
     if (!paired.unpaired.empty())
-        figure.caption += fmt::format(" Without a like on the other side, and left out: {}.", paired.unpaired);
+        figure.caption += fmt::format(" Omitted because they have no pair: {}.", paired.unpaired);
     if (const std::string unlike = unlike_prompts(definition, a, b); !unlike.empty())
         figure.caption += fmt::format(" The prompts differ: {}.", unlike);
     name_prompts(figure, definition, paired.sides);
 }
 
-/// Symmetric around no difference.
+/// Makes all color scales symmetric around zero.
 void set_limits(Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels) {
@@ -242,7 +243,7 @@ void set_limits(Figure& figure) {
     }
 }
 
-/// Of the cell at a place in data coordinates; nothing outside the map.
+/// Returns the value of the cell at a point in data coordinates; nullopt outside the map.
 std::optional<double> value_at(const HeatMap& map, double x, double y) {
     const double row = (y - map.y_begin) / (map.y_end - map.y_begin);
     const double column = (x - map.x_begin) / (map.x_end - map.x_begin);
@@ -251,8 +252,7 @@ std::optional<double> value_at(const HeatMap& map, double x, double y) {
                       static_cast<size_t>(column * static_cast<double>(map.columns))];
 }
 
-/// Text that stands on a map was set for the colours and the numbers of A alone: the prompt's words stay, numbers
-/// become the difference.
+/// Updates the texts on maps, which have A's colors and numbers: numbers become the difference, tokens stay.
 void set_texts(Figure& figure) {
     for (Panel& panel : figure.panels) {
         const HeatMap* map = nullptr;
@@ -302,7 +302,7 @@ void set_axis(Panel& panel, bool as_ratio) {
     panel.shapes.emplace_back(Rule{true, as_ratio ? 1.0 : 0.0, "", grey});
 }
 
-/// What the figure's maps and curves are of and their axes count.
+/// Returns the items that the figure's maps, curves and axes refer to.
 std::vector<SubjectKey> keys_of(const Figure& figure) {
     bool of_runs = false;
     std::set<SubjectKey> keys;
@@ -345,7 +345,7 @@ std::vector<SubjectKey> keys_of(const Figure& figure) {
     return {keys.begin(), keys.end()};
 }
 
-/// Whether there are rows of maps, or curves, and places along x that subjects do not tell apart.
+/// Whether rows of maps, or curves, and positions along x need columns because no subject identifies them.
 std::pair<bool, bool> uncounted_axes(const Figure& figure) {
     bool rows = false, x = false;
     for (const Panel& panel : figure.panels) {
@@ -371,7 +371,7 @@ std::string unlike_prompts(const FigureDefinition& definition, const TracePart& 
     const auto ids = a.reader->token_ids(a.options.prompt), others = b.reader->token_ids(b.options.prompt);
     if (ids == others) return {};
     const auto first = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first - ids.begin();
-    return fmt::format("{} tokens in A, {} in B, unlike from token {} on", ids.size(), others.size(), first);
+    return fmt::format("{} tokens in A, {} in B, different from token {} on", ids.size(), others.size(), first);
 }
 
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
@@ -396,7 +396,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         Panel& panel = figure.panels[p];
         const Panel& other = sides.b.panels[p];
         const bool as_ratio = panel.y.scale == Scale::logarithmic;
-        // The part stands beside the title.
+        // The part is shown beside the title.
         const auto without_part = [&](std::string title) {
             const std::string part = ", " + panel.part;
             if (!panel.part.empty() && title.ends_with(part)) title.resize(title.size() - part.size());
@@ -419,7 +419,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
             const std::string where = panel.title.empty() ? "the map" : panel.title;
             if (auto* map = std::get_if<HeatMap>(&panel.shapes[l])) {
                 const auto* like = std::get_if<HeatMap>(&other.shapes[l]);
-                if (!like) disagree(where + " is a map in A alone");
+                if (!like) disagree(where + " is a map only in A");
                 *map = map_difference(*map, *like, where);
                 has_map = true;
             } else if (auto* line = std::get_if<Line>(&panel.shapes[l])) {
@@ -428,13 +428,13 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
                     disagree(fmt::format("{} of {} has no counterpart in B", line->label, where));
                 *line = line_difference(*line, *like_it, as_ratio, where);
             } else if (std::holds_alternative<Scatter>(panel.shapes[l])) {
-                throw NothingToShow("A − B of points is not drawn: both traces can be shown side by side");
+                throw NothingToShow("A − B cannot be drawn for points; show the traces side by side instead");
             }
         }
         if (has_map && panel.x.min != other.x.min) panel.x.title += " (of A)";
         if (!has_map) set_axis(panel, as_ratio);
     }
-    // Bands are not subtracted.
+    // Bands are not subtracted, so that their legend entries are removed.
     std::erase_if(figure.legend, [](const LegendEntry& entry) { return entry.symbol == LegendEntry::Symbol::patch; });
     if (figure.shared_y) {
         for (Panel& panel : figure.panels) {

@@ -60,7 +60,7 @@ TEST_CASE("an axis of budgets counts entries, or per cent of the full cache wher
         return figure_definition("coverage").make(reader, options).panels.at(1);
     };
     const Panel entries = model_panel({2, 3});
-    CHECK(entries.x.unit == "entries a head");
+    CHECK(entries.x.unit == "entries per head");
     CHECK(places_of(entries) == std::map<int, double>{{2, 20}, {3, 30}});
     for (const auto& runs : std::vector<std::vector<RunChoice>>{{1, 4}, {1, 2, 3, 4}}) {
         const Panel shares = model_panel(runs);

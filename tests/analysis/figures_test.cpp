@@ -235,7 +235,7 @@ TEST_CASE("cost: any two columns of the table of runs") {
     options.columns = {"budget", "peak_bytes"};
     CHECK_THROWS_AS(made(sample.reader(), "cost", options), NothingToShow);
     options.runs = {};  // one of the runs has it
-    CHECK_THAT(made(sample.reader(), "cost", options).caption, Contains("left out: snapkv 16"));
+    CHECK_THAT(made(sample.reader(), "cost", options).caption, Contains("a number is missing: snapkv 16"));
 }
 
 TEST_CASE("cost: a policy's line joins its budgets by size, in whichever order its runs are") {
@@ -332,7 +332,7 @@ TEST_CASE("runs that were not compared are left out of KL per step, and named") 
         writer.write_run(0, 1, other);
     }
     const trace::Reader reader(folder / "t.h5.part");
-    CHECK_THAT(made(reader, "step-kl", {}).caption, Contains("left out: snapkv 24"));
+    CHECK_THAT(made(reader, "step-kl", {}).caption, Contains("not compared: snapkv 24"));
     FigureOptions options;
     options.runs = {"1"};
     CHECK_THROWS_AS(made(reader, "step-kl", options), NothingToShow);

@@ -583,7 +583,8 @@ TEST_CASE("steps of which not all have an agreement are damage that names both l
     }
     const trace::Reader reader(path);
     const std::string says =
-        path.string() + ": /prompts/0/runs/2/step_agreement: expected one value for each of the 6 steps of step_kl, found " +
+        path.string() +
+        ": /prompts/0/runs/2/step_agreement: expected one value for each of the 6 steps of step_kl, found " +
         std::to_string(length);
     const FigureDefinition& figure = figure_definition("step-kl");
     CHECK(why_not([&] { ranked(reader, "steps"); }) == says);

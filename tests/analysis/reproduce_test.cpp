@@ -78,7 +78,7 @@ TEST_CASE("the command follows changes between compressed and full that the para
     const trace::Reader reader = stored.reader();
     const auto has_remark = [&](int run) {
         for (const auto& text : reproduction(reader, 0, run).remarks)
-            if (text.find("its cache was changed between compressed and full") != std::string::npos) return true;
+            if (text.find("switched its cache between compressed and full") != std::string::npos) return true;
         return false;
     };
     const auto switches = [&](int run) {

@@ -166,7 +166,7 @@ TEST_CASE("A − B of curves needs the same x as far as both go") {
     b.options.prompt = 1;
     CHECK(layer_of<Line>(make_difference(halves, a, b), 0).y == std::vector<double>{0, 0});
     b.options.title = true;
-    CHECK_THROWS_WITH(make_difference(halves, a, b), Contains("have not the same x in A and B"));
+    CHECK_THROWS_WITH(make_difference(halves, a, b), Contains("have different x in A and B"));
 }
 
 TEST_CASE("numbers that stand on a map are those of the difference") {

@@ -149,9 +149,9 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK(span_report(reader, 0, 0, 0)[4].n_entries == Approx(entries));
     CHECK(entries < 6);
     CHECK(span_report(reader, 0, 0, 47)[4].n_entries == Approx(static_cast<double>(kept->indices.size())));
-    CHECK_THAT(span_report(reader, 0, 0, 1)[4].sentence, Contains("something of all of it in 6 of 6 heads"));
+    CHECK_THAT(span_report(reader, 0, 0, 1)[4].sentence, Contains("all tokens kept at least in part in 6 of 6 heads"));
     CHECK_THAT(span_report(reader, 0, 5, 6)[5].sentence, Contains("kept in part and rebuilt in 6 heads"));
-    CHECK_THAT(span_report(reader, 0, 45, 46)[5].sentence, Contains("whole in 6 of 6") && !Contains("rebuilt"));
+    CHECK_THAT(span_report(reader, 0, 45, 46)[5].sentence, Contains("kept whole in 6 of 6") && !Contains("rebuilt"));
     CHECK(model_coverage(kept_sets(*kept, 48)).count == 48);
     CHECK(model_coverage(entry_sets(*kept, 48)).count < 48);
     // Thinner keys: all but the last 4 tokens are rebuilt.
@@ -169,8 +169,9 @@ TEST_CASE("span report: how many heads keep all and any of a span", "[token-repo
     const auto reports = span_report(reader, 0, 3, 6);
     REQUIRE(reports.size() == 6);  // the failed run has nothing to say
     CHECK(reports[0].n_keeping_all == 6);
-    CHECK_THAT(reports[0].sentence,
-               Contains("full: whole in 6 of 6 heads (100.0 %), in every layer; in part in 0 more; 4 of its 4 tokens"));
+    CHECK_THAT(
+        reports[0].sentence,
+        Contains("full: kept whole in 6 of 6 heads (100.0 %), in every layer; partly in 0 more; 4 of its 4 tokens"));
     const auto kept = reader.kept(0, 2);
     size_t all = 0, any = 0;
     std::set<uint32_t> tokens;

@@ -119,7 +119,7 @@ class Export(ProgramTest):
         self.assertEqual({row["layer"] for row in rows}, {"1"})
         self.assertIn("averaged to KV heads", rows[0]["source"])
         done = self.made("export", "t.h5", "--figure", "all", "--run", 1, "-o", "run.csv")
-        self.assertIn("left out: difference: a difference is that of two runs", done.stderr)
+        self.assertIn("left out: difference: a difference needs two runs", done.stderr)
         self.assertTrue(self.path("run-retention.csv").exists())
         self.refuses(2, ["7", "0 to 1"], "export", "t.h5", "--figure", "all", "--layer", 7, "-o", "no.csv")
         self.refuses(2, ["no figure has a source 'foo'"], "export", "t.h5", "--figure", "all", "--source", "foo", "-o",
@@ -293,7 +293,7 @@ class Export(ProgramTest):
     def test_a_difference_of_unlike_prompts_says_so(self):
         self.make_trace("longer.h5", "--policy", "aperturekv", "--budget", "24", prompt="a fox and a hen\n" * 12)
         done = self.made("export", "t.h5", "longer.h5", "--figure", "cost", "--difference", "-o", "unlike.csv")
-        self.assertRegex(done.stderr, r"cost subtracts different prompts: \d+ tokens in A, \d+ in B, unlike from token \d+ on")
+        self.assertRegex(done.stderr, r"cost subtracts different prompts: \d+ tokens in A, \d+ in B, different from token \d+ on")
         shutil.copy(self.path("t.h5"), self.path("same.h5"))
         done = self.made("export", "t.h5", "same.h5", "--figure", "cost", "--difference", "-o", "like.csv")
         self.assertNotIn("different prompts", done.stderr)
