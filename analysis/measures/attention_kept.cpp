@@ -11,7 +11,7 @@ namespace kvscope::analysis {
 std::vector<float> attention_kept(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept) {
     if (kept.n_rows == 0 || n_heads % kept.n_rows != 0) {
         throw std::invalid_argument(fmt::format(
-            "attention kept: {} query heads are no multiple of {} rows of kept entries", n_heads, kept.n_rows));
+            "attention kept: {} query heads are not a multiple of {} rows of kept entries", n_heads, kept.n_rows));
     }
     if (window_attention.size() != kept.n_layers * n_heads * kept.n_tokens) {
         throw std::invalid_argument(fmt::format("attention kept: {} values are not {} layers x {} heads x {} tokens",

@@ -10,7 +10,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Of the layers' mean the part that one layer has.
+/// Adds one layer's part to the mean over layers.
 template <class Values>
 void add_part(const Values& values, std::span<const int> layers, std::vector<double>& mean) {
     for (size_t token = 0; token < mean.size(); ++token)
@@ -24,7 +24,7 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
     const size_t n = kept.n_tokens;
     if (kept.n_rows == 0 || n_heads % kept.n_rows != 0) {
         throw std::invalid_argument(fmt::format(
-            "attention lost: {} query heads are no multiple of {} rows of kept entries", n_heads, kept.n_rows));
+            "attention lost: {} query heads are not a multiple of {} rows of kept entries", n_heads, kept.n_rows));
     }
     if (window_attention.size() != n_heads * n) {
         throw std::invalid_argument(

@@ -12,7 +12,7 @@
 namespace kvscope::analysis {
 namespace {
 
-using Cluster = std::vector<size_t>;  ///< heads, in the order of the leaves
+using Cluster = std::vector<size_t>;  ///< heads in the order of the leaves
 
 class Matrix {
  public:
@@ -33,7 +33,7 @@ class Matrix {
     size_t n_;
 };
 
-/// The two clusters in a row, turned so that their nearest ends meet.
+/// Concatenates two clusters, reversed if necessary so that their nearest ends meet.
 Cluster joined(Cluster a, Cluster b, const Matrix& distance) {
     const double last_first = distance(a.back(), b.front());
     const double last_last = distance(a.back(), b.back());
@@ -53,7 +53,7 @@ Cluster joined(Cluster a, Cluster b, const Matrix& distance) {
     return a;
 }
 
-/// The heads without a NaN among each other: as long as there is one, the head with most of them leaves.
+/// Returns heads without NaN between any two of them. Repeatedly removes the head with the most NaN values.
 Cluster known_heads(const Matrix& distance, size_t n) {
     Cluster known(n);
     for (size_t i = 0; i < n; ++i) known[i] = i;
@@ -78,7 +78,7 @@ Cluster known_heads(const Matrix& distance, size_t n) {
 std::vector<size_t> head_order(std::span<const float> divergence, size_t n) {
     if (divergence.size() != n * n) {
         throw std::invalid_argument(
-            fmt::format("order of heads: {} values are no matrix of {} heads", divergence.size(), n));
+            fmt::format("order of heads: {} values are not {} heads squared", divergence.size(), n));
     }
     const Matrix distance(divergence, n);
     const Cluster known = known_heads(distance, n);

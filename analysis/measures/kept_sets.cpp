@@ -45,11 +45,10 @@ void check_kept_sets(const KeptSets& kept) {
         for (uint64_t j = kept.offsets[i]; j < kept.offsets[i + 1]; ++j) {
             const bool ascends = j == kept.offsets[i] || kept.indices[j - 1] < kept.indices[j];
             if (!ascends || kept.indices[j] >= kept.n_tokens) {
-                throw std::invalid_argument(
-                    fmt::format("kept sets: layer {}, row {}: position {} is not above the one before it or not below "
-                                "the prompt's {} "
-                                "tokens",
-                                i / kept.n_rows, i % kept.n_rows, kept.indices[j], kept.n_tokens));
+                throw std::invalid_argument(fmt::format(
+                    "kept sets: layer {}, row {}: position {} is not above the preceding position and below "
+                    "{}, the number of prompt tokens",
+                    i / kept.n_rows, i % kept.n_rows, kept.indices[j], kept.n_tokens));
             }
         }
     }

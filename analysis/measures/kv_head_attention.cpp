@@ -10,13 +10,13 @@ std::vector<float> kv_head_attention(std::span<const float> window_attention, si
                                      size_t window) {
     if (n_kv_heads == 0 || n_heads == 0 || n_heads % n_kv_heads != 0 || window_attention.size() % n_heads != 0) {
         throw std::invalid_argument(
-            fmt::format("attention of KV heads: {} values, {} heads and {} KV heads do not fit together",
+            fmt::format("attention of KV heads: {} values do not match {} heads and {} KV heads",
                         window_attention.size(), n_heads, n_kv_heads));
     }
     const size_t n_tokens = window_attention.size() / n_heads;
     if (n_tokens <= window) {
         throw std::invalid_argument(fmt::format(
-            "attention of KV heads: a prompt of {} tokens has none before its window of {}", n_tokens, window));
+            "attention of KV heads: a prompt of {} tokens is not longer than its window of {}", n_tokens, window));
     }
     const size_t n_prefix = n_tokens - window;
     const size_t group = n_heads / n_kv_heads;

@@ -25,7 +25,7 @@ double percentile(const std::vector<double>& ascending, double share) {
 
 LogitDivergence logit_divergence(std::span<const float> step_kl, std::span<const uint8_t> step_agreement) {
     if (step_kl.size() != step_agreement.size()) {
-        throw std::invalid_argument(fmt::format("logit divergence: {} steps of step_kl beside {} of step_agreement",
+        throw std::invalid_argument(fmt::format("logit divergence: step_kl has {} steps, step_agreement has {}",
                                                 step_kl.size(), step_agreement.size()));
     }
     LogitDivergence d;

@@ -8,14 +8,14 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Of entries: a token in an entry of n tokens counts as one n-th of it.
+/// Numbers of entries. A token in an entry of n counts as 1/n.
 struct Counts {
     double both = 0;
     double either = 0;
     double ratio() const { return either > 0 ? both / either : 1.0; }
 };
 
-/// Ascending tokens with the part of an entry that each has; without parts, 1 each.
+/// Ascending tokens, and for each the number of tokens in its entry; 1 if `entry_tokens` is empty.
 struct Row {
     std::span<const uint32_t> tokens;
     std::span<const uint32_t> entry_tokens = {};
@@ -31,7 +31,7 @@ Row row_of(const KeptSets& kept, size_t layer, size_t row) {
     return found;
 }
 
-/// The smaller parts of what both have, over the larger parts of what either has.
+/// Sums the smaller parts of common tokens and the larger parts of all tokens.
 Counts compare(const Row& a, const Row& b) {
     Counts counts;
     for (size_t i = 0, j = 0; i < a.tokens.size() || j < b.tokens.size();) {
@@ -47,7 +47,7 @@ Counts compare(const Row& a, const Row& b) {
 void check_same_prompt(const KeptSets& a, const KeptSets& b) {
     if (a.n_layers != b.n_layers || a.n_tokens != b.n_tokens) {
         throw std::invalid_argument(fmt::format(
-            "overlap: runs on the same prompt of one model are needed, found {} layers of {} tokens beside {} of {}",
+            "overlap: both runs must have the same prompt and model, but have {} layers of {} tokens and {} of {}",
             a.n_layers, a.n_tokens, b.n_layers, b.n_tokens));
     }
 }
@@ -57,7 +57,7 @@ std::vector<Counts> layer_entry_counts(const KeptSets& a, const KeptSets& b) {
     const size_t n_rows = std::max(a.n_rows, b.n_rows);
     if (a.n_rows == 0 || b.n_rows == 0 || n_rows % a.n_rows != 0 || n_rows % b.n_rows != 0) {
         throw std::invalid_argument(
-            fmt::format("overlap: {} heads beside {} heads cannot be matched in groups", a.n_rows, b.n_rows));
+            fmt::format("overlap: neither of {} and {} heads is a multiple of the other", a.n_rows, b.n_rows));
     }
     std::vector<Counts> counts(a.n_layers);
     for (size_t layer = 0; layer < a.n_layers; ++layer) {

@@ -24,8 +24,8 @@ double mean(std::span<const double> values) {
 
 std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget) {
     if (n_kv_heads == 0 || answer_attention.size() % n_kv_heads != 0) {
-        throw std::invalid_argument(
-            fmt::format("recall: {} values of attention are not of {} KV heads", answer_attention.size(), n_kv_heads));
+        throw std::invalid_argument(fmt::format("recall: {} attention values are not a multiple of {} KV heads",
+                                                answer_attention.size(), n_kv_heads));
     }
     const size_t n_tokens = answer_attention.size() / n_kv_heads;
     const size_t n_gold = std::min(budget, n_tokens);
@@ -41,9 +41,8 @@ std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_hea
                                  size_t layer) {
     if (n_kv_heads == 0 || gold.size() % n_kv_heads != 0 || kept.n_rows % n_kv_heads != 0) {
         throw std::invalid_argument(
-            fmt::format("recall: {} best positions, {} KV heads and {} rows of kept entries "
-                        "do not fit together",
-                        gold.size(), n_kv_heads, kept.n_rows));
+            fmt::format("recall: {} best positions, {} KV heads and {} rows of kept entries do not match", gold.size(),
+                        n_kv_heads, kept.n_rows));
     }
     const size_t n_gold = gold.size() / n_kv_heads;
     const size_t group = kept.n_rows / n_kv_heads;

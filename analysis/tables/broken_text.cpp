@@ -14,14 +14,14 @@
 namespace kvscope::analysis {
 namespace {
 
-/// One character at a time: its bytes and its cells.
+/// Returns the number of bytes and cells of the character at a byte.
 std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
     const auto [code, bytes] = utf8_character(text, at);
     if (bytes == 0) return {1, 1};
     return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
 }
 
-/// Whether a token ends inside a character that stands by itself: a letter that joins nothing, an emoji.
+/// Whether a token ends inside a character that is not joined with others, such as an emoji.
 bool shares_lone_character(const WholeText& whole, size_t token) {
     const size_t border = whole.begins[token + 1];
     const size_t begin = character_begin(whole.text, border);
@@ -29,7 +29,7 @@ bool shares_lone_character(const WholeText& whole, size_t token) {
     return !joins_neighbours(utf8_character(whole.text, begin).code) || character_at(whole.text, begin).second > 1;
 }
 
-/// With blanks for tabs, and names for what else has no cell of its own to be seen in.
+/// Replaces tabs by blanks, and invisible characters by names.
 std::string with_cells(std::string_view text) {
     std::string out;
     for (const char c : text) {

@@ -12,8 +12,8 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr size_t gap = 2;
-constexpr size_t readable = 24;    // a column of text is not made narrower for the sake of another one
-constexpr size_t widest_key = 40;  // nor is what names a row, up to here
+constexpr size_t readable = 24;    // text columns are not narrowed below this to make space for others
+constexpr size_t widest_key = 40;  // nor are key columns below this
 
 size_t longest_word(std::string_view text) {
     size_t longest = 0;
@@ -25,7 +25,7 @@ size_t longest_word(std::string_view text) {
     return longest;
 }
 
-/// Bytes of the longest beginning that fits into `width` columns; at least one character.
+/// Returns the number of bytes that fit into `width` columns, at least one character.
 size_t fitting(std::string_view text, size_t width) {
     size_t at = 0;
     size_t columns = 0;
@@ -39,8 +39,8 @@ size_t fitting(std::string_view text, size_t width) {
 }
 
 struct ColumnWidths {
-    size_t natural = 0;  ///< that of the widest cell
-    size_t least = 0;    ///< below which it is not narrowed
+    size_t natural = 0;  ///< of the widest cell
+    size_t least = 0;    ///< The column is not narrowed further.
 };
 
 size_t total(std::span<const size_t> widths) {
@@ -94,7 +94,8 @@ class Layout {
         return widths;
     }
 
-    /// The columns of each part; the keys come first in all of them, unless they alone take most of the width.
+    /// Returns the columns of each block. The key columns come first in each, unless they take more than half the
+    /// width.
     std::vector<std::vector<size_t>> parts(const std::vector<size_t>& all, size_t width) const {
         if (total(least(all)) <= width) return {all};
         std::vector<size_t> keys(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n_keys_));
@@ -112,7 +113,7 @@ class Layout {
         return found;
     }
 
-    /// The least widths, with the room that is left given column by column to the one whose cells have most lines.
+    /// Returns the least widths, with the remaining width distributed one by one to the column with the most lines.
     std::vector<size_t> widened(std::span<const size_t> columns, size_t width) const {
         if (const auto widths = natural(columns); total(widths) <= width) return widths;
         std::vector<size_t> widths = least(columns);

@@ -13,8 +13,8 @@ namespace {
 
 struct Paragraph {
     std::vector<FriBidiChar> characters;
-    std::vector<size_t> begins;  ///< byte of each
-    bool is_turned = false;      ///< somewhere
+    std::vector<size_t> begins;  ///< byte at which each character begins
+    bool is_turned = false;      ///< contains right-to-left text
 
     void clear() {
         characters.clear();
@@ -23,12 +23,12 @@ struct Paragraph {
     }
 };
 
-/// Of each byte its own level and its paragraph's.
+/// Level of a byte, and of its paragraph.
 struct ByteLevels {
     uint8_t own = 0, paragraph = 0;
 };
 
-/// Into the levels of its bytes, which are 0 so far. @param end byte after it
+/// Sets the levels of the paragraph's bytes, which are 0 before. @param end byte after the paragraph
 void find_levels(const Paragraph& paragraph, size_t end, std::vector<ByteLevels>& of_byte) {
     if (!paragraph.is_turned) return;
     const auto n = static_cast<FriBidiStrIndex>(paragraph.characters.size());

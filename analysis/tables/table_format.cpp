@@ -107,7 +107,7 @@ std::string jsonl(const Table& table) {
     return out;
 }
 
-// ---- forms for people ----------------------------------------------------------------------------------------------
+// ---- formats for people --------------------------------------------------------------------------------------------
 
 std::string heading(const Column& column) {
     const std::string& title = column.title.empty() ? column.name : column.title;
@@ -131,8 +131,8 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// (rows, columns): whether a cell is shown in bold. Rows of one group compete. Ties are judged by what is shown; a
-/// group in which every row ties has no best, and neither has a group of one row.
+/// (rows, columns): whether a cell is bold. Rows of one group compete, compared as displayed. A group has no best cell
+/// if all of its rows tie or it has only one row.
 std::vector<std::vector<bool>> best_cells(const Table& table) {
     std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
     std::map<std::string_view, std::vector<size_t>> groups;
@@ -228,7 +228,7 @@ std::string markdown(const Table& table) {
     return out;
 }
 
-/// What LaTeX does not set as it is written, in any engine with its default fonts.
+/// Returns the LaTeX code of a character that LaTeX engines cannot typeset directly with their default fonts.
 std::string_view in_latex(std::string_view character) {
     static const std::map<std::string_view, std::string_view> all = {
         {"&", "\\&"},
@@ -282,7 +282,8 @@ std::string latex_escaped(std::string_view raw) {
     return out;
 }
 
-/// Whether it has a letter that pdfLaTeX's default fonts lack: beyond Latin with accents, dashes, quotes and dots.
+/// Whether the text has letters that are missing in pdfLaTeX's default fonts: other than accented Latin and
+/// punctuation.
 bool has_other_script(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
         const auto [code, bytes] = utf8_character(text, at);
@@ -330,11 +331,11 @@ std::string latex(const Table& table) {
     }
     const bool needs_fonts = has_other_script(out);
     return std::string("% needs \\usepackage{booktabs}") +
-           (needs_fonts ? ", and XeLaTeX or LuaLaTeX with a font that has the letters" : "") + "\n" + out +
+           (needs_fonts ? ", and XeLaTeX or LuaLaTeX with a font that contains all letters" : "") + "\n" + out +
            "\\bottomrule\n\\end{tabular}\n";
 }
 
-/// Without the columns in which no row has anything.
+/// Returns the table without columns that are empty in all rows.
 Table without_empty_columns(const Table& table) {
     const auto has_content = [&](size_t c) {
         return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
@@ -375,7 +376,7 @@ TableFormat table_format_from_name(std::string_view name) {
     const auto found = std::find(kFormatNames.begin(), kFormatNames.end(), name);
     if (found == kFormatNames.end()) {
         throw std::invalid_argument(
-            fmt::format("unknown table format '{}'; known are {}", name, fmt::join(kFormatNames, ", ")));
+            fmt::format("unknown table format '{}'; known formats: {}", name, fmt::join(kFormatNames, ", ")));
     }
     constexpr std::array formats = {TableFormat::text,  TableFormat::csv,  TableFormat::markdown,
                                     TableFormat::latex, TableFormat::json, TableFormat::jsonl};

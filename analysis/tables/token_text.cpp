@@ -15,7 +15,7 @@ constexpr std::string_view escape_end = "⟩";
 constexpr size_t escape_size = escape_begin.size() + 2 + escape_end.size();
 constexpr size_t longest_character = 4;
 
-/// The byte that is escaped at a place of a token.
+/// Returns the byte that an escape such as ⟨E2⟩ stands for.
 std::optional<char> escaped_byte(std::string_view token, size_t at) {
     const std::string_view escape = token.substr(at, escape_size);
     if (escape.size() < escape_size || !escape.starts_with(escape_begin) || !escape.ends_with(escape_end)) return {};
@@ -26,11 +26,11 @@ std::optional<char> escaped_byte(std::string_view token, size_t at) {
     return static_cast<char>(value);
 }
 
-/// Puts the tokens together. @param stays by escape, in order: whether it is kept as it is written
-/// @returns where in the text the bytes of the other escapes are
+/// Joins the tokens. @param stays for each escape, in order: whether it stays unchanged
+/// @returns where in the text the bytes of the other escapes are, and the index of each escape
 std::vector<std::pair<size_t, size_t>> put_together(std::span<const std::string> tokens, const std::vector<bool>& stays,
                                                     WholeText& out) {
-    std::vector<std::pair<size_t, size_t>> bytes;  // place, number of the escape
+    std::vector<std::pair<size_t, size_t>> bytes;  // offset, index of the escape
     size_t n_escapes = 0;
     out.text.clear();
     out.begins.clear();

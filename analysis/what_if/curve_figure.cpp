@@ -42,7 +42,7 @@ Axis across(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
     Axis axis;
     if (axes.over == over_budget) {
         axis.title = "Budget";
-        axis.unit = "entries a head";
+        axis.unit = "entries per head";
         axis.scale = Scale::logarithmic;
         axis.min = std::max(least, 1.0) / 1.06;
         axis.max = most * 1.06;
@@ -80,7 +80,7 @@ Line line_of(const DrawnCurve& curve, const CurveAxes& axes) {
     return line;
 }
 
-/// The runs that the trace has.
+/// Returns the points of recorded runs.
 std::vector<Shape> points_of(const DrawnCurve& curve, const CurveAxes& axes) {
     std::vector<Shape> shapes;
     for (const auto& [x, subject] : curve.recorded) {
@@ -107,7 +107,8 @@ CurveMeasure curve_measure(const std::string& name) {
     if (name.empty()) return measures.front().measure;
     for (const MeasureWords& each : measures)
         if (name == each.name) return each.measure;
-    throw FigureError(fmt::format("curves have no source '{}'; there are coverage, attention, recall, bytes", name));
+    throw FigureError(
+        fmt::format("the figure curves has no source '{}'; it has coverage, attention, recall, bytes", name));
 }
 
 std::string name_of(CurveMeasure measure) {

@@ -14,7 +14,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// What is the same of all runs of a curve.
+/// Returns the part of the label that all runs of a curve share.
 std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec& spec, const std::string& over) {
     if (over == over_budget) return spec.label();
     policies::PolicySpec others = spec;
@@ -25,8 +25,8 @@ std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec
     return policies::run_label(others, budget);
 }
 
-/// What the curve's runs are called, without what the curve is over. Runs without a given label have the label of the
-/// curve; given labels lose the budget that they end with.
+/// Returns the labels of the curve's runs without the budget or parameter on the axis. Runs without a given label use
+/// the curve's label.
 std::string shown_label(const std::vector<trace::RunAttributes>& runs, const CurveRuns& curve,
                         const std::string& over) {
     std::vector<std::string> names;
@@ -41,12 +41,13 @@ std::string shown_label(const std::vector<trace::RunAttributes>& runs, const Cur
 }
 
 std::string why_no_curve(const policies::PolicySpec& spec, const std::string& over) {
-    if (!can_be_over(*spec.definition, over)) return fmt::format("it has no number '{}'", over);
-    if (over == over_budget && spec.own_share()) return "a parameter decides how much is kept, whatever the budget";
+    if (!can_be_over(*spec.definition, over)) return fmt::format("it has no numeric parameter '{}'", over);
+    if (over == over_budget && spec.own_share())
+        return "a parameter sets how much is kept, so that the budget has no effect";
     return {};
 }
 
-/// A value that differs from the recorded one, to ask whether it can be changed at all.
+/// Returns values of which one differs from the recorded ones, to test whether it can be changed.
 policies::ParameterValues changed(const CurveSource& source, const std::string& over) {
     policies::ParameterValues values = source.spec.values;
     if (over == over_budget) return values;
@@ -103,7 +104,7 @@ std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int p
                                    : what_if->needs_prefill(changed(curve.source, over));
             if (names.empty()) return what_if;
             throw NothingToShow(
-                fmt::format("{}: {} cannot change without another prefill", curve.label, policies::joined(names)));
+                fmt::format("{}: {} cannot be changed without a new prefill", curve.label, policies::joined(names)));
         } catch (const NothingToShow&) {
             if (!refused) refused = std::current_exception();
         }

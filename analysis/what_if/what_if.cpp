@@ -36,7 +36,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-/// @param share of the budget, before it was rounded to entries; of policies that keep every token
+/// @param share exact share of the budget, for policies that keep all tokens
 void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, int64_t budget, double share,
                     int64_t n_tokens) {
     record.policy = spec.definition->name;
@@ -51,7 +51,7 @@ void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, 
         .is_share = record.budget_of == schema::run::budget_of_bytes, .count = budget, .share = record.budget_fraction};
     record.label = policies::run_label(spec, called) + " (what-if)";
     if (spec.values.has("window")) record.window = spec.values.integer("window");
-    record.message = "what-if: selected again, nothing was decoded";
+    record.message = "what-if: selection only, without decoding";
 }
 
 bool stores_parts(const std::vector<policies::Selection>& selections) {
@@ -110,7 +110,7 @@ trace::RunRecord record_of(const trace::ModelAttributes& model, int64_t n_tokens
     return record;
 }
 
-/// One element for each layer; without scores where the run has none.
+/// Returns one element per layer, without scores if the run has none.
 std::vector<policies::LayerScores> by_layer(const trace::RunRecord& record, size_t n_layers) {
     std::vector<policies::LayerScores> layers(n_layers);
     for (size_t i = 0; i < n_layers; ++i) {
@@ -155,9 +155,9 @@ bool binds_scores(const policies::Definition& definition, const policies::Parame
 
 std::string obstacle_to_what_if(const policies::PolicySpec& spec) {
     const policies::Needs needs = spec.create()->needs();
-    if (needs.own_cache) return "it reads the prompt through a cache of its own";
-    if (needs.projection_inputs) return "it works on the projections' inputs, which are not kept";
-    if (needs.keys_before_rope) return "it works on keys before RoPE, which are not kept";
+    if (needs.own_cache) return "it reads the prompt through its own cache";
+    if (needs.projection_inputs) return "it uses the inputs of the projections, which are not recorded";
+    if (needs.keys_before_rope) return "it uses keys before RoPE, which are not recorded";
     return {};
 }
 
@@ -168,11 +168,11 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
         return NothingToShow(fmt::format("{}: {}", run_label(attributes), why));
     };
     if (attributes.status != schema::run::status_complete) {
-        throw refuse("the run failed, there is nothing to change: " + attributes.message);
+        throw refuse("the run failed and cannot be changed: " + attributes.message);
     }
     recorded_ = run_policy(attributes);
     if (const auto obstacle = obstacle_to_what_if(recorded_); !obstacle.empty())
-        throw refuse(obstacle + ": another budget is another run");
+        throw refuse(obstacle + ": another budget needs a new run");
     model_ = reader.model();
     recorded_budget_ = attributes.budget;
     recorded_share_ = attributes.budget_fraction;
@@ -184,7 +184,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     try {
         const auto again = select(recorded_, recorded_budget_);
         if (!is_kept(*reader.kept(prompt, run), again)) {
-            throw refuse("its recorded scores and budget do not give its kept entries");
+            throw refuse("its recorded scores and budget do not reproduce its kept entries");
         }
         const trace::Place place = trace::Place::of_run(prompt, run);
         const bool has_channels = reader.has(place, schema::run::channels_kept);
@@ -194,12 +194,12 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
             const auto channels =
                 has_channels ? reader.read<uint8_t>(place, schema::run::channels_kept) : std::vector<uint8_t>{};
             if (stored.channels_kept != channels)
-                throw refuse("its recorded scores and budget do not give the channels that its keys are kept on");
+                throw refuse("its recorded scores and budget do not reproduce its kept key channels");
         }
     } catch (const policies::ScoreError& error) {
         const auto& first = scores_.front();
         const bool none = first.scores.empty() && first.scores_f64.empty() && first.channel_scores.empty();
-        throw refuse(none ? "the trace has no scores of it"
+        throw refuse(none ? "the trace has no scores of the run"
                           : fmt::format("its scores cannot be ranked again: {}", error.what()));
     } catch (const policies::SelectionError& error) {
         throw refuse(error.what());
@@ -215,7 +215,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
 }
 
 std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec, int64_t budget) const {
-    const kernels::Threads one(1);  // a layer is too little work for several
+    const kernels::Threads one(1);  // one layer is too little work for several threads
     policies::RunContext context;
     context.shape = shape_of(model_);
     context.n_tokens = n_tokens_;
@@ -246,7 +246,7 @@ std::vector<std::string> WhatIf::needs_prefill(const policies::ParameterValues& 
 trace::RunRecord WhatIf::operator()(const policies::ParameterValues& values, int64_t budget) const {
     if (const auto names = needs_prefill(values, budget); !names.empty()) {
         throw policies::ParameterError(fmt::format(
-            "{}: {} cannot change without another prefill: the recorded scores were made with the value they had",
+            "{}: {} cannot be changed without a new prefill, because the recorded scores depend on the recorded value",
             definition().name, policies::joined(names)));
     }
     const policies::PolicySpec spec{recorded_.definition, values};

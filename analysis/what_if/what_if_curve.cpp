@@ -44,7 +44,7 @@ std::set<double> values_of(const policies::Parameter& parameter, const CurveSour
     const double recorded = policies::number_in(source.spec.values.value(parameter.name)).value_or(unknown);
     const double low = std::isfinite(parameter.range.low) ? parameter.range.low : std::min(0.0, 4 * recorded);
     double high = std::isfinite(parameter.range.high) ? parameter.range.high : std::max(4 * std::abs(recorded), 1.0);
-    if (is_whole) high = std::min(high, static_cast<double>(source.n_tokens));  // they count tokens
+    if (is_whole) high = std::min(high, static_cast<double>(source.n_tokens));  // integer parameters count tokens
     std::set<double> values;
     for (int i = 0; i < n_values; ++i) {
         const double value = low + (high - low) * i / (n_values - 1);
@@ -86,7 +86,7 @@ double measured(const CurvePoint& point, CurveMeasure measure) {
 
 int64_t least_budget(const policies::PolicySpec& spec, int64_t recorded_budget, int64_t n_tokens) {
     int64_t least = spec.values.has("window") ? spec.values.integer("window") + 1 : 1;
-    // Below a share that no policy can do with, which says so itself.
+    // 5 % is below the share that any policy can reach; the policy reports this itself.
     if (spec.definition->budget_of == policies::BudgetOf::bytes) least = n_tokens / 20;
     return std::clamp<int64_t>(std::min(least, recorded_budget), 1, std::max<int64_t>(n_tokens, 1));
 }
@@ -97,7 +97,7 @@ bool can_be_over(const policies::Definition& definition, const std::string& over
 
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over) {
     if (!can_be_over(*source.spec.definition, over))
-        throw std::out_of_range(source.spec.definition->name + " has no number '" + over + "'");
+        throw std::out_of_range(source.spec.definition->name + " has no numeric parameter '" + over + "'");
     std::set<double> values = over == over_budget ? budgets_to_try(source)
                                                   : values_of(*number_parameter(*source.spec.definition, over), source);
     values.insert(source.recorded.begin(), source.recorded.end());
@@ -112,7 +112,7 @@ std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, c
     for (const double x : values_to_try(source, over)) {
         try {
             curve.push_back(point_at(reader, prompt, source, over, x, select, attention));
-        } catch (const std::invalid_argument&) {  // policies' errors about a budget or a value
+        } catch (const std::invalid_argument&) {  // the policy rejects this budget or value
             if (!refused) refused = std::current_exception();
         }
     }
@@ -131,12 +131,12 @@ std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, 
         try {
             return reaches(
                 point_at(reader, prompt, source, over_budget, static_cast<double>(budget), select, attention));
-        } catch (const std::invalid_argument&) {  // the policy cannot take this budget
+        } catch (const std::invalid_argument&) {  // the policy rejects this budget
             return false;
         }
     };
     auto high = static_cast<int64_t>(found->x);
-    // Not there yet. Before the first point are budgets that were not tried, or that the policy cannot take.
+    // `low` does not reach the share. Budgets below the first point were not tried, or the policy rejects them.
     auto low = found == curve.begin() ? int64_t{0} : static_cast<int64_t>(std::prev(found)->x);
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;

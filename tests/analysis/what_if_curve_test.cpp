@@ -210,7 +210,7 @@ TEST_CASE("curves: over a parameter that acts after the scores, and not over one
     const CurveChoice kernels = choice_of(reader, "kernel");
     REQUIRE(!kernels.curves.empty());
     CHECK_THROWS_WITH(selection_along(reader, 0, kernels.curves.back(), "kernel"),
-                      Contains("kernel cannot change without another prefill"));
+                      Contains("kernel cannot be changed without a new prefill"));
 }
 
 TEST_CASE("curves: recall is that of the recorded run at its budget", "[curves]") {
