@@ -1,5 +1,5 @@
-// What a device reaches: attention of a decode step in bytes a second, attention of a prompt and products in operations
-// a second, beside what the device's own memory and its library's largest product reach. Prints a table in Markdown.
+// Rates of a device: decode attention in bytes per second; prefill attention and matrix products in operations per
+// second; each relative to the device's measured memory bandwidth or largest product. Prints a Markdown table.
 // `kvscope_device_bench [--device cuda|cuda:N|cpu] [--heads H --kv-heads G --head-dim D --tokens N]`
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ struct Sizes {
     int64_t tokens = 8192, runs = 48, entries = 2048;
 };
 
-/// An array in the device's memory that holds small numbers of the type bf16.
+/// Array of small bf16 numbers in device memory.
 std::unique_ptr<kernels::DeviceArray> numbers(const kernels::Backend& backend, int64_t n) {
     auto array = std::make_unique<kernels::DeviceArray>(backend, static_cast<size_t>(n) * 2);
     std::vector<uint16_t> some(static_cast<size_t>(std::min<int64_t>(n, 1 << 20)));
@@ -45,12 +45,12 @@ std::unique_ptr<kernels::DeviceArray> numbers(const kernels::Backend& backend, i
     return array;
 }
 
-/// The shortest of several times, each of as many calls as take some milliseconds, with all of them finished.
+/// Returns the shortest of several times. Each measures enough calls for some milliseconds and waits for all of them.
 double seconds_of(const kernels::Backend& backend, const kernels::DeviceArray& touched,
                   const std::function<void()>& work) {
     const auto finished = [&] {
         char byte;
-        backend.download(&byte, touched.data(), 1);  // behind all that was asked for before
+        backend.download(&byte, touched.data(), 1);  // waits for all earlier calls
     };
     const auto time = [&](int calls) {
         finished();
@@ -99,7 +99,7 @@ double product_operations_a_second(const kernels::Backend& backend, int64_t rows
     return 2.0 * static_cast<double>(rows * in * out) / seconds_of_product(backend, rows, in, out, {});
 }
 
-/// Of a product with stored weights, which are read once.
+/// Measures a product with stored weights. Returns the bytes of the weights per second.
 double stored_bytes_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
                              kernels::WeightFormat format) {
     const auto bytes = static_cast<double>(kernels::row_bytes(format, in)) * static_cast<double>(out);
@@ -164,10 +164,9 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
     const double copied = copied_bytes_a_second(backend, sizes);
     const int64_t side = is_small ? 1024 : 8192;
     const double multiplied = product_operations_a_second(backend, side, side, side);
-    fmt::print("| work | rate | of the peak |\n|---|---|---|\n");
-    print_row("rows copied, read and written: the memory's peak", copied, "GB/s", copied);
-    print_row(fmt::format("product {0} x {0} x {0}, bf16: the arithmetic's peak", side), multiplied, "GFLOP/s",
-              multiplied);
+    fmt::print("| work | rate | share of peak |\n|---|---|---|\n");
+    print_row("rows copied (read and written): memory peak", copied, "GB/s", copied);
+    print_row(fmt::format("product {0} x {0} x {0}, bf16: arithmetic peak", side), multiplied, "GFLOP/s", multiplied);
     print_row(
         fmt::format("decode attention, {} runs x {} KV heads x {} entries", sizes.runs, sizes.kv_heads, sizes.entries),
         decode_bytes_a_second(backend, sizes), "GB/s", copied);
@@ -177,11 +176,11 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
     for (const int64_t rows : {1, 16, 48}) {
         const int64_t in = is_small ? 576 : 4096, out = is_small ? 1536 : 14336;
         const double bytes = product_operations_a_second(backend, rows, in, out) / static_cast<double>(rows);
-        print_row(fmt::format("product of {} row{}, {} x {}, its weight's bytes", rows, rows > 1 ? "s" : "", in, out),
+        print_row(fmt::format("product of {} row{}, {} x {}, bytes of the weight", rows, rows > 1 ? "s" : "", in, out),
                   bytes, "GB/s", copied);
     }
     if (is_small) return;
-    // A layer of Llama-3.1-8B: queries, keys and values; the attention's output; gate and up; down.
+    // The products of a layer of Llama-3.1-8B: Q, K and V; attention output; gate and up; down.
     constexpr std::pair<int64_t, int64_t> shapes[] = {{4096, 6144}, {4096, 4096}, {4096, 28672}, {14336, 4096}};
     constexpr std::pair<kernels::WeightFormat, const char*> formats[] = {{kernels::WeightFormat::q4_0, "Q4_0"},
                                                                          {kernels::WeightFormat::q4_k, "Q4_K"},
@@ -189,7 +188,7 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
     for (const auto& [format, name] : formats)
         for (const int64_t rows : {1, 16, 49})
             for (const auto& [in, out] : shapes)
-                print_row(fmt::format("product of {} row{}, {} x {} in {}, its weight's bytes", rows,
+                print_row(fmt::format("product of {} row{}, {} x {} in {}, bytes of the weight", rows,
                                       rows > 1 ? "s" : "", in, out, name),
                           stored_bytes_a_second(backend, rows, in, out, format), "GB/s", copied);
 }
@@ -198,8 +197,8 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
 
 int main(int argc, char** argv) {
     Sizes sizes;
-    CLI::App app("Rates of a device's kernels beside its peaks");
-    app.add_option("--device", sizes.device, "cpu, cuda or cuda:N")->capture_default_str();
+    CLI::App app("Rates of a device's kernels as shares of its peaks");
+    app.add_option("--device", sizes.device, "Device: cpu, cuda or cuda:N")->capture_default_str();
     app.add_option("--heads", sizes.heads)->capture_default_str();
     app.add_option("--kv-heads", sizes.kv_heads)->capture_default_str();
     app.add_option("--head-dim", sizes.head_dim)->capture_default_str();

@@ -1,6 +1,6 @@
-// kvscope_frame_bench: how fast the window draws a trace. Prints seconds to the first picture, then frame times while
-// all maps are panned and zoomed, and what an idle window does; or how soon all views follow the what-if's slider. Run
-// it under a display; bench/window sets everything up.
+// kvscope_frame_bench: speed of the app with a trace. Prints the seconds to the first picture, then frame times while
+// all maps are panned and zoomed and the frames drawn while idle, or the time in which all views follow the what-if
+// slider. Needs a display; bench/window provides one.
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ double percentile(std::vector<double> values, double share) {
     return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-/// Frames an idle window draws in some seconds, through the very loop that the program runs.
+/// Returns the number of frames that the idle app draws in some seconds, using the program's own loop.
 uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, double seconds) {
     std::thread clock([&] {
         std::this_thread::sleep_for(std::chrono::duration<double>(1 + seconds));
@@ -64,7 +64,7 @@ uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, doubl
     return window.n_frames() - settled_at;
 }
 
-/// Milliseconds from a moved budget slider until every view has redrawn, for some places of the slider.
+/// Returns the milliseconds from a moved budget slider until all views are redrawn, for several positions.
 std::vector<double> drag_budget(kvscope::gui::Window& window, kvscope::gui::App& app,
                                 kvscope::gui::LiveWhatIf& what_if) {
     const auto frame = [&] { return app.frame(); };
@@ -79,7 +79,7 @@ std::vector<double> drag_budget(kvscope::gui::Window& window, kvscope::gui::App&
         }
     };
     draw_all();
-    if (!what_if.has_source()) throw std::runtime_error("no what-if of this run: " + what_if.refusal());
+    if (!what_if.has_source()) throw std::runtime_error("this run has no what-if: " + what_if.refusal());
     std::vector<double> times;
     for (int64_t budget = 100; budget < 500; budget += 20) {
         what_if.update(app.session(), app.engine());
@@ -94,7 +94,7 @@ std::vector<double> drag_budget(kvscope::gui::Window& window, kvscope::gui::App&
     return times;
 }
 
-/// For one run of each policy: from the trace, and with the prompt's prefill in memory.
+/// Measures one run of each policy, from the trace and then with the prompt's prefill in memory.
 void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
     const auto* document = app.session().focus();
     const auto drag_all = [&](const char* from) {
@@ -140,7 +140,7 @@ void run(const Options& options) {
     const double first_picture = seconds_since(start);
 
     const auto* document = app.session().focus();
-    if (!document) throw std::runtime_error(options.trace.string() + " did not open");
+    if (!document) throw std::runtime_error(options.trace.string() + " could not be opened");
     const auto n = static_cast<double>(document->reader()->prompt(0).visible_tokens());
     fmt::print("{}: {} tokens, {} layers, {} runs; {}\n", options.trace.filename().string(), n,
                document->reader()->model().n_layers, document->reader()->n_runs(0), window.renderer());
@@ -149,7 +149,7 @@ void run(const Options& options) {
     if (options.what_if) return drag_what_ifs(window, app);
     std::vector<double> times;
     for (int i = 0; i < options.frames; ++i) {
-        // From everything to a hundred tokens and back, wandering along the prompt.
+        // Zooms between the whole prompt and 100 tokens while moving along the prompt.
         const double phase = 2 * 3.14159265 * i / options.frames;
         const double span = n * std::pow(100 / n, 0.5 - 0.5 * std::cos(2 * phase));
         const double centre = n * (0.5 + 0.4 * std::sin(phase));
@@ -172,14 +172,14 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
     Options options;
-    CLI::App app("How fast the window draws a trace");
+    CLI::App app("Measures how fast the app draws a trace");
     app.add_option("trace", options.trace)->required();
-    app.add_option("--view", options.view, "This view alone")->capture_default_str();
-    app.add_option("--layout", options.layout, "A whole layout instead");
+    app.add_option("--view", options.view, "Name of the only view to draw")->capture_default_str();
+    app.add_option("--layout", options.layout, "Name of a layout to draw instead of one view");
     app.add_option("--width", options.width)->capture_default_str();
     app.add_option("--height", options.height)->capture_default_str();
     app.add_option("--frames", options.frames)->capture_default_str();
-    app.add_flag("--what-if", options.what_if, "Move the what-if's budget instead of the maps");
+    app.add_flag("--what-if", options.what_if, "Move the what-if budget instead of the maps");
     CLI11_PARSE(app, argc, argv);
     try {
         run(options);

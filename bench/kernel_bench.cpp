@@ -1,5 +1,5 @@
-// kvscope_kernel_bench: rates of the CPU kernels beside what the processor and its memory can do at all.
-// Times are the shortest of several calls; run it on an otherwise idle machine.
+// kvscope_kernel_bench: rates of the CPU kernels as shares of the measured peaks of processor and memory. Times are the
+// shortest of several calls; run it on an otherwise idle machine.
 
 #include <omp.h>
 
@@ -35,15 +35,15 @@ using namespace kvscope::kernels;
 
 namespace {
 
-/// Seconds: of the clock on the wall, or with a single thread of that thread alone, which other programs on the machine
-/// disturb less.
+/// Returns the time in seconds: wall-clock time, or with a single thread its CPU time, which other programs disturb
+/// less.
 double now() {
     timespec time{};
     clock_gettime(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Shortest of the calls that fit into about half a second, at least three.
+/// Returns the shortest time of the calls in about half a second, at least three calls.
 double shortest(const std::function<void()>& call) {
     call();
     double best = 1e30, spent = 0;
@@ -60,7 +60,7 @@ double shortest(const std::function<void()>& call) {
 // ---- peaks ---------------------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
-// GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
+// GCC 12 reports the undefined operands in its own AVX-512 intrinsics as uninitialized (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 constexpr int kChains = 16;
@@ -103,7 +103,7 @@ constexpr int64_t kRounds = 1 << 20;
 }
 #endif
 
-/// Operations per second on all threads, `flops` being those of one call.
+/// Returns operations per second on all threads. @param flops operations of one call
 double on_all_threads(float (*products)(), double flops) {
     volatile float sink = 0;
     const double seconds = shortest([&] {
@@ -119,8 +119,8 @@ double on_all_threads(float (*products)(), double flops) {
 }
 
 struct Peaks {
-    double bf16 = 0, f32 = 0;  ///< operations per second, 0 where unknown
-    double bandwidth = 0;      ///< bytes per second, reading
+    double bf16 = 0, f32 = 0;  ///< operations per second; 0 if unknown
+    double bandwidth = 0;      ///< bytes per second when reading
 };
 
 Peaks measure_peaks() {
@@ -172,7 +172,7 @@ void print_row(const std::string& name, double seconds, double amount, const cha
     std::fflush(stdout);
 }
 
-/// The default model's attention by default: H = 9, G = 3, d = 64.
+/// Attention of the default model unless set otherwise: H = 9, G = 3, d = 64.
 struct Model {
     int n_heads = 9, n_kv_heads = 3, head_dim = 64;
 };
@@ -213,7 +213,7 @@ void bench_prefill(const Model& model, int64_t n_tokens, int64_t chunk, bool col
               seconds, pairs * 4 * model.head_dim, "GFLOP/s", peak);
 }
 
-/// Entries of which nothing is worked out but their type: what reading in tiles costs.
+/// Entries whose only conversion is their type, to measure the cost of reading in tiles.
 template <class T>
 struct Widened : DecodeEntries {
     Widened(const T* keys_of, const T* values_of, int64_t size) : k(keys_of), v(values_of), d(size) {}
@@ -231,9 +231,9 @@ struct Widened : DecodeEntries {
     int64_t d;
 };
 
-/// `layers` caches, so that they come from memory and not from a cache of the processor.
-/// @param key_dim channels of the keys that are stored; 0: all
-/// @param in_tiles the entries are read as those that are worked out
+/// Uses `layers` caches, so that reads come from memory instead of the processor's cache.
+/// @param key_dim stored channels of the keys; 0: all
+/// @param in_tiles reads the entries as if they had to be computed
 template <class T>
 void bench_decode(const Model& model, int runs, int64_t n_entries, int layers, double peak, int key_dim = 0,
                   bool in_tiles = false) {
@@ -297,7 +297,7 @@ void bench_window(const Model& model, int64_t n_tokens, int window, double peak)
               seconds, 2.0 * model.n_heads * window * static_cast<double>(n_tokens) * model.head_dim, "GFLOP/s", peak);
 }
 
-/// A product of the default model with `copies` weights, so that those of few rows come from memory as in decoding.
+/// Measures a product of the default model. Uses `copies` weights, so that few rows read from memory as in decoding.
 template <class T>
 void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks& peaks, double products) {
     const auto x = random_values<T>(static_cast<size_t>(rows * in), 1);
@@ -324,7 +324,7 @@ void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks
         print_row(name, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
 }
 
-/// The same with weights as a file holds them: what they take from memory, and products beside the processor's peak.
+/// Measures the product with weights in a file's format, as bytes from memory or operations.
 template <class T>
 void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t in, int64_t out, int copies,
                   const Peaks& peaks, double products) {
@@ -367,20 +367,20 @@ void bench_stored_products(const Peaks& peaks, double products) {
         bench_stored<T>("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
 }
 
-/// A product of the default model's decode step, as its file of Q4_1 holds the weights.
+/// A product of one decode step of the default model with Q4_1 weights.
 struct StepProduct {
     const char* name;
     WeightFormat format;
     int64_t in, out;
-    int n;  ///< in a step: one a layer, or one
+    int n;  ///< number per step: one per layer, or one
     std::vector<std::vector<uint8_t>> weights = {};
-    double seconds = 0;  ///< of all of a step's
+    double seconds = 0;  ///< of all products in a step
 
     double bytes() const { return static_cast<double>(row_bytes(format, in)) * static_cast<double>(out) * n; }
     double operations(int64_t rows) const { return 2.0 * static_cast<double>(rows * in * out) * n; }
 };
 
-/// All products of one step, in their order, so that weights come from memory.
+/// Computes all products of one step in order, so that weights come from memory.
 template <class T>
 double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std::vector<T>& x, std::vector<T>& y) {
     const auto multiply = [&](StepProduct& product, int layer) {
@@ -405,7 +405,7 @@ double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std
     return total;
 }
 
-/// What the products of a decode step take, beside the least time that memory and processor need for them.
+/// Compares the products of a decode step with the least time that memory and processor need for them.
 template <class T>
 void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
     std::vector<StepProduct> products = {{"qkv", WeightFormat::q4_1, 576, 960, 30},
@@ -433,12 +433,12 @@ void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
         const double needed = std::max(product.bytes() / peaks.bandwidth, product.operations(rows) / products_peak);
         least += needed;
         std::printf(
-            "decode step %s, %2d rows, %-11s %8.3f ms   %6.1f GB/s   %7.1f GFLOP/s   %5.1f %% of what is possible\n",
+            "decode step %s, %2d rows, %-11s %8.3f ms   %6.1f GB/s   %7.1f GFLOP/s   %5.1f %% of the attainable rate\n",
             std::string(name_of(dtype_of<T>)).c_str(), static_cast<int>(rows), product.name, product.seconds * 1e3,
             product.bytes() / product.seconds / 1e9, product.operations(rows) / product.seconds / 1e9,
             100 * needed / product.seconds);
     }
-    std::printf("decode step %s, %2d rows, all         %8.3f ms %49.1f %% of what is possible\n",
+    std::printf("decode step %s, %2d rows, all         %8.3f ms %49.1f %% of the attainable rate\n",
                 std::string(name_of(dtype_of<T>)).c_str(), static_cast<int>(rows), shortest_step * 1e3,
                 100 * least / shortest_step);
 }
@@ -481,10 +481,10 @@ void bench_elementwise(double peak) {
 void usage(std::FILE* to) {
     std::fprintf(to,
                  "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|step|elementwise]...\n"
-                 "                            all without arguments\n"
-                 "Rates of the CPU kernels beside the processor's measured peaks.\n"
-                 "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
-                 "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
+                 "                            no arguments: all of them\n"
+                 "Rates of the CPU kernels as shares of the processor's measured peaks.\n"
+                 "  OMP_NUM_THREADS=n   number of threads; with 1, times are CPU times of the thread\n"
+                 "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16; limited by the processor\n");
 }
 
 int run(const std::vector<std::string>& parts) {
@@ -546,7 +546,7 @@ int main(int argc, char** argv) {
         if (part != "prefill" && part != "decode" && part != "window" && part != "linear" && part != "stored" &&
             part != "step" && part != "elementwise") {
             std::fprintf(stderr,
-                         "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, stored, step, "
+                         "kvscope_kernel_bench: '%s' is not prefill, decode, window, linear, stored, step or "
                          "elementwise\n",
                          part.c_str());
             return usage(stderr), 2;

@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A sentence is words of one kind and an end. Words bring their own spaces, as tokens do.
+// A sentence consists of words of one script and an end. Words include their spaces, as tokens do.
 struct Kind {
     unsigned weight;
     Words words;

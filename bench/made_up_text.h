@@ -1,4 +1,4 @@
-// Text in several scripts, piece by piece, for traces of prompts that nobody wrote.
+// Text in several scripts for made-up prompts.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@ namespace kvscope::bench {
 
 struct MadeUpText {
     std::vector<std::int32_t> ids;
-    std::vector<std::string> pieces;  ///< together they are the text
+    std::vector<std::string> pieces;  ///< Their concatenation is the text.
 };
 
-/// Paragraphs of mostly Latin sentences, with Chinese, Japanese, Arabic and Hindi ones, emoji, numbers and lines of
-/// code among them. The same for the same numbers.
+/// Returns paragraphs of mostly Latin sentences, mixed with Chinese, Japanese, Arabic and Hindi sentences, emoji,
+/// numbers and lines of code. Equal random numbers give equal text.
 MadeUpText made_up_text(std::size_t n_tokens, std::uint64_t seed);
 
-/// All ids are below.
+/// All token ids are below this.
 int made_up_vocabulary_size();
 
 }  // namespace kvscope::bench

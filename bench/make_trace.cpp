@@ -1,5 +1,5 @@
-// kvscope_make_trace: traces of any size, for trying out the viewer. No model ran: attention and scores are made up;
-// what is kept by them is what the program's own policies decide.
+// kvscope_make_trace: traces of any size for testing the app. Attention and scores are made up; the program's own
+// policies select the kept entries.
 
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ constexpr std::size_t window = 32;
 constexpr std::size_t steps = 64;
 constexpr const char* policy_names[] = {"snapkv", "ada-snapkv", "pyramidkv", "h2o", "ada-pyramidkv"};
 
-// What random numbers are for: each use has a stream of its own.
+// Uses of random numbers. Each has its own stream.
 enum Stream : std::uint64_t { text, cluster_places, layer_interest, row_interest, run_interest, noise, model, answers };
 
 class MadeUpModel {
@@ -63,9 +63,9 @@ class MadeUpModel {
         }
     }
 
-    /// (N) how much a head looks at each position, for one run as it sees it or (run = 0) as it is: the first tokens,
-    /// the last ones, clusters that the heads of a layer have in part in common, and noise. `row` counts the rows of
-    /// a layer; `head` is 0 or a query head of that row, from 1.
+    /// Returns (N): a head's attention to each position, exact (run = 0) or as one run sees it: first and last tokens,
+    /// clusters that the heads of a layer partly share, and noise. `row` is a row of the layer; `head` is 0 or a query
+    /// head of that row, from 1.
     void interest(std::size_t layer, std::size_t row, std::size_t head, std::size_t run, float* out) const {
         Random by_layer(o_.seed, Stream::layer_interest, layer);
         Random by_row(o_.seed, Stream::row_interest, layer, row);
@@ -89,7 +89,7 @@ class MadeUpModel {
         }
     }
 
-    /// (H, N) of a layer; rows sum to 1.
+    /// Returns (H, N) of a layer; rows sum to 1.
     [[nodiscard]] std::vector<float> attention(std::size_t layer) const {
         std::vector<float> out(o_.heads * o_.tokens);
         const std::size_t group = o_.heads / o_.kv_heads;
@@ -103,7 +103,7 @@ class MadeUpModel {
         return out;
     }
 
-    /// (R, N) of a layer, NaN in the window of policies that have one.
+    /// Returns (R, N) of a layer, with NaN in the window if the policy has one.
     [[nodiscard]] std::vector<float> scores(std::size_t layer, std::size_t run, std::size_t masked) const {
         std::vector<float> out(o_.kv_heads * o_.tokens);
 #pragma omp parallel for schedule(dynamic)
@@ -136,7 +136,7 @@ std::vector<float> falling(Random& random, std::size_t rows, std::size_t length)
     return out;
 }
 
-// (matrices, n, n) symmetric, `same` on the diagonal and towards `far` away from it.
+// Returns symmetric matrices (matrices, n, n): `same` on the diagonal, approaching `far` with the distance from it.
 std::vector<float> matrices(Random& random, std::size_t count, std::size_t n, float same, float far) {
     std::vector<float> out(count * n * n, same);
     for (std::size_t m = 0; m < count; ++m) {
@@ -157,7 +157,7 @@ std::vector<float> uniform(Random& random, std::size_t count, float low, float h
     return out;
 }
 
-// (layers, heads, d) that fall and add up to each layer's similarity.
+// Returns (layers, heads, d): descending values that sum to each layer's similarity.
 std::vector<float> contributions(Random& random, const std::vector<float>& similarities, std::size_t heads,
                                  std::size_t d) {
     std::vector<float> out = falling(random, similarities.size() * heads, d);
@@ -193,7 +193,7 @@ trace::ModelRecord model_record(const Options& o) {
     return m;
 }
 
-// All but the attention.
+// Sets everything except the attention.
 trace::PromptRecord prompt_record(const Options& o) {
     Random random(o.seed, Stream::model, 1);
     trace::PromptRecord p;
@@ -224,7 +224,7 @@ trace::PromptRecord prompt_record(const Options& o) {
     return p;
 }
 
-// Everything but what is kept and its share of the attention.
+// Sets everything except the kept entries and their share of the attention.
 trace::RunRecord answer(const Options& o, std::size_t run) {
     Random random(o.seed, Stream::answers, run);
     trace::RunRecord r;
@@ -273,11 +273,11 @@ struct Plan {
     policies::PolicySpec spec;
     policies::RunContext context;
 
-    /// Last positions that are kept without a score.
+    /// Number of last positions that are kept without a score.
     [[nodiscard]] std::int64_t window() const { return spec.values.has("window") ? spec.values.integer("window") : 0; }
 };
 
-// Runs count from 1; each time round the list of policies the budget is halved.
+// Runs count from 1. The budget is halved after each pass through the list of policies.
 Plan plan(const Options& o, std::size_t run) {
     const std::size_t n_policies = std::size(policy_names);
     Plan out{policies::parse_policy(policy_names[(run - 1) % n_policies]), {}};
@@ -310,7 +310,7 @@ trace::RunRecord compressed_run(const Options& o, const MadeUpModel& made_up, st
     return r;
 }
 
-// Adds a layer to `attention_kept`.
+// Adds one layer to `attention_kept`.
 void add_attention_kept(trace::RunRecord& r, const Options& o, std::size_t layer, const std::vector<float>& attention) {
     const std::size_t group = o.heads / o.kv_heads;
     for (std::size_t head = 0; head < o.heads; ++head) {
@@ -324,7 +324,7 @@ void add_attention_kept(trace::RunRecord& r, const Options& o, std::size_t layer
 }
 
 void make(const Options& o) {
-    for (std::size_t run = 1; run <= o.runs; ++run) {  // before anything is written: can they be?
+    for (std::size_t run = 1; run <= o.runs; ++run) {  // reports invalid runs before anything is written
         const Plan p = plan(o, run);
         p.spec.create()->begin(p.context);
     }
@@ -359,33 +359,38 @@ void make(const Options& o) {
 int run(int argc, char** argv) {
     Options o;
     CLI::App app(
-        "Writes a trace of a prompt that nobody wrote, as if a large model had read it: text in several scripts, the "
-        "run `full` and runs of the program's policies on made-up scores.",
+        "Writes a trace with a made-up prompt in several scripts, the run `full` and runs of the program's policies "
+        "with "
+        "made-up scores, in the dimensions of a large model.",
         "kvscope_make_trace");
     app.footer(
-        "The same options and the same seed give the same contents. At the default sizes:\n"
+        "Equal options and seeds give equal contents. With default sizes:\n"
         "  kvscope_make_trace -o t.h5                                  9 MB\n"
         "  kvscope_make_trace --scores --attention --runs 5 -o t.h5    1.04 GB; takes 1.5 GB of memory");
     const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 24);
-    app.add_option("--tokens", o.tokens, "N")->check(CLI::Range(64, 1 << 24))->capture_default_str();
-    app.add_option("--layers", o.layers, "L")->check(positive)->capture_default_str();
-    app.add_option("--heads", o.heads, "H, a multiple of the KV heads")->check(positive)->capture_default_str();
-    app.add_option("--kv-heads", o.kv_heads, "G")->check(positive)->capture_default_str();
-    app.add_option("--head-dim", o.head_dim, "d")->check(positive)->capture_default_str();
-    app.add_option("--runs", o.runs, "Compressed runs beside the full one")->capture_default_str();
-    app.add_option("--budget", o.budget, "Entries per KV head and layer; halved after every fifth run")
+    app.add_option("--tokens", o.tokens, "Number of prompt tokens (N)")
+        ->check(CLI::Range(64, 1 << 24))
+        ->capture_default_str();
+    app.add_option("--layers", o.layers, "Number of layers (L)")->check(positive)->capture_default_str();
+    app.add_option("--heads", o.heads, "Number of query heads (H), a multiple of the KV heads")
+        ->check(positive)
+        ->capture_default_str();
+    app.add_option("--kv-heads", o.kv_heads, "Number of KV heads (G)")->check(positive)->capture_default_str();
+    app.add_option("--head-dim", o.head_dim, "Head size (d)")->check(positive)->capture_default_str();
+    app.add_option("--runs", o.runs, "Number of runs in addition to full")->capture_default_str();
+    app.add_option("--budget", o.budget, "Entries per KV head; halved after every fifth run")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_flag("--scores", o.scores, "Store each run's scores, (L, G, N)");
-    app.add_flag("--attention", o.attention, "Store the window attention, (L, H, N)");
-    app.add_option("--seed", o.seed, "Of everything that is made up")->capture_default_str();
-    app.add_option("-o,--output", o.output, "The trace")->required();
-    app.add_flag("--force", o.force, "Replace what is there");
+    app.add_flag("--scores", o.scores, "Store each run's scores (L, G, N)");
+    app.add_flag("--attention", o.attention, "Store the window attention (L, H, N)");
+    app.add_option("--seed", o.seed, "Seed of all random numbers")->capture_default_str();
+    app.add_option("-o,--output", o.output, "Path of the trace to write")->required();
+    app.add_flag("--force", o.force, "Replace an existing file");
     try {
         app.parse(argc, argv);
         if (o.heads % o.kv_heads != 0) {
             throw std::invalid_argument(
-                fmt::format("expected --heads to be a multiple of the {} KV heads, found {}", o.kv_heads, o.heads));
+                fmt::format("--heads must be a multiple of the {} KV heads, not {}", o.kv_heads, o.heads));
         }
         make(o);
     } catch (const CLI::ParseError& error) {
