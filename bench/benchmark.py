@@ -1,9 +1,8 @@
-"""The joint benchmark: kvscope and its peers in turn on this machine, ratios as a Markdown table.
+"""Measures kvscope and its peers alternately on this machine and prints the ratios as a Markdown table.
 
-Everything is in one data type (--dtype) and has 4,096 prompt tokens unless a row says otherwise; llama.cpp
-runs the model's own Q4_1. The peers stay loaded in processes of their own (peers.py) and are asked in turn
-with kvscope, round after round; each cell is the median over the rounds. Load, read bandwidth and GEMM rates are
-measured beside each row. Loading a model is in nobody's time.
+All programs use one data type (--dtype) and 4,096 prompt tokens unless a row says otherwise; llama.cpp uses the model's
+own Q4_1. The peers run in separate processes with a loaded model (peers.py). Each cell is the median over the rounds.
+Load, read bandwidth and GEMM rates are measured for each row. No time includes loading a model.
 """
 
 import argparse
@@ -43,14 +42,14 @@ class Peer:
     def _read(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit("a peer stopped; see its message above")
+            raise SystemExit("a peer ended unexpectedly; see its message above")
         return json.loads(line)
 
     def ask(self, do, **request):
         self.process.stdin.write(json.dumps({"do": do} | request) + "\n")
         self.process.stdin.flush()
         answer = self._read()
-        # What kvscope is started with is this process's priority; a peer that somebody has reniced is no peer.
+        # kvscope inherits this process's priority. A peer with another priority cannot be compared.
         mine, its = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, self.process.pid))
         if mine != its:
             raise SystemExit(f"the benchmark runs at nice {mine}, the peer at {its}: the comparison would not be fair")
@@ -62,7 +61,7 @@ class Peer:
 
 
 class Kvscope:
-    """One call of the program a measurement; its times come from --timings and from the trace."""
+    """Runs the program once per measurement; reads times from --timings and from the trace."""
 
     def __init__(self, command, threads, dtype, prompt, folder):
         self.command, self.threads, self.dtype = command, threads, dtype
@@ -97,12 +96,12 @@ class Kvscope:
 
 
 def automatic_dtype():
-    """What kvscope's `--dtype auto` takes on this processor: bf16 only where it can be multiplied."""
+    """Returns the type that kvscope's `--dtype auto` uses: bf16 only if the processor can multiply it."""
     return "bf16" if "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text() else "f32"
 
 
 def exact_prompt(peer, n):
-    """Text that llama.cpp's tokenizer turns into exactly n tokens: the demo report, over and over."""
+    """Returns text with exactly n tokens in llama.cpp's tokenizer: the demo report, repeated."""
     words = (demo_text("demo_context.txt") + "\n\n").split(" ")
     count = lambda text: len(peer.ask("tokenize", text=text)["ids"])
     repeats = 1
@@ -184,12 +183,12 @@ def compare_twelve(table, ours, hf, ids, tokens, rounds):
             mine.append(ours.run(POLICIES, BUDGETS, tokens))
             generated = {(run["policy"], run["budget"]): run["tokens"] for run in mine[-1]["runs"]}
         for policy in POLICIES:
-            asked = generated.get((policy, budget), tokens)  # the same number of steps as ours took
+            asked = generated.get((policy, budget), tokens)  # as many steps as kvscope took
             answer = hf.ask("press", press=policy, budget=budget, ids=ids, tokens=asked)
             theirs += answer["prefill"] + answer["decode"]
     if any(count < tokens for count in generated.values()):
         table.notes.append(f"Some runs met end-of-text before {tokens} tokens ({sum(generated.values())} in all); "
-                           "kvpress was asked for as many steps as each of ours took.")
+                           "kvpress decoded as many steps as the same run of kvscope.")
     total = median([m["total_s"] for m in mine]) if ours else None
     table.row(f"{runs} runs × {tokens} tokens, one prompt (with step KL, written)", f"{total:.1f} s" if ours else "",
               f"kvpress {theirs:.1f} s", theirs / total if ours else None, at_least(20))
@@ -197,7 +196,7 @@ def compare_twelve(table, ours, hf, ids, tokens, rounds):
 
 
 def compare_forty_eight(table, ours, hf, ids, tokens):
-    """A dozen policies at four budgets; ours before each quarter of the peer's, so that both meet the host's moods."""
+    """Twelve policies at four budgets. kvscope runs before each quarter of the peer's runs, so that load affects both."""
     bare, whole, theirs = [], [], 0.0
     for budget in DOZEN_BUDGETS:
         if ours:
@@ -207,7 +206,7 @@ def compare_forty_eight(table, ours, hf, ids, tokens):
             answer = hf.ask("press", press=press, budget=budget, ids=ids, tokens=tokens)
             theirs += answer["prefill"] + answer["decode"]
     work = f"{len(DOZEN)} policies × {len(DOZEN_BUDGETS)} budgets × {tokens} tokens, one prompt, "
-    for name, times, goal in (("the answers alone", bare, at_least(60)), ("with step KL and `full/*`, written", whole, at_least(45))):
+    for name, times, goal in (("answers only", bare, at_least(60)), ("with step KL and `full/*`, written", whole, at_least(45))):
         total = median(times) if ours else None
         table.row(work + name, f"{total:.1f} s" if ours else "", f"kvpress {theirs:.1f} s",
                   theirs / total if ours else None, goal)
@@ -257,15 +256,15 @@ def compare_recording(table, ours, rounds):
 def main():
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "scripts" / "kvscope"), help="the kvscope program (default: scripts/kvscope)")
-    parser.add_argument("--peers-only", action="store_true", help="measure the peers alone")
-    parser.add_argument("--rounds", type=int, default=3, help="repetitions of each short measurement (3)")
-    parser.add_argument("--tokens", type=int, default=64, help="decoded tokens (64)")
-    parser.add_argument("--length", type=int, default=4096, help="prompt tokens (4096)")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of every program (all cores)")
+    parser.add_argument("--peers-only", action="store_true", help="measure only the peers")
+    parser.add_argument("--rounds", type=int, default=3, help="number of repetitions of each short measurement (default: 3)")
+    parser.add_argument("--tokens", type=int, default=64, help="number of decoded tokens (default: 64)")
+    parser.add_argument("--length", type=int, default=4096, help="number of prompt tokens (default: 4096)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="number of threads of each program (default: all cores)")
     parser.add_argument("--dtype", choices=("auto", "bf16", "f32"), default="auto",
-                        help="of kvscope, transformers and kvpress; auto: bf16 where the processor multiplies it, f32 elsewhere")
+                        help="data type of kvscope, transformers and kvpress; auto: bf16 if the processor can multiply it, else f32")
     parser.add_argument("--only", default="prefill,decode,twelve,recording",
-                        help="which comparisons: prefill,decode,twelve,recording (the default) and forty-eight, which takes long")
+                        help="comparisons to run: prefill,decode,twelve,recording (default) and forty-eight, which takes long")
     parser.add_argument("--output", type=pathlib.Path, help="also write the table to this Markdown file")
     options = parser.parse_args()
     parts = set(options.only.split(","))
@@ -278,7 +277,7 @@ def main():
         prompt.write_text(text, encoding="utf-8")
         ours = None if options.peers_only else Kvscope([options.program], options.threads, dtype, prompt, folder)
         if ours:
-            ours.run([], [], 1)  # builds, warms the page cache
+            ours.run([], [], 1)  # builds the program and fills the page cache
         if "prefill" in parts:
             compare_prefill(table, ours, hf, llama, ids, options.rounds)
         if "decode" in parts:

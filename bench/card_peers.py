@@ -1,8 +1,8 @@
-"""usage: card_peers.py [--tokens N] [--new-tokens T] [--budget B] [--presses A,B] [--without-cudnn] [--out FILE.json]: the peers' rates on a card.
+"""usage: card_peers.py [--tokens N] [--new-tokens T] [--budget B] [--presses A,B] [--without-cudnn] [--out FILE.json]: rates of the peers on a GPU.
 
-PyTorch's products and flash attention, FlashInfer's decode attention where it is installed, and kvpress with a random
-model of Llama-3.1-8B's shape: one press after the other, each with a prefill of its own, as it is used. Without cuDNN's
-attention the presses whose layers keep different numbers of entries decode faster: cuDNN plans anew for each of them.
+Measures PyTorch's products and flash attention, FlashInfer's decode attention if it is installed, and kvpress with a
+random model in the dimensions of Llama-3.1-8B. Each press runs its own prefill, as in normal use. Presses whose layers
+keep different numbers of entries decode faster without cuDNN's attention, because cuDNN plans each number anew.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def kernels():
     rates["product 8192^3, TFLOP/s"] = 2 * 8192**3 / seconds_of(lambda: a @ b) / 1e12
     x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     y = torch.empty_like(x)
-    rates["copy, read and written, GB/s"] = 2 * x.numel() / seconds_of(lambda: y.copy_(x)) / 1e9
+    rates["copy (read and written), GB/s"] = 2 * x.numel() / seconds_of(lambda: y.copy_(x)) / 1e9
     n, heads, kv_heads, d = 8192, 32, 8, 128
     q = torch.randn(1, heads, n, d, dtype=torch.bfloat16, device="cuda")
     k, v = (torch.randn(1, kv_heads, n, d, dtype=torch.bfloat16, device="cuda") for _ in range(2))
@@ -109,8 +109,8 @@ def main():
     parser.add_argument("--tokens", type=int, default=32768)
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--budget", type=int, default=1024)
-    parser.add_argument("--presses", default=",".join(PRESSES), help="names with commas between; empty: none")
-    parser.add_argument("--without-cudnn", action="store_true", help="leave attention to PyTorch's own kernels")
+    parser.add_argument("--presses", default=",".join(PRESSES), help="comma-separated names; empty: none")
+    parser.add_argument("--without-cudnn", action="store_true", help="use PyTorch's own attention kernels")
     parser.add_argument("--out", type=pathlib.Path)
     asked = parser.parse_args()
     found = {"card": torch.cuda.get_device_name(), "kernels": kernels()}

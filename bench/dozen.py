@@ -1,6 +1,6 @@
-"""usage: dozen.py: prints our dozen of policies, a line each, for scripts/gpu.
+"""usage: dozen.py: prints kvscope's twelve policies, one per line, for scripts/gpu.
 
-A dozen of each side's: for ours that kvpress has not stand some of its own, which need no second pass.
+kvpress lacks some of these policies. Its twelve presses contain others instead that need no second pass.
 """
 
 DOZEN = ("streaming-llm", "h2o", "snapkv", "pyramidkv", "ada-snapkv", "ada-pyramidkv",

@@ -1,4 +1,4 @@
-"""What the machine can do at this moment: memory bandwidth, GEMM rates, load."""
+"""Measures the current memory bandwidth, GEMM rates and load of the machine."""
 
 import os
 import time
@@ -7,7 +7,7 @@ import torch
 
 
 def best(work, seconds):
-    """Shortest time of one call, tried for about `seconds`."""
+    """Returns the shortest time of the calls within about `seconds`."""
     work()
     shortest, stop = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < stop:
@@ -28,7 +28,7 @@ class Machine:
         self.flops = 2 * size**3
 
     def measure(self):
-        """Read bandwidth in GB/s, bf16 and f32 GFLOP/s of a 1536-square product, 1-minute load before measuring."""
+        """Returns read bandwidth (GB/s), bf16 and f32 GFLOP/s of a 1536 x 1536 product, and the 1-minute load before."""
         load = os.getloadavg()[0]
         return {
             "load": load,

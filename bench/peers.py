@@ -1,13 +1,13 @@
-"""The peers' half of the benchmark: a process that holds one peer's model and times what it is told.
+"""Loads the model of one peer and measures the requested work, for benchmark.py.
 
-    peers.py transformers|llama THREADS bf16|f32     reads one JSON request a line, answers one JSON line
+    peers.py transformers|llama THREADS bf16|f32     reads and answers requests, one JSON line each
 
 Requests: {"do": "prefill", "ids": [...]}                       -> {"seconds"}
           {"do": "decode", "ids": [...], "tokens": T}           -> {"seconds"} of T - 1 steps after the prompt
           {"do": "press", "press": name, "budget": B, "ids": [...], "tokens": T}
                                                                 -> {"prefill", "decode", "tokens"} (transformers only)
-Every peer runs with its best settings: SDPA, inference mode and only the last logits in transformers; flash attention
-and its own Q4_1 in llama.cpp. End-of-text is ignored by all.
+All peers use their best settings: SDPA, inference mode and only the last logits in transformers; flash attention and the
+model's Q4_1 weights in llama.cpp. All peers ignore end-of-text.
 """
 
 import json
@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts" /
 
 
 def press_of(name, budget, n_tokens):
-    """kvpress's press that keeps `budget` of a prompt's entries: it keeps int(N * (1 - ratio))."""
+    """Returns the press that keeps `budget` of a prompt's N entries; kvpress keeps int(N * (1 - ratio))."""
     import kvpress
 
     ratio = 1 - (budget + 1e-6) / n_tokens

@@ -1,7 +1,7 @@
-"""usage: random_model.py TOKENIZER.gguf OUT.gguf [--layers N ...]: a Llama of random Q4_0 weights, for speed alone.
+"""usage: random_model.py TOKENIZER.gguf OUT.gguf [--layers N ...]: writes a Llama model with random Q4_0 weights, to measure speed.
 
-The tokenizer, and with it the vocabulary's size, is that of another file. Without sizes the model is shaped like
-Llama-3.1-8B. --vocabulary-only writes the tokenizer without any weight, to be carried to where the model is made.
+Tokenizer and vocabulary size are copied from another file. The default sizes are those of Llama-3.1-8B.
+--vocabulary-only writes the tokenizer without weights, for making the model on another machine.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def copy_tokenizer(reader, writer):
 
 
 def blocks(n, generator):
-    """n weights with the standard deviation 0.02, repeated after some millions."""
+    """Returns n weights with standard deviation 0.02, which repeat after some millions."""
     made = np.zeros(min(n // 32, 1 << 18), BLOCK)
     made["scale"] = 0.02 / 4.6
     made["numbers"] = generator.integers(0, 256, made["numbers"].shape, np.uint8)
