@@ -36,7 +36,7 @@ void put(const fs::path& path, const std::string& bytes) { std::ofstream(path, s
 
 fs::path notes_of(const SampleTrace& sample) { return sample.path.string() + ".notes.json"; }
 
-/// While it lives no file can be made longer than that: as on a full disk.
+/// While this exists, no file can grow beyond this size, as on a full disk.
 class FullDisk {
  public:
     explicit FullDisk(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -148,7 +148,7 @@ TEST_CASE("notes that cannot be understood are told, kept, and written over by n
 TEST_CASE("notes that cannot be read now are written over by nothing, and read when they can be") {
     const SampleTrace sample;
     const fs::path file = notes_of(sample);
-    fs::create_symlink(file, file);  // to itself: ELOOP
+    fs::create_symlink(file, file);  // a link to itself: ELOOP
     Document document(0, sample.path);
     load_annotations(document);
     CHECK(is_told(document.annotations_notices, "cannot be read"));
@@ -242,7 +242,7 @@ TEST_CASE("what a later minor version put into the notes survives on every level
     CHECK(found["view"]["hidden"] == view["hidden"]);
     if (view.contains("selection")) CHECK(found["view"]["selection"]["since"] == "today");
 
-    // The view is as by default again, and the last note is gone: the file stays for what is not ours.
+    // The view state is the default again and the last note is removed. The file remains because of entries by others.
     document.notes.clear();
     document.pins.clear();
     save_annotations(document, nullptr);
@@ -257,7 +257,7 @@ TEST_CASE("of two windows on one trace neither takes the other's notes away") {
     load_annotations(mine);
     load_annotations(theirs);
     mine.write_note(7, 8, "mine");
-    mine.toggle_pin(1);  // taken away
+    mine.toggle_pin(1);  // removes the pin
     save_annotations(mine, nullptr);
     theirs.write_note(9, 9, "theirs");
     theirs.write_note(5, 5, "");
@@ -356,7 +356,7 @@ TEST_CASE("a window that does not close yet, for notes that cannot be saved, let
         driven.session().focus()->write_note(7, 8, "typed");
         driven.draw_until([] { return false; }, 2);
         driven.drive([&](ImGuiTestContext& c) {
-            CHECK(!driven.app().may_close());  // it asks
+            CHECK(!driven.app().may_close());  // shows the question
             c.Yield(3);
             c.ItemClick("//Quit kvscope?/Quit");
             c.Yield(2);

@@ -12,7 +12,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// The full cache's answer and one of SnapKV's, of these tokens.
+/// Writes a trace with these tokens as answers of the full cache and of SnapKV.
 std::filesystem::path write_answers(const std::filesystem::path& path, const std::vector<int32_t>& full,
                                     const std::vector<int32_t>& other, const std::string& text = " answer",
                                     const std::string& question = "") {
@@ -72,7 +72,7 @@ TEST_CASE("an answer to another question than the one above all answers stands b
         return n;
     };
     CAPTURE(shown);
-    // One of the questions stands above all answers; the other one above both answers of its trace.
+    // One question is above all answers. The other one is above both answers of its trace.
     CHECK(times("Who is one?") + times("Who is two?") == 3);
     CHECK(std::min(times("Who is one?"), times("Who is two?")) == 1);
 }

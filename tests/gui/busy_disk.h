@@ -10,8 +10,8 @@
 
 namespace kvscope::gui::testing {
 
-/// While it lives another thread reads a trace: who wants to read one, too, waits. It gives up after a time in which
-/// many frames are drawn, so that a test of a window that waits ends.
+/// While this exists, another thread reads a trace, so that other readers have to wait. It ends after a time in which
+/// many frames are drawn, so that a test of a waiting app also ends.
 class BusyDisk {
  public:
     BusyDisk() : reader_([this] { read(); }) { begun_.get_future().wait(); }
@@ -19,7 +19,7 @@ class BusyDisk {
     BusyDisk& operator=(const BusyDisk&) = delete;
     ~BusyDisk() { end(); }
 
-    /// Nobody waits any more. @returns whether the other thread read until now
+    /// Lets other readers continue. Returns whether the thread was still reading.
     bool end() {
         {
             const std::lock_guard lock(mutex_);
@@ -43,7 +43,7 @@ class BusyDisk {
     std::condition_variable changed_;
     bool ended_ = false;
     bool gave_up_ = false;
-    std::thread reader_;  ///< last: it uses all of the above
+    std::thread reader_;  ///< last, because it uses all members above
 };
 
 }  // namespace kvscope::gui::testing

@@ -1,4 +1,4 @@
-// The buttons that change the form of a run's cache, clicked in the middle of its answer.
+// Tests of the buttons that compress a run's cache or make it full, clicked in the middle of its answer.
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include <fmt/format.h>
@@ -220,7 +220,7 @@ TEST_CASE("Make full and Compress, clicked in the middle of an answer, change th
     const fs::path output = held.folder / "switched.h5";
     driven.app().views()[0]->view->load(echo_form(output, held.maps.path()).to_json());
 
-    /// @returns false also where the run ends before
+    /// Returns false if the run ends first.
     const auto draw_until = [&](const std::function<bool()>& condition) {
         driven.draw_until([&] { return condition() || !engine.status().busy(); }, patience);
         return condition();
@@ -264,7 +264,7 @@ TEST_CASE("Make full and Compress, clicked in the middle of an answer, change th
     CHECK_FALSE(has_button("Make full"));
     click("Compress");
 
-    // A second click before the next step takes the first back.
+    // A second click before the next step cancels the first.
     steps.allow(twice);
     REQUIRE(draw_until([&] { return steps.waits_behind(twice) && is_full() == false; }));
     driven.settle();

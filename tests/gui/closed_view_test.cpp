@@ -51,7 +51,7 @@ TEST_CASE("a dialog that a view has opened closes with the view, and nothing is 
         if (is_dropped)
             driven.app().open_files({workspace}), driven.app().tasks().wait();
         else
-            driven.app().apply_layout("compare");  // has neither view
+            driven.app().apply_layout("compare");  // this layout has neither view
         c.Yield(6);
         is_asked_after = asks();
     });

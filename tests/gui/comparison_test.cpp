@@ -52,13 +52,13 @@ TEST_CASE(
     const int second = session.open(files.second).id();
     const Compared compared = resolve(session, comparison, AutomaticComparison::traces, false);
     CHECK(compared.title == "[2] two.h5 − [1] one.h5");
-    CHECK(compared.pairs.size() == 6);  // full and five others; one failed
+    CHECK(compared.pairs.size() == 6);  // full and five others; one run failed
     for (const ComparedRuns& pair : compared.pairs) {
         CHECK(pair.a.document == second);
         CHECK(pair.label == session.look(pair.a).run);
     }
     CHECK(resolve(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
-    // What the choice says and what the table shows is one thing, whichever runs are shown.
+    // The choice and the table agree, whichever runs are visible.
     for (const RunKey& key : session.all_runs())
         if (key.document == second) session.set_visible(key, false);
     for (const bool shown_only : {true, false})
@@ -117,8 +117,8 @@ TEST_CASE("the table of runs has a difference behind each number of the second t
         if (!is_empty(row.cells[difference])) shown.push_back(real(row.cells[difference]));
     }
     REQUIRE(shown.size() > 3);
-    CHECK(std::is_sorted(shown.rbegin(), shown.rend()));           // more coverage is better: the largest first
-    CHECK_FALSE(is_empty(table->rows.front().cells[difference]));  // what has none is last
+    CHECK(std::is_sorted(shown.rbegin(), shown.rend()));           // more coverage is better, so the largest is first
+    CHECK_FALSE(is_empty(table->rows.front().cells[difference]));  // rows without a value are last
 
     driven.drive([](ImGuiTestContext& context) {
         context.SetRef(DrivenApp::window_of("Cost###cost").c_str());
@@ -177,7 +177,7 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     REQUIRE(request);
     CHECK(request->difference);
     const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
-    CHECK(figure.panels.front().shapes.size() == 5 + 1);  // a curve a pair, and the line at zero
+    CHECK(figure.panels.front().shapes.size() == 5 + 1);  // a curve per pair, and the line at zero
     CHECK(figure.panels.front().y.min == -figure.panels.front().y.max);
     CHECK(ExportDialog::numbers(driven.session(), *request, "csv").find("difference") != std::string::npos);
     nlohmann::json state;
@@ -228,7 +228,7 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
 
     reference.load({{"against", "a"}});
     reference.resolve(session);
-    CHECK(reference.is_full());  // A is not chosen
+    CHECK(reference.is_full());  // A is not chosen yet
     session.pair.a = run_at(session, first, 0, 3);
     reference.resolve(session);
     CHECK(reference.name() == "A");
@@ -297,7 +297,7 @@ TEST_CASE("the figure of the answers has also a run that answered nothing, as lo
 }
 
 TEST_CASE("steps are bars while those have two pixels, and a map of runs and steps beyond") {
-    CHECK_FALSE(wants_step_map(1, 500, 400, 300));  // one run has nothing to be told from
+    CHECK_FALSE(wants_step_map(1, 500, 400, 300));  // a single run has nothing to compare with
     CHECK_FALSE(wants_step_map(3, 20, 600, 300));
     CHECK_FALSE(wants_step_map(12, 20, 600, 300));
     CHECK(wants_step_map(13, 20, 600, 300));

@@ -27,7 +27,7 @@ AppOptions options_of(const PolicyTrace& stored, bool is_alone) {
     return options;
 }
 
-/// One step: the view comes to the front.
+/// A single step that brings the view to the front.
 void show_what_if(DrivenApp& driven) {
     driven.drive([](ImGuiTestContext& c) { c.WindowFocus(what_if_window.c_str()); });
     driven.settle();
@@ -41,7 +41,7 @@ View& what_if_of(DrivenApp& driven) {
 
 int64_t budget_of(const Session& session) { return session.attributes(session.cursor().run).budget; }
 
-/// In the middle of the plot's data, across at that share.
+/// Clicks at half the height of the plot's data. `across` is the share of its width.
 void click_plot(DrivenApp& driven, float across) {
     driven.drive([&](ImGuiTestContext& c) {
         c.SetRef(what_if_window.c_str());
@@ -113,7 +113,7 @@ TEST_CASE("a click in the plot of curves moves the slider, and the plot's choice
     nlohmann::json state;
     what_if_of(driven).save(state);
     CHECK(state["curve measure"] == "bytes");
-    CHECK_FALSE(state.contains("curves"));  // nobody has opened or closed them
+    CHECK_FALSE(state.contains("curves"));  // the user has not opened or closed them
     CHECK(state["curve threshold"] == 0.9);
     state["curve measure"] = "of a later version";
     state["curve threshold"] = 7;

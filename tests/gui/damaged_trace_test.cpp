@@ -15,13 +15,13 @@ namespace {
 namespace fs = std::filesystem;
 namespace h5 = trace::h5;
 
-/// Where an array's bytes lie in its file.
+/// Position of an array's bytes in its file.
 struct Bytes {
     haddr_t at;
     hsize_t size;
 };
 
-/// Of all arrays whose path begins like that: chunks of those that are packed, else the whole.
+/// Adds the bytes of all arrays whose path begins with `part`: the chunks of packed arrays, else the whole array.
 void add_bytes(hid_t file, const std::string& group, const std::string& part, std::vector<Bytes>& all) {
     for (const std::string& name : h5::members(file, group.empty() ? "/" : group)) {
         const std::string path = group + "/" + name;
@@ -51,7 +51,7 @@ void add_bytes(hid_t file, const std::string& group, const std::string& part, st
     }
 }
 
-/// Writes over the arrays' bytes, in the file itself. @returns how many places
+/// Overwrites the arrays' bytes in the file. Returns the number of places.
 size_t damage(const fs::path& path, const std::string& part) {
     std::vector<Bytes> all;
     {

@@ -12,10 +12,10 @@
 
 namespace kvscope::gui::testing {
 
-/// A character as the last frame drew it.
+/// A character in the last frame.
 struct DrawnGlyph {
     ImRect whole;
-    float left, right;  ///< of the part that clipping leaves, pixels
+    float left, right;  ///< visible part, pixels
     float top, bottom;
     bool is_cut() const {
         return right - left < 0.6f * whole.GetWidth() && bottom - top > 0.9f * whole.GetHeight() &&
@@ -23,8 +23,7 @@ struct DrawnGlyph {
     }
 };
 
-/// The characters that a window draws itself, without those of its child windows. A character that is drawn in parts,
-/// in several colours, counts once.
+/// Characters that a window draws, without its child windows. A character drawn in parts of several colors counts once.
 inline std::vector<DrawnGlyph> drawn_glyphs(const ImGuiWindow& window) {
     std::vector<DrawnGlyph> all;
     const ImDrawList& list = *window.DrawList;
@@ -58,7 +57,7 @@ inline std::vector<DrawnGlyph> drawn_glyphs(const ImGuiWindow& window) {
     return all;
 }
 
-/// The windows of a view that are in front, child windows included.
+/// Windows of a view that are in front, including child windows.
 inline std::vector<const ImGuiWindow*> windows_of_view(const std::string& view) {
     std::vector<const ImGuiWindow*> windows;
     for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
@@ -69,8 +68,8 @@ inline std::vector<const ImGuiWindow*> windows_of_view(const std::string& view) 
     return windows;
 }
 
-/// Characters of a view that lie on others, that its windows' edges cut off, and windows wider than they show.
-/// @param badges where badges cover the text below them
+/// Characters of a view that overlap or are cut off, and windows that are wider than their visible part.
+/// @param badges areas where badges cover the text
 inline std::vector<std::string> faults_of_text(const std::string& view, const std::vector<ImRect>& badges = {}) {
     std::vector<std::string> faults;
     std::vector<DrawnGlyph> all;
@@ -101,7 +100,7 @@ inline std::vector<std::string> faults_of_text(const std::string& view, const st
     return faults;
 }
 
-/// The items of a view, by the end of their labels.
+/// Items of a view whose label has this end.
 inline std::vector<ImRect> items_of_view(ImGuiTestContext& c, const std::string& view, const std::string& label_end) {
     std::vector<ImRect> found;
     ImGuiTestItemList items;
@@ -111,7 +110,7 @@ inline std::vector<ImRect> items_of_view(ImGuiTestContext& c, const std::string&
     return found;
 }
 
-/// Items of a view whose label is wider than they are.
+/// Items of a view that are narrower than their label.
 inline std::vector<std::string> cut_items(ImGuiTestContext& c, const std::string& view) {
     std::vector<std::string> cut;
     ImGuiTestItemList items;
@@ -120,7 +119,7 @@ inline std::vector<std::string> cut_items(ImGuiTestContext& c, const std::string
         const std::string label = item.DebugLabel;
         const std::string shown = label.substr(0, label.find("##"));
         const float width = ImGui::CalcTextSize(shown.c_str()).x;
-        // DebugLabel holds 32 bytes; a longer label shows its beginning at least.
+        // DebugLabel holds 32 bytes, so that only the beginning of a longer label is checked.
         if (width > item.RectFull.GetWidth() + 1)
             cut.push_back(fmt::format("{}: {} pixels of {}", label, item.RectFull.GetWidth(), width));
     }

@@ -13,7 +13,7 @@
 
 namespace kvscope::gui::testing {
 
-/// The Run view alone, with the small model.
+/// The Run view as the only view, with the small model.
 struct DrivenForm {
     trace::sample::TemporaryFolder folder;
     DrivenApp driven{options()};
@@ -51,7 +51,7 @@ struct DrivenForm {
     }
 };
 
-/// A small prompt for H2O at one budget.
+/// A form with a short prompt, H2O and one budget.
 inline RunForm small_form(const fs::path& output) {
     RunForm form;
     for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "h2o";

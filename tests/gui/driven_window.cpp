@@ -26,7 +26,7 @@ struct TestWindow {
 };
 
 TestWindow* whole_window() {
-    // Never destroyed: the test engine wants to outlive Dear ImGui, and the program ends anyway.
+    // Never destroyed, because the test engine has to outlive Dear ImGui.
     static TestWindow* made = Window::display_is_there() ? new TestWindow : nullptr;
     return made;
 }
@@ -40,7 +40,7 @@ DrivenApp::DrivenApp(AppOptions options, bool remember)
           options.remember = remember;
           return options;
       }()) {
-    // What earlier tests edited, scrolled and unfolded does not concern this one.
+    // Discards text, scrolling and open trees of earlier tests.
     ImGui::ClearActiveID();
     ImGui::GetCurrentContext()->InputTextDeactivatedState.ID = 0;
     for (ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
@@ -54,7 +54,7 @@ void DrivenApp::drive(const std::function<void(ImGuiTestContext&)>& steps) {
     ImGuiTestEngine* engine = whole_window()->engine;
     ImGuiTest* test = ImGuiTestEngine_RegisterTest(engine, "kvscope", "driven");
     test->TestFunc = [&](ImGuiTestContext* context) {
-        // Right after a text keys that type are no commands.
+        // Shortly after typing, character keys do not run actions.
         if (!app_.actions().takes_single_keys() && !ImGui::GetIO().WantTextInput) context->SleepNoSkip(1.1f, 0.4f);
         steps(*context);
     };

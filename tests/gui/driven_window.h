@@ -14,42 +14,42 @@
 
 namespace kvscope::gui::testing {
 
-/// The one window of the test program, with Dear ImGui Test Engine in it; nullptr where there is no display.
+/// The only window of the test program, with Dear ImGui Test Engine; nullptr without a display.
 Window* test_window();
 
-/// An application in the test window, driven by labels as a person would with mouse and keyboard.
+/// The app in the test window, driven by labels, mouse and keyboard.
 class DrivenApp {
  public:
-    /// @param remember reads and writes the settings, which the test has put elsewhere
+    /// @param remember reads and writes the settings, whose folder the test has set
     explicit DrivenApp(AppOptions options, bool remember = false);
 
     App& app() { return app_; }
     Session& session() { return app_.session(); }
 
-    /// Runs the steps beside the frames and draws until they have ended. Fails the Catch2 test where a step does.
+    /// Runs the steps while frames are drawn, until the steps end. A failed step fails the Catch2 test.
     void drive(const std::function<void(ImGuiTestContext&)>& steps);
-    /// The line of the palette that comes first for what is typed.
+    /// Runs the first action in the palette for this text.
     void start_by_palette(const std::string& typed);
-    /// Draws frames until nothing is computed any more.
+    /// Draws frames until all jobs are done.
     void settle();
-    /// Draws until the condition holds. @returns false where it does not within the frames
+    /// Draws frames until the condition holds. Returns false if it does not hold in time.
     bool draw_until(const std::function<bool()>& condition, int frames);
     Screenshot picture();
-    /// What a frame says in words, of all views that are in front.
+    /// All text that the visible views draw in a frame.
     std::string shown_text();
-    /// What views throw while they are drawn fails the test, but for the one that makes a view throw.
+    /// Allows exceptions from views, which otherwise fail the test.
     void allow_view_failures() { are_failures_allowed_ = true; }
-    /// Whether the last frame asked for the end.
+    /// Whether the last frame asked to quit.
     bool has_ended() const { return has_ended_; }
 
-    /// Refers to the part of the view Run that contains model and prompt: a column of its own where the view is wide.
+    /// Sets the reference to the part of the Run view with model and prompt, which is a separate column in a wide view.
     static void refer_to_prompt_of_run(ImGuiTestContext& c);
 
     static std::string window_of(const std::string& view) { return "//" + view + "-1"; }
 
  private:
     void draw();
-    /// Fails the test where views have thrown since the last look.
+    /// Fails the test if views have thrown since the last check.
     void check_views();
 
     App app_;

@@ -14,7 +14,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// @param each called after each frame
+/// @param each called after every frame
 template <class Each>
 void until_idle(SessionWithEngine& gui, const Each& each) {
     for (int i = 0; i < 300'000 && gui.engine->status().busy(); ++i) {
@@ -26,7 +26,7 @@ void until_idle(SessionWithEngine& gui, const Each& each) {
     gui.frame();
 }
 
-/// Long enough to be looked at, or cancelled, on the way.
+/// Makes the run long enough to be inspected or cancelled.
 void make_long(RunRequest& request) {
     request.options.n_new = 60;
     request.options.ignore_eos = true;
@@ -72,7 +72,8 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
         CHECK(reader.n_runs(prompt) == 5);
         CHECK(document.file()->n_runs(prompt) == 5);
         CHECK(reader.prompt(prompt).context_of.has_value() == (!aware && prompt > 0));
-        // What shares a context shares its prefill and its caches; of others the last are kept.
+        // Prompts with a common context share a prefill and its caches. Otherwise the caches of the last prompt are
+        // kept.
         const bool in_memory = !aware || prompt == 2;
         CHECK((gui.engine->prefill(document.id(), prompt) != nullptr) == in_memory);
         CHECK(gui.engine->has_cache(document.key_of(prompt, 1)) == in_memory);
@@ -161,7 +162,7 @@ TEST_CASE("a run has the options that were asked for, in the type that was asked
     again.output = gui.folder / "f32.h5";
     gui.engine->run(again);
     gui.until_idle();
-    CHECK(gui.errors.size() == 1);  // f32.h5 holds other runs
+    CHECK(gui.errors.size() == 1);  // f32.h5 contains other runs
     again.force = true;
     gui.engine->run(again);
     gui.until_idle();
@@ -206,8 +207,8 @@ TEST_CASE("a run stopped before anything was finished leaves no unfinished trace
     gui.until_idle();
     for (const auto& error : gui.errors) UNSCOPED_INFO(error);
     CHECK(gui.errors.empty());
-    gui.engine.reset();  // ends the run, which is paused
-    // A document is there where the machine was too quick, and the prompt was read.
+    gui.engine.reset();  // ends the paused run
+    // On a fast machine, the prompt has been read and there is a document.
     CHECK(fs::exists(part) == !gui.session.documents().empty());
 }
 
@@ -216,7 +217,7 @@ TEST_CASE("a run that was begun without spectra goes on without them, although t
     auto request = gui.request({"snapkv:window=8", "h2o"}, "16");
     request.questions = {"Who is thirsty?", "Where is the hen?"};
     make_long(request);
-    request.spectra = false;  // as where they would have cost much
+    request.spectra = false;  // as for a model where they take long
     gui.engine->run(request);
     until_idle(gui, [&] {
         if (!gui.session.documents().empty()) gui.engine->cancel();
@@ -232,7 +233,7 @@ TEST_CASE("a run that was begun without spectra goes on without them, although t
     const auto& reader = *gui.session.documents()[0]->reader();
     CHECK(reader.complete());
     CHECK(!reader.has(trace::Place::of_model(), trace::schema::model::spectrum_q));
-    gui.engine->run(request);  // nothing to do, and nothing to refuse
+    gui.engine->run(request);  // nothing to do and no error
     gui.until_idle();
     CHECK(gui.errors.empty());
 }
@@ -259,7 +260,7 @@ TEST_CASE("a run with more policies is added to the complete trace at its output
     CHECK(reader.run(0, 2).policy == "h2o");
     const auto after = reader.run_record(0, 1);
     CHECK(after.kept_indices == before.kept_indices);
-    CHECK(after.select_s == before.select_s);  // it was not made anew
+    CHECK(after.select_s == before.select_s);  // was not computed again
     CHECK(!fs::exists(gui.folder / "run.h5.part"));
 }
 

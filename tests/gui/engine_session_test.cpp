@@ -99,14 +99,14 @@ TEST_CASE("a cache that can change its form does so when it is asked to, and the
     bool is_asked = false;
     while (gui.engine->status().busy()) {
         gui.frame();
-        gui.engine->switch_cache(1);  // snapkv has one form alone
+        gui.engine->switch_cache(1);  // snapkv has only one form
         for (const auto& answer : gui.engine->partial_answers()) {
             if (!answer.is_full) continue;
             CHECK(answer.label.starts_with("echokv"));
             if (std::exchange(is_asked, true)) continue;
             CHECK(!*answer.is_full);
             gui.engine->switch_cache(answer.run);
-            break;  // the answers are others in the next frame
+            break;  // the answers change in the next frame
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -120,7 +120,7 @@ TEST_CASE("a cache that can change its form does so when it is asked to, and the
     CHECK(record.switch_is_full.front() == 1);
     CHECK(reader.run_record(0, 1).switch_steps.empty());
     CHECK(trace::check(wanted.output).empty());
-    gui.engine->switch_cache(2);  // nothing runs
+    gui.engine->switch_cache(2);  // no run in progress
 }
 
 TEST_CASE("EchoKV's maps are trained in the window, step by step, and run") {
@@ -150,14 +150,14 @@ TEST_CASE("EchoKV's maps are trained in the window, step by step, and run") {
     CHECK(training.stages[0].errors[0] > 0);
     CHECK(training.messages.size() == 4);
     CHECK(fs::is_regular_file(request.output));
-    CHECK(std::distance(fs::directory_iterator(gui.folder), {}) == 2);  // nothing is left beside the maps
+    CHECK(std::distance(fs::directory_iterator(gui.folder), {}) == 2);  // no other file is left
 
     gui.engine->run(gui.request({"echokv:recent=9,maps=" + request.output.string()}, "16"));
     gui.until_idle();
     REQUIRE(gui.session.documents().size() == 1);
     CHECK(gui.session.documents().front()->reader()->run(0, 1).status == "complete");
 
-    gui.engine->train(request);  // the maps are there
+    gui.engine->train(request);  // the maps exist
     gui.until_idle();
     REQUIRE(gui.errors.size() == 1);
     CHECK_THAT(gui.errors[0], Catch::Matchers::Contains("maps.safetensors"));
@@ -240,7 +240,7 @@ TEST_CASE("while an answer is compared its cache changes its form no more") {
     const policies::test::EchoMapsFile maps(layout, model.fingerprint);
     auto wanted = gui.request({"echokv:recent=9,maps=" + maps.path()}, "16");
     wanted.output = gui.folder / "switched.h5";
-    // The engine tells each change of its phase, and waits here in the comparison. It decodes once the test watches.
+    // The engine reports each change of its phase and waits here in the comparison, until the test watches.
     std::atomic<EngineSession*> watched = nullptr;
     std::atomic<bool> is_comparing = false;
     std::atomic<bool> may_go_on = false;
@@ -315,7 +315,7 @@ TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
     REQUIRE(gui.errors.size() == 1);
     CHECK(gui.errors[0].find("nothing.gguf") != std::string::npos);
     CHECK(gui.engine->status().error == gui.errors[0]);
-    gui.engine->run(gui.request({"snapkv:window=8"}, "4"));  // not above the window
+    gui.engine->run(gui.request({"snapkv:window=8"}, "4"));  // must exceed the window
     gui.until_idle();
     CHECK(gui.errors.size() == 2);
     CHECK(gui.session.documents().empty());
@@ -399,7 +399,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
         what_if.values().set("window", "8");
     }
 
-    what_if.budget() = 5;  // not above the window
+    what_if.budget() = 5;  // must exceed the window
     settle();
     CHECK(what_if.error().find("budget") != std::string::npos);
     CHECK(what_if.result(gui.session).valid());
@@ -452,7 +452,7 @@ TEST_CASE("a prefill decides also after the engine it came from has ended") {
     const Document& document = *gui.session.documents().front();
     const auto prefill = gui.engine->prefill(document.id(), 0);
     REQUIRE(prefill);
-    // As on quit: what a slider asked for in the last frame is computed on a worker while the window goes.
+    // As on quit: a job still computes the result of the last slider position while the app closes.
     gui.engine.reset();
     const TaskSlot<trace::RunRecord> slot;
     const auto answer = [&] {

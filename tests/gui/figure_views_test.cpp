@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A session on the sample trace, without a window.
+/// A session on the sample trace without a window.
 struct Opened {
     trace::sample::TemporaryFolder folder;
     Tasks tasks{[] {}};
@@ -94,7 +94,7 @@ Triple on_dark(analysis::Rgb color) {
     return {seen.x, seen.y, seen.z};
 }
 
-/// WCAG's, of two colours.
+/// Contrast of two colors as defined by WCAG.
 double contrast(const Triple& one, const Triple& two) {
     const auto light = [](const Triple& color) {
         const Triple of = analysis::test::linear(color);
@@ -103,7 +103,7 @@ double contrast(const Triple& one, const Triple& two) {
     return std::max(light(one), light(two)) / std::min(light(one), light(two));
 }
 
-/// Of any two of these policies, and of each and the full cache's, on dark ground.
+/// Checks on a dark background that the colors of these policies and of the full cache can be distinguished.
 void check_told_apart_on_dark(const std::vector<const char*>& policies, double least,
                               double least_without_red_and_green) {
     for (size_t i = 0; i < policies.size(); ++i) {
@@ -132,7 +132,7 @@ TEST_CASE("policies that are drawn together are told apart on the dark ground, t
 TEST_CASE("every policy's colour, and its shades, are seen on the dark ground, and come near no other policy's") {
     const Theme dark = dark_theme();
     const Triple ground{dark.ground.x, dark.ground.y, dark.ground.z};
-    std::vector<std::string> named;  // others, as a new policy, have colours that are only lightened
+    std::vector<std::string> named;  // other policies, such as new ones, only have lightened colors
     for (const auto& policy : policies::definitions())
         if (analysis::policy_color_on_dark(analysis::policy_color(policy.name))) named.push_back(policy.name);
     REQUIRE(named.size() >= 27);
@@ -390,7 +390,7 @@ TEST_CASE("keys and values of a run stand beside each other, or below each other
     options.view = "reconstruction";
     DrivenApp driven(options);
     std::set<bool> are_beside;
-    // From four columns to one, past three.
+    // From four columns to one, without three.
     for (const float scale : {1.0f, 1.2f, 1.4f, 1.7f, 2.2f, 3.5f}) {
         CAPTURE(scale);
         driven.app().set_scale(scale);
@@ -424,7 +424,7 @@ TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside
     options.traces = {folder / "sample.h5"};
     options.view = "budgets";
     DrivenApp driven(options);
-    driven.app().set_scale(4);  // a map or two at a time
+    driven.app().set_scale(4);  // one or two maps are visible
     driven.settle();
     const auto panels = [] {
         for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
@@ -504,13 +504,13 @@ TEST_CASE("the bars of the difference are clicked, dragged through, zoomed, and 
         c.MouseMoveToPos(at(6, 0.02f));
     });
     CHECK(dragged_to == 6);
-    const auto ink = [&] {  // of the bars, right of a third
+    const auto ink = [&] {  // pixels of the bars in the right two thirds
         const Screenshot shot = driven.picture();
         size_t n = 0;
         for (auto y = static_cast<size_t>(bars.Min.y); y < static_cast<size_t>(bars.Max.y); ++y) {
             for (auto x = static_cast<size_t>(at(0, 0.34f).x); x < static_cast<size_t>(bars.Max.x); ++x) {
                 const uint8_t* pixel = shot.rgb.data() + 3 * (y * static_cast<size_t>(shot.width) + x);
-                n += pixel[2] > 150 && pixel[2] > pixel[0] + 60;  // the accent's blue
+                n += pixel[2] > 150 && pixel[2] > pixel[0] + 60;  // blue of the accent color
             }
         }
         return n;

@@ -41,7 +41,7 @@ TEST_CASE("all figures go into a folder that is there already, and replace those
     CHECK(fs::file_size(folder / "text.tex") == 4);
     const size_t n_notices = driven.app().notices().size();
     driven.drive([&](ImGuiTestContext& c) {
-        ask_for(c, file);  // refused: the dialog stays
+        ask_for(c, file);  // refused: the dialog stays open
         c.ItemInputValue("**/##path", folder.c_str());
         c.Yield(2);
         IM_CHECK(c.ItemExists("**/Replace"));  // nothing is written before
@@ -139,7 +139,7 @@ TEST_CASE("an ending that no figure is written with is refused in the dialog, wh
         c.SetRef("//$FOCUSED");
         c.ItemInputValue("**/##path", wrong.c_str());
         c.Yield(3);
-        IM_CHECK(c.ItemExists("**/##path"));  // it is still there
+        IM_CHECK(c.ItemExists("**/##path"));  // the dialog is still open
         c.ItemInputValue("**/##path", right.c_str());
     });
     CHECK(driven.draw_until([&] { return fs::exists(right); }, 4000));

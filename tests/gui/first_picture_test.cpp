@@ -14,7 +14,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// One that is drawn, whose name has both parts.
+/// A visible window whose name contains both parts.
 const ImGuiWindow* window_with(const std::string& part, const std::string& other) {
     for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
         const std::string name = window->Name;
@@ -24,7 +24,7 @@ const ImGuiWindow* window_with(const std::string& part, const std::string& other
     return nullptr;
 }
 
-/// The places of Explore as a window of that size begins with them.
+/// Applies the initial places of Explore for a window of this size.
 void begin_anew(DrivenApp& driven) {
     driven.app().apply_layout("explore");
     driven.settle();

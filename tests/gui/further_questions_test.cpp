@@ -22,7 +22,7 @@ RunRequest request(const testing::SessionWithEngine& gui) {
     return wanted;
 }
 
-/// Texts of the answers to all runs of the first document, in the order of the runs.
+/// Answers to the question for all runs of the first document, in order.
 std::vector<std::string> answers_of_all_runs(testing::SessionWithEngine& gui) {
     Document& document = *gui.session.documents().front();
     std::vector<RunKey> runs;
@@ -69,7 +69,7 @@ TEST_CASE("caches of an opened trace answer as those of the job that wrote it, a
     CHECK(std::set<std::string>(expected.begin(), expected.end()).size() > 1);
     save_annotations(*first.session.documents().front(), nlohmann::json());
 
-    // Another window, whose engine has another model loaded at first or none.
+    // Another instance, whose engine has loaded another model or none.
     testing::SessionWithEngine second{"another"};
     second.known_models = {"/nowhere", second.request({}, "").model};
     Document& document = second.session.open(trace);
@@ -157,7 +157,7 @@ TEST_CASE("a question that cannot be asked ends with its reason") {
     gui.engine->ask({failed}, question);
     CHECK(document.further_answers().empty());
 
-    testing::SessionWithEngine elsewhere{"another"};  // which does not know where the model is
+    testing::SessionWithEngine elsewhere{"another"};  // an instance that does not know where the model is
     Document& opened = elsewhere.session.open(document.path());
     elsewhere.engine->ask({opened.key_of(0, 2)}, question);
     elsewhere.until_idle();
@@ -171,7 +171,7 @@ TEST_CASE("a question that cannot be asked ends with its reason") {
     REQUIRE(document.further_answers().size() == 1);
     CHECK(document.further_answers()[0].error.find("context") != std::string::npos);
 
-    // What is taken out of the queue ends, too.
+    // Jobs that are removed from the queue end, too.
     for (int i = 0; i < 3; ++i) gui.engine->ask({document.key_of(0, 2)}, question);
     for (const WaitingJob& job : gui.engine->waiting()) gui.engine->drop(job.number);
     gui.engine->cancel();
@@ -181,7 +181,7 @@ TEST_CASE("a question that cannot be asked ends with its reason") {
 
 namespace {
 
-/// Of the first of snapkv's runs at 16 and 24 entries.
+/// A what-if of the first of snapkv's two runs, which have 16 and 24 entries.
 RunKey what_if_of_a_run(testing::SessionWithEngine& gui, LiveWhatIf& what_if, int64_t budget) {
     gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
     gui.until_idle();
@@ -202,10 +202,10 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     const RunKey result = what_if_of_a_run(gui, what_if, 24);
     Document& document = *gui.session.documents().front();
     CHECK(gui.session.attributes(result).output_text.empty());
-    gui.engine->decode({result, document.key_of(0, 1)});  // a run of the file is none that could be decoded
+    gui.engine->decode({result, document.key_of(0, 1)});  // a run of the file cannot be decoded
     gui.until_idle();
     REQUIRE(gui.errors.empty());
-    for (int i = 0; i < 1000; ++i) gui.frame();  // the view is hidden for a while, and what it computed forgotten
+    for (int i = 0; i < 1000; ++i) gui.frame();  // the view is hidden for a while and its results are discarded
     gui.settle(what_if);
 
     namespace schema = trace::schema::run;

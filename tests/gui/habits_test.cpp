@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Moves the mouse over the prompt's text, row by row, until what it is over is as wanted.
+/// Moves the mouse over the prompt's lines until it is over the wanted token.
 bool move_over_prompt(ImGuiTestContext& c, const Session& session,
                       const std::function<bool(const Cursor&)>& is_wanted) {
     const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
@@ -36,7 +36,7 @@ bool move_over_prompt(ImGuiTestContext& c, const Session& session,
     return false;
 }
 
-/// The sample's first prompt with the full cache's run alone, so that none is selected.
+/// Writes the sample's first prompt with only the full cache's run, so that no run is selected.
 void write_full_run(const fs::path& path) {
     const trace::sample::Options sizes;
     trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
@@ -307,7 +307,7 @@ TEST_CASE("Space shows one of the compared runs after the other, and Escape what
             c.KeyPress(key);
         });
     };
-    press(ImGuiKey_Space);  // nobody chose A and B: the two of Difference
+    press(ImGuiKey_Space);  // A and B are not chosen, so the runs of Difference are used
     CHECK(session.visible_runs() == std::vector<RunKey>{before[0]});
     press(ImGuiKey_Space);
     CHECK(session.visible_runs() == std::vector<RunKey>{before[1]});
@@ -416,7 +416,7 @@ TEST_CASE("a window that shows a notice, or waits for a task, sleeps until somet
     for (int i = 0; i < 12; ++i) test_window()->draw_frame([&] { return driven.app().frame(); });
     CHECK(test_window()->seconds_to_sleep() != 0);
     CHECK((driven.app().tasks().n_pending() > 0) == !is_notice);
-    if (is_notice) CHECK(test_window()->seconds_to_sleep() > 0);  // till it goes
+    if (is_notice) CHECK(test_window()->seconds_to_sleep() > 0);  // until the notice disappears
     go_on.set_value();
     driven.settle();
 }

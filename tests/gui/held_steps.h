@@ -20,23 +20,23 @@
 
 namespace kvscope::gui::testing {
 
-/// Where the engine waits before a step of the answer, until it may go on. Steps are counted from 0.
+/// Pauses the engine before a step of the answer until the test allows it. Steps are counted from 0.
 class HeldSteps {
  public:
-    /// The engine's thread, before each step.
+    /// Called on the engine's thread before each step.
     void before_step() {
         std::unique_lock lock(mutex_);
         ++n_begun_;
         changed_.wait(lock, [this] { return n_begun_ <= allowed_; });
     }
-    /// Lets n steps begin, in all.
+    /// Allows n steps in total.
     void allow(int n) {
         const std::lock_guard lock(mutex_);
         allowed_ = n;
         changed_.notify_all();
     }
     void allow_all() { allow(std::numeric_limits<int>::max()); }
-    /// Whether the engine waits with n steps done.
+    /// Whether the engine waits after n steps.
     bool waits_behind(int n) {
         const std::lock_guard lock(mutex_);
         return n_begun_ == n + 1 && allowed_ == n;
@@ -49,26 +49,26 @@ class HeldSteps {
     int allowed_ = 0;
 };
 
-/// The engine goes on when the test ends, however it does: the window waits for it when it closes.
+/// Lets the engine continue when the test ends, because the closing app waits for it.
 struct AllowedAtTheEnd {
     HeldSteps& steps;
     ~AllowedAtTheEnd() { steps.allow_all(); }
 };
 
-/// For a run of EchoKV on the small model, whose cache can change its form.
+/// Maps for a run of EchoKV on the small model, whose cache can be made full and compressed.
 inline policies::test::EchoMapsFile maps_of_small_model() {
     return {{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
             checkpoint::open_checkpoint(small_model)->fingerprint()};
 }
 
-/// A session with an engine, in which runs that are made together with one of EchoKV wait before each step.
+/// A session with an engine that pauses before each step of runs made together with EchoKV.
 class HeldSession {
  public:
     explicit HeldSession(const std::string& name) : gui(name, [this] { steps.before_step(); }) {}
 
-    /// The policy of the run that waits.
+    /// Policy of the paused run.
     std::string echokv() const { return "echokv:recent=9,maps=" + maps.path(); }
-    /// Frames until the engine waits with n steps done and `is_told` holds.
+    /// Draws frames until the engine waits after n steps and `is_told` holds.
     void wait_behind(int n, const std::function<bool()>& is_told) {
         const auto waits = [&] { return steps.waits_behind(n) && is_told(); };
         for (int i = 0; i < patience && gui.engine->status().busy() && !waits(); ++i) {
@@ -77,7 +77,7 @@ class HeldSession {
         }
         REQUIRE(waits());
     }
-    /// Cancels what waits.
+    /// Cancels the paused run.
     void cancel() {
         gui.engine->cancel();
         steps.allow_all();
@@ -92,8 +92,7 @@ class HeldSession {
     const AllowedAtTheEnd at_the_end_{steps};
 };
 
-/// The window with the small model loaded, in which a run of EchoKV, whose cache can change its form, waits before each
-/// step of its answer.
+/// The app with the small model, in which a run of EchoKV pauses before each step of its answer.
 class HeldWindow {
  public:
     explicit HeldWindow(AppOptions options) : driven(held(std::move(options))) {
@@ -102,7 +101,7 @@ class HeldWindow {
     }
 
     EngineSession& engine() { return *driven.app().engine(); }
-    /// Draws until the run waits with n steps done, and has told what they were.
+    /// Draws frames until the run waits after n steps and has reported them.
     void wait_behind(int n) {
         REQUIRE(
             driven.draw_until([&] { return steps.waits_behind(n) && !engine().partial_answers().empty(); }, patience));

@@ -16,7 +16,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// What a person does with mouse and keyboard, as events with times.
+/// Mouse and keyboard input as events with times.
 class Script {
  public:
     struct Event {
@@ -25,7 +25,7 @@ class Script {
     };
 
     void wait(double seconds) { now_ += seconds; }
-    /// A key that types a character, or a shortcut.
+    /// Presses a key that types a character, or a shortcut.
     void key(ImGuiKeyChord chord, ImWchar32 character = 0) {
         const auto modifiers = static_cast<ImGuiKey>(chord & ImGuiMod_Mask_);
         const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
@@ -37,7 +37,7 @@ class Script {
         add(0.02, [=](ImGuiIO& io) { io.AddKeyEvent(key, false); });
         if (modifiers) add(0.02, [=](ImGuiIO& io) { io.AddKeyEvent(modifiers, false); });
     }
-    /// Small letters, digits and a few signs.
+    /// Types lower-case letters, digits and some signs.
     void type(const std::string& text) {
         for (const char c : text) {
             const ImGuiKey key = c >= 'a' && c <= 'z'   ? static_cast<ImGuiKey>(ImGuiKey_A + (c - 'a'))
@@ -74,7 +74,7 @@ class Script {
     std::vector<Event> events_;
 };
 
-/// Where the script clicks.
+/// Positions that the script clicks.
 struct Places {
     ImVec2 mark, search, beside, map;
 };
@@ -98,7 +98,7 @@ Places places_in(DrivenApp& driven) {
 Script script_at(const Places& at) {
     Script script;
     for (int round = 0; round < 2; ++round) {
-        // Typed text, and what follows it at once.
+        // Typed text, followed immediately by other input.
         script.key(ImGuiMod_Ctrl | ImGuiKey_F);
         script.type("w1");
         script.key(ImGuiKey_Enter);
@@ -109,9 +109,9 @@ Script script_at(const Places& at) {
         script.key(ImGuiMod_Ctrl | ImGuiKey_K);
         script.type("show coverage");
         script.key(ImGuiKey_Enter);
-        script.type(".");  // no command: text came just before
+        script.type(".");  // not an action, because text was just typed
         script.wait(1.3);
-        // Beside a field, what is typed on is no command; later on it is.
+        // Right after a click outside a field, typed keys are not actions. Later they are.
         script.click(at.mark);
         script.type("0");
         script.click(at.beside);
@@ -120,13 +120,13 @@ Script script_at(const Places& at) {
         script.type(".");
         script.type(round == 0 ? "." : ".2");
         script.wait(0.4);
-        // Slow clicks, then a double click; the wheel.
+        // Slow clicks, then a double click and the wheel.
         script.click(at.map, 2, 0.4);
         script.turn_wheel(at.map, 1, 3);
         script.wait(0.5);
         if (round == 1) script.click(at.map, 2, 0.08);
         script.turn_wheel(at.map, -1, 1);
-        // Undo after the double click depends on when the heads that it opens are read.
+        // The effect of undo after the double click depends on when the layer's heads have been read.
         if (round == 0) script.key(ImGuiMod_Ctrl | ImGuiKey_Z);
         script.type(",");
         script.wait(0.4);
@@ -134,7 +134,7 @@ Script script_at(const Places& at) {
     return script;
 }
 
-/// What a script leaves in a window that draws so many frames a second while something happens.
+/// State that a script leaves in an app with this number of frames per second.
 struct Left {
     nlohmann::json session, layout;
     std::string search, mark;
@@ -146,14 +146,14 @@ Left play(double frames_per_second) {
     DrivenApp driven(explore(sample));
     driven.settle();
     const Script script = script_at(places_in(driven));
-    ImGui_ImplGlfw_CursorEnterCallback(glfwGetCurrentContext(), 1);  // the real mouse stays away
+    ImGui_ImplGlfw_CursorEnterCallback(glfwGetCurrentContext(), 1);  // keeps the real mouse away
 
     Window& window = *test_window();
     const auto real_clock = window.clock;
     const double begin = real_clock();
     double now = begin;
     window.clock = [&] { return now; };
-    constexpr int n_after_input = 6;  // frames that a window draws before it sleeps
+    constexpr int n_after_input = 6;  // frames drawn before the app sleeps
     int left_to_draw = 0;
     size_t next = 0;
     const auto& events = script.events();
@@ -169,7 +169,7 @@ Left play(double frames_per_second) {
         if (left_to_draw-- <= 0) continue;
         window.draw_frame([&] {
             const bool goes_on = driven.app().frame();
-            driven.app().tasks().wait();  // what the next event finds does not depend on the workers' speed
+            driven.app().tasks().wait();  // makes the result independent of the speed of jobs
             return goes_on;
         });
     }
@@ -178,7 +178,7 @@ Left play(double frames_per_second) {
     driven.settle();
     const Session& session = driven.session();
     nlohmann::json state = session_state(session, {"sample.h5"});
-    state["selection"].erase("kv_head");  // the double click finds one where a worker has read the heads by then
+    state["selection"].erase("kv_head");  // set by the double click only if a job has read the heads by then
     return {std::move(state), driven.app().layout_state(), session.search, session.mark, events.size()};
 }
 
@@ -186,10 +186,10 @@ Left play(double frames_per_second) {
 
 TEST_CASE("a script of events ends in the same state at 2 frames a second as at 60") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    play(60);  // the first layout of a program is measured before its bars are there
+    play(60);  // the first layout of a program is measured before its bars exist
     const Left fast = play(60);
     REQUIRE(fast.n_events >= 200);
-    // The script did what it says: it typed, opened a view, hid a run and went into a layer's heads.
+    // The script typed, opened a view, hid a run and opened a layer's heads.
     CHECK(fast.search == "w1");
     CHECK(fast.mark == "w5 0");
     CHECK(fast.layout.dump().find("coverage") != std::string::npos);
@@ -220,7 +220,7 @@ TEST_CASE("slow clicks are no double click after a frame that was interrupted") 
         is_double_click = is_double_click || ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
         return true;
     };
-    // The frame reads its events at `begin` and is then stopped for five seconds.
+    // The frame reads its events at `begin` and then pauses for five seconds.
     bool has_read = false;
     window.clock = [&] { return std::exchange(has_read, true) ? begin + 5 : begin; };
     window.draw_frame(frame);

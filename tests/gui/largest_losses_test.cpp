@@ -15,7 +15,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// The mouse is over no token, which the inspector would follow, while this is there.
+/// While this exists, the mouse is over no token, because Inspector would follow it.
 class MouseAway {
  public:
     explicit MouseAway(DrivenApp& driven) {
@@ -42,7 +42,7 @@ TEST_CASE("before a token is selected, the inspector lists where the selected ru
     REQUIRE_FALSE(before.has_tokens());
     CHECK_THAT(driven.shown_text(), Contains("Where " + driven.session().look(before.run).run + " lost most"));
     driven.drive([](ImGuiTestContext& c) {
-        c.MouseTeleportToPos({1, ImGui::GetMainViewport()->Size.y - 1});  // the test's own mouse
+        c.MouseTeleportToPos({1, ImGui::GetMainViewport()->Size.y - 1});  // the mouse of the test
         c.Yield(3);
         c.SetRef(DrivenApp::window_of("Inspector###inspector").c_str());
         c.ItemClick("**/##place to look at");

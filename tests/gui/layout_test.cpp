@@ -71,7 +71,7 @@ TEST_CASE("no layout takes away what was typed into a view") {
             driven.settle();
             driven.drive([&, kind = kind, names = names](ImGuiTestContext& c) {
                 for (const char* name : names) {
-                    // A wide form has the text, and what is asked of it, in a column of its own.
+                    // A wide form has the text and the questions in a separate column.
                     const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
                     const bool is_of_text = name == std::string("##question") && text.Window && text.Window->Active;
                     c.SetRef(kind != std::string("run") ? c.WindowInfo(DrivenApp::window_of(kind).c_str()).ID
@@ -85,7 +85,7 @@ TEST_CASE("no layout takes away what was typed into a view") {
     const auto check_all = [&](DrivenApp& driven) {
         in_each(driven, [&](ImGuiTestContext& c, const std::string& field) {
             CAPTURE(field);
-            // Enter, with which the test ends a field, is a new line in a question.
+            // Enter, with which the test leaves a field, adds a line to a question.
             CHECK(std::string(c.ItemReadAsString(field.c_str())).starts_with("w12"));
         });
     };
@@ -103,7 +103,7 @@ TEST_CASE("no layout takes away what was typed into a view") {
         driven.settle();
         CHECK(driven.app().may_close());
     }
-    fields.pop_back();  // a search ends with the window
+    fields.pop_back();  // the search text is not saved
     options.layout = GENERATE("", "report");
     CAPTURE(options.layout);
     {
@@ -161,7 +161,7 @@ TEST_CASE("what was typed into Run stays while the view is maximised, closed and
     close();
     CHECK(state().is_null());
     CHECK(driven.app().views().size() > 1);
-    driven.app().apply_layout("compare");  // which has no Run
+    driven.app().apply_layout("compare");  // a layout without the Run view
     driven.settle();
     driven.app().apply_layout("explore");
     CHECK(state()["context"] == "another text");
@@ -396,7 +396,7 @@ TEST_CASE("the map of a run that is selected elsewhere is scrolled into view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "retention"));
-    driven.app().set_scale(4);  // a map or two at a time
+    driven.app().set_scale(4);  // one or two maps are visible
     driven.settle();
     Session& session = driven.session();
     const auto scroll = [&] {
@@ -424,7 +424,7 @@ TEST_CASE("a run that is selected from the start is in view") {
     }
     setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
     Settings settings;
-    settings.ui_scale = 4;  // a map or two at a time
+    settings.ui_scale = 4;  // one or two maps are visible
     save_settings(settings, settings_file());
     DrivenApp driven(options, true);
     driven.settle();

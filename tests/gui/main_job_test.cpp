@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The test works in a folder of its own, as a person who starts the program there.
+/// Gives the test its own working folder.
 struct WorkingFolder {
     trace::sample::TemporaryFolder folder;
     fs::path before = fs::current_path();
@@ -57,7 +57,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     DrivenApp driven(options);
     Session& session = driven.session();
 
-    // The demo: results come in while the engine works.
+    // The demo: results appear while the engine works.
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//Start/**/##Run the demo"); });
     REQUIRE(driven.draw_until([&] { return !session.documents().empty(); }, patience));
     CHECK(driven.app().engine()->status().busy());
@@ -74,7 +74,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     CHECK(session.visible_runs().size() == 12);
     CHECK(session.is_visible(session.cursor().run));
 
-    // Into a layer's heads and back.
+    // Opens a layer's heads and returns.
     driven.drive([&](ImGuiTestContext& c) {
         const ImGuiWindow* maps = c.WindowInfo("//retention-1/maps").Window;
         IM_CHECK(maps != nullptr);
@@ -88,7 +88,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Backspace); });
     CHECK(state_of(driven, "retention-1").at("layer") == -1);
 
-    // The slider of the budget makes a run that keeps as many entries as it says.
+    // The budget's slider makes a run that keeps this number of entries.
     int snapkv = 0;
     for (int run = 0; run < demo.reader()->n_runs(0); ++run) {
         const auto& attributes = demo.reader()->run(0, run);
@@ -102,7 +102,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     const int added = demo.reader()->n_runs(0) - 1;
     CHECK(demo.reader()->run(0, added).policy == "snapkv");
     CHECK(demo.reader()->run(0, added).budget == 100);
-    // It is what is selected now, and stands beside the run that it came from.
+    // The new run is selected and compared with its source.
     CHECK(session.cursor().run == demo.key_of(0, added));
     const auto order = session.visible_runs();
     const auto source = std::find(order.begin(), order.end(), demo.key_of(0, snapkv));
@@ -114,7 +114,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
         for (size_t row = 0; row < kept->n_rows; ++row) CHECK(kept->count(layer, row) == 100);
     }
 
-    // Decoded, it has an answer and its distance from the full cache's; its cache and others go on with a question.
+    // Decoding gives an answer and its divergence. Its cache and others then answer a further question.
     driven.drive([](ImGuiTestContext& c) { c.ItemClick("//what_if-1/**/Decode"); });
     const RunKey what_if = demo.key_of(0, added);
     REQUIRE(driven.draw_until([&] { return !session.attributes(what_if).output_text.empty(); }, patience));
@@ -144,7 +144,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
         CHECK(!one.text.empty());
     }
 
-    // The what-if and its run are what is compared, until other letters are clicked; then their difference.
+    // The what-if and its run are compared until other runs are chosen as A and B.
     REQUIRE(session.pair.a);
     REQUIRE(session.pair.b);
     CHECK(*session.pair.a == demo.key_of(0, snapkv));
@@ -159,7 +159,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     REQUIRE(session.pair.b);
     CHECK(*session.pair.a == demo.key_of(0, 2));
     CHECK(*session.pair.b == demo.key_of(0, 4));
-    // What is seen leaves as a figure and as numbers. (The test engine gives the focus back when a drive ends.)
+    // Exports the view as a figure and as numbers. (The test engine restores the focus when a drive ends.)
     std::optional<FigureRequest> seen;
     for (const char* name : {"difference.pdf", "difference.csv"}) {
         driven.drive([&](ImGuiTestContext& c) {
@@ -189,7 +189,7 @@ TEST_CASE("the list of recent models has the default and what could be loaded") 
     const fs::path model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
     AppOptions options;
     options.view = "run";
-    options.traces = {model};  // as if dropped
+    options.traces = {model};  // as if the file was dropped
     DrivenApp driven(options);
     driven.app().dismiss_start();
     const auto loaded = [&] { return driven.app().engine()->status().model_path; };
@@ -229,7 +229,7 @@ TEST_CASE("a form that was left with two policies ticked runs them on a prompt w
         c.SetRef("//run-1");
         c.ItemInputValue("**/##context", text.c_str());
         c.ItemInputValue("**/##question", "Which number came last?");
-        // Counting the tokens may have to load the model first; until then the button is Cancel.
+        // Counting the tokens may first load the model. Until then, the button is Cancel.
         for (int i = 0; i < 3000 && !c.ItemExists("Run"); ++i) {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
             c.Yield();

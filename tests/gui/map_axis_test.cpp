@@ -1,4 +1,4 @@
-// One token axis for maps that stand above one another, and what is searched lit in all of them.
+// Tests of the token axis that stacked maps share, and of search matches in all of them.
 #include <implot.h>
 #include <implot_internal.h>
 
@@ -12,7 +12,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// Left and right edge of each token map that was drawn in the last frame.
+/// Left and right edges of the token maps in the last frame.
 std::vector<std::pair<float, float>> edges_of_maps() {
     std::vector<std::pair<float, float>> edges;
     ImPlotContext& plots = *ImPlot::GetCurrentContext();
@@ -41,7 +41,7 @@ TEST_CASE("maps above one another have one token axis, to the pixel, also where 
     driven.session().pair.b = runs[2];
     driven.session().pair.alone = is_pair_alone;
     driven.settle();
-    ImPlot::BustPlotCache();  // of maps that other tests have drawn
+    ImPlot::BustPlotCache();  // discards maps of other tests
     driven.settle();
     const auto edges = edges_of_maps();
     CAPTURE(is_pair_alone);

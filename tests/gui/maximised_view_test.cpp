@@ -29,7 +29,7 @@ void double_click_tab(DrivenApp& driven, const char* title) {
     driven.settle();
 }
 
-/// The views that are in front in their places.
+/// Views that are in front in their places.
 std::vector<std::string> in_front(DrivenApp& driven) {
     std::vector<std::string> ids;
     for (const auto& open : driven.app().views())
@@ -37,7 +37,7 @@ std::vector<std::string> in_front(DrivenApp& driven) {
     return ids;
 }
 
-/// The tabs beside a view's, from left to right.
+/// Tabs in the same place as a view, from left to right.
 std::vector<std::string> tabs_beside(const char* title) {
     std::vector<std::string> names;
     const ImGuiDockNode* node = ImGui::FindWindowByName(title)->DockNode;
@@ -47,7 +47,7 @@ std::vector<std::string> tabs_beside(const char* title) {
     return names;
 }
 
-/// A trace of a model with its spectra alone, or of a task's scores beside it.
+/// Writes a trace with only a model's spectra, or with scores of a task as well.
 std::filesystem::path write_without_prompts(const std::filesystem::path& path, bool has_scores) {
     trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "maximised_view_test"});
     writer.write_model(trace::sample::model({}));
@@ -72,7 +72,7 @@ TEST_CASE("a double click on a tab maximises its view, a second one brings all b
     double_click_tab(driven, "Retention###retention-1");
     CHECK(open_views(driven) == std::vector<std::string>{"retention-1"});
     CHECK(size_of("Retention###retention-1").x == ImGui::GetMainViewport()->WorkSize.x);
-    // What is saved meanwhile are all views, so that the next start has them.
+    // All views are saved meanwhile, so that the next session has them.
     nlohmann::json state = driven.app().layout_state();
     CHECK(state["views"].size() == before.size());
     double_click_tab(driven, "Retention###retention-1");
@@ -106,7 +106,7 @@ TEST_CASE("a maximised view that is closed stays closed, and the others come bac
     DrivenApp driven(explore(sample));
     driven.settle();
     auto before = open_views(driven);
-    driven.start_by_palette("maximize the view");  // the one that has the keyboard
+    driven.start_by_palette("maximize the view");  // the view that has the keyboard
     driven.settle();
     CHECK(open_views(driven) == std::vector<std::string>{"retention-1"});
     driven.start_by_palette("maximize the view");
@@ -118,7 +118,7 @@ TEST_CASE("a maximised view that is closed stays closed, and the others come bac
     driven.settle();
     before.erase(std::find(before.begin(), before.end(), "inspector-1"));
     CHECK(open_views(driven) == before);
-    // Undo and a layout end it, too.
+    // Undo and a layout restore the views, too.
     double_click_tab(driven, "Retention###retention-1");
     driven.start_by_palette("compare");
     driven.settle();

@@ -129,7 +129,7 @@ TEST_CASE("settings survive being written and read, and a damaged file gives the
     settings.ui_scale = 1.5f;
     for (int i = 0; i < 20; ++i) settings.remember_trace("/traces/" + std::to_string(i) + ".h5");
     settings.remember_trace("/traces/15.h5");
-    settings.remember_model("/models/\xff.gguf");  // a path need not be UTF-8
+    settings.remember_model("/models/\xff.gguf");  // a path may be invalid UTF-8
     settings.layout = {{"views", nlohmann::json::array()}};
     CHECK(save_settings(settings, file).empty());
     const Settings read = load_settings(file);
@@ -167,12 +167,12 @@ TEST_CASE("of two windows neither takes away what the other has opened or set") 
     CHECK(read.light);
     CHECK(read.ui_scale == 2);
     CHECK(other.recent_traces == read.recent_traces);
-    // What both had before, opened once more, comes to the front.
+    // An item that both had before moves to the front when it is opened again.
     Settings again = other;
     again.remember_trace("/old.h5");
     save_settings(again, file, &other);
     CHECK(load_settings(file).recent_traces == std::vector<std::string>{"/old.h5", "/c.h5", "/b.h5", "/a.h5"});
-    // A full list, of which the last one falls off.
+    // A full list drops its last item.
     const Settings full = again;
     for (int i = 0; i < 10; ++i) again.remember_trace("/new" + std::to_string(i) + ".h5");
     save_settings(again, file, &full);

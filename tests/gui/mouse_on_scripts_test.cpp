@@ -1,4 +1,4 @@
-// What is under the mouse in the prompt where letters join across tokens or run from right to left.
+// Tests of the token under the mouse where letters join across tokens or run from right to left.
 #include <imgui_internal.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// The tokens that the mouse meets on its way along a line from its left or right end, each once.
+/// Tokens under the mouse along a line, starting at its left or right end, each once.
 std::vector<int64_t> along_line(DrivenApp& driven, size_t line, bool from_right) {
     std::vector<int64_t> tokens;
     driven.drive([&](ImGuiTestContext& c) {

@@ -24,7 +24,7 @@ std::vector<std::string> faults_of(DrivenApp& driven, const std::string& view) {
     return faults;
 }
 
-/// What a field to choose from shows, by its end; empty where there is none.
+/// Text in a selection field whose text has this end; empty if there is none.
 std::string text_in_chooser(const std::string& shown_text, const std::string& end_of_choice) {
     const size_t end = shown_text.find(end_of_choice + " }");
     if (end == std::string::npos) return "";
@@ -32,7 +32,7 @@ std::string text_in_chooser(const std::string& shown_text, const std::string& en
     return shown_text.substr(begin, end + end_of_choice.size() - begin);
 }
 
-/// Two traces in a folder, of which the first has a long name.
+/// Two traces in a folder; the first one has a long name.
 AppOptions explore_long_and_short_name(const trace::sample::TemporaryFolder& folder) {
     const std::filesystem::path other = folder / "one.h5";
     const std::filesystem::path longer = folder / "what somebody called this trace with great care, at length.h5";
@@ -68,7 +68,7 @@ TEST_CASE("no label is cut off, and no text lies on another, in the narrow views
         driven.settle();
         std::vector<std::string> faults = faults_of(driven, view);
         std::erase_if(faults, [](const std::string& fault) { return fault.find("/text_") != std::string::npos; });
-        CHECK(faults == std::vector<std::string>{});  // Prompt's columns scroll
+        CHECK(faults == std::vector<std::string>{});  // the columns of Prompt scroll
     }
     driven.app().show_view(*find_view_kind("trace"));
     driven.settle();

@@ -1,4 +1,4 @@
-// What a frame draws is computed beside it: none waits for whoever reads a trace.
+// Tests that no frame waits for another reader of a trace, because frames use background jobs.
 #include <imgui_internal.h>
 
 #include <atomic>
@@ -42,8 +42,8 @@ TEST_CASE("no frame waits while another thread reads a trace, whatever it draws 
                 c.Yield(3);
                 driven.app().tasks().wait();
                 c.Yield(2);
-                const auto still_open = document.reader();  // closing it would wait
-                session.open(sample.path);                  // all is to be read anew
+                const auto still_open = document.reader();  // prevents a close that would wait
+                session.open(sample.path);                  // discards everything that was read
                 BusyDisk disk;
                 c.Yield(3);
                 CHECK(disk.end());
@@ -60,7 +60,7 @@ TEST_CASE("no frame copies a workspace's traces, or closes one of them, itself")
     DrivenApp driven(alone(sample, "retention"));
     driven.settle();
     const auto file = sample.folder / "w.kvscope";
-    // While its worker is held nothing can be written, unpacked or closed but by the window's own thread.
+    // While the worker is paused, only the app's main thread could write, unpack or close.
     std::atomic<bool> may_go_on = false;
     const auto hold = [&] {
         may_go_on = false;
@@ -124,7 +124,7 @@ TEST_CASE("numbers are copied as soon as they are read, and no frame waits for t
         CHECK(disk.end());
         driven.app().tasks().wait();
         c.Yield(2);
-        copied = ImGui::GetClipboardText();  // the test engine has one of its own
+        copied = ImGui::GetClipboardText();  // the test engine has its own clipboard
     });
     CHECK(copied == expected);
     REQUIRE(!driven.app().notices().empty());

@@ -16,7 +16,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// Clicks A or B beside a run.
+/// Clicks A or B next to a run.
 void choose(DrivenApp& driven, const RunKey& run, const char* letter) {
     const std::string label = "//runs-1/**/" + run.text() + "/" + letter;
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick(label.c_str()); });
@@ -48,12 +48,12 @@ TEST_CASE("A and B alone: three clicks, and the shown runs are as before when it
         [&](ImGuiTestContext& c) { CHECK(c.ItemInfo("//runs-1/A and B alone").ItemFlags & ImGuiItemFlags_Disabled); });
     choose(driven, runs.at(2), "A");
     choose(driven, runs.at(3), "B");
-    CHECK(place_of_list() == list);  // it does not jump under the mouse
+    CHECK(place_of_list() == list);  // the list does not move under the mouse
     CHECK(session.visible_runs(true) == before);
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//runs-1/A and B alone"); });
     driven.settle();
     CHECK(session.visible_runs(true) == std::vector{runs.at(2), runs.at(3)});
-    // B may change meanwhile, and undo goes through all of it.
+    // B may change meanwhile, and undo reverts all changes.
     choose(driven, runs.at(4), "B");
     driven.settle();
     CHECK(session.visible_runs(true) == std::vector{runs.at(2), runs.at(4)});
@@ -82,7 +82,7 @@ TEST_CASE("A and B alone ends where A is taken back, and the next pair is not sh
     choose(driven, runs.at(3), "B");
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//runs-1/A and B alone"); });
     CHECK(n_shown(session) == 2);
-    choose(driven, runs.at(2), "A");  // once more: none
+    choose(driven, runs.at(2), "A");  // a second click removes the choice
     CHECK(n_shown(session) == n_all);
     CHECK_FALSE(session.pair.alone);
     choose(driven, runs.at(4), "A");
@@ -100,7 +100,7 @@ TEST_CASE("A and B alone: Compare begins so, Explore shows the runs that were sh
     const size_t all = n_shown(session);
     driven.start_by_palette("compare");
     driven.settle();
-    CHECK(n_shown(session) == all);  // nothing is chosen yet
+    CHECK(n_shown(session) == all);  // A and B are not chosen
     choose(driven, runs.at(2), "A");
     choose(driven, runs.at(3), "B");
     driven.settle();
@@ -124,7 +124,7 @@ TEST_CASE("A and B alone is remembered with them") {
     Session other(tasks);
     CHECK(restore_session(other, state, sample.folder.path()).empty());
     CHECK(other.pair.is_alone());
-    // With the trace, too, as the next start looks at it.
+    // Also saved with the trace for the next session.
     const nlohmann::json view = view_state(session, *session.documents().front());
     Session third(tasks);
     third.open(sample.path);
@@ -192,7 +192,7 @@ TEST_CASE("A − B in Prompt: one step, its figure and numbers are the differenc
     CHECK(figure.panels.front().title == "snapkv 16 − aperturekv 20");
     CHECK(numbers.name == "prompt-difference");
     CHECK(!numbers.rows.empty());
-    // Words on the map can be read: none has the colour that is under it.
+    // Words on the map differ in color from the cells below them.
     const auto& map = std::get<analysis::HeatMap>(figure.panels.front().shapes.front());
     size_t n_words = 0;
     for (const auto& shape : figure.panels.front().shapes) {
@@ -205,7 +205,7 @@ TEST_CASE("A − B in Prompt: one step, its figure and numbers are the differenc
         ++n_words;
     }
     CHECK(n_words > 10);
-    // Without a pair it says what to do.
+    // Without A and B, the view says what to do.
     nlohmann::json state;
     view.save(state);
     CHECK(state["difference"] == true);
@@ -242,7 +242,7 @@ TEST_CASE("memory at a length and in a model of one's choice: three steps") {
     const auto table = cost.table();
     CHECK(table->columns[*column("bytes_at")].title == "At 32,768");
     CHECK(std::get<int64_t>(table->rows[0].cells[*column("bytes_at")]) == int64_t{4} * 1024 * 1024 * 1024);
-    // It comes back with the view.
+    // The setting is saved with the view.
     nlohmann::json state;
     cost.save(state);
     CHECK(state["memory"]["model"] == "Llama-3.1-8B");

@@ -1,4 +1,4 @@
-// Jobs that pause: they leave the queue, keep what they have computed, and continue or end when they are asked to.
+// Tests of jobs that pause: they leave the queue, keep their results, and continue or end on request.
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include "app/gui/engine/pausable_work.h"
@@ -19,10 +19,10 @@
 namespace kvscope::gui {
 namespace {
 
-/// Jobs that write into a list; each pauses once.
+/// Jobs that append to a list. Each pauses once.
 class PausingJobs {
  public:
-    /// @param held goes when the job's work has ended
+    /// @param held released when the job has ended
     uint64_t enqueue(const std::string& name, std::shared_ptr<int> held = nullptr) {
         return jobs.enqueue(name, [this, name, held = std::move(held)] {
             list.push_back(name + " begins");
@@ -37,7 +37,7 @@ class PausingJobs {
     }
 
     JobProgress progress{[] {}};
-    std::vector<std::string> list;  ///< one job writes at a time
+    std::vector<std::string> list;  ///< only one job writes at a time
     std::vector<std::pair<std::string, uint64_t>> paused;
     JobQueue jobs{progress, [](const std::string&, bool) {}, [] {}};
 };
@@ -53,7 +53,7 @@ TEST_CASE("a paused job lets the others run, and continues after them under its 
     CHECK(!all.jobs.go_on(first + second, nullptr, nullptr));
     REQUIRE(all.jobs.go_on(second, nullptr, nullptr));
     REQUIRE(all.jobs.go_on(first, nullptr, nullptr));
-    CHECK(!all.jobs.go_on(first, nullptr, nullptr));  // it waits already
+    CHECK(!all.jobs.go_on(first, nullptr, nullptr));  // the job already waits
     all.until_idle();
     CHECK(all.list == std::vector<std::string>{"first begins", "second begins", "second continues", "first continues"});
 }

@@ -16,7 +16,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// A dock space with a place at the left, one at the right and one below the middle, in a window of any size.
+/// A dock space with places at the left, at the right and below the center, in a window of any size.
 class Places {
  public:
     explicit Places(ImVec2 size) {
@@ -72,7 +72,7 @@ class Places {
     std::map<std::string, ImGuiID> nodes_;
 };
 
-/// Known within a frame alone.
+/// Known only during a frame.
 float font_size() {
     float size = 0;
     test_window()->draw_frame([&] {

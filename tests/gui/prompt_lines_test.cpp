@@ -52,7 +52,7 @@ TEST_CASE("wide characters take two cells, combining marks none") {
     CHECK(lines_of({"in", "東京", "都"}, 7) == Strings{"in東京", "都"});
 }
 
-/// The tokens of a prompt of one line, from left to right.
+/// Tokens of a one-line prompt from left to right.
 Strings from_left(const std::vector<std::string>& tokens) {
     const PromptText prompt = prompt_of(tokens);
     const PromptLines lines = break_lines(prompt, 80);
@@ -66,7 +66,7 @@ Strings from_left(const std::vector<std::string>& tokens) {
 
 TEST_CASE("scripts that are written from right to left stand so") {
     CHECK(from_left({"a", " שלום", " עולם", " b"}) == Strings{"a", " עולם", " שלום", " b"});
-    // Numbers among them are read from left to right, and a full stop goes with its paragraph.
+    // Numbers are read from left to right, and a full stop follows the direction of its paragraph.
     CHECK(from_left({"שלום", " 1", "2", " עולם", "."}) == Strings{".", " עולם", " 1", "2", "שלום"});
     CHECK(from_left({"x", " שלום", ",", " עולם", "."}) == Strings{"x", " עולם", ",", " שלום", "."});
     CHECK(break_lines(prompt_of({"שלום", " a"}), 40).is_turned(0));
@@ -92,7 +92,7 @@ TEST_CASE("letters that join across tokens are one text") {
     const PromptLines family = break_lines(prompt_of({"👩", "\xE2\x80\x8D", "👧", "x"}), 40);
     REQUIRE(family.joined.size() == 1);
     CHECK(family.joined.front().ends.size() == 3);
-    CHECK(family.line(0).back().cell == 2);  // one picture
+    CHECK(family.line(0).back().cell == 2);  // a single picture
     CHECK(break_lines(prompt_of({"مر", " حبا", "12"}), 40).joined.size() == 2);
     CHECK(break_lines(prompt_of({"tre", "aty", "東", "京"}), 40).joined.empty());
 }
@@ -114,7 +114,7 @@ TEST_CASE("a character whose bytes are spread over tokens stands across them") {
     CHECK(whole_characters(prompt, 2, 2) == "测");
     CHECK(whole_characters(prompt, 2, 4) == "测试😀");
 
-    const PromptText lone = prompt_of({"⟨E6⟩", "⟨B5⟩", "x⟨41⟩"});  // no character at all
+    const PromptText lone = prompt_of({"⟨E6⟩", "⟨B5⟩", "x⟨41⟩"});  // bytes that form no character
     CHECK(lone.text == "⟨E6⟩⟨B5⟩x⟨41⟩");
     CHECK(break_lines(lone, 40).joined.empty());
     CHECK(break_lines(lone, 40).line(0)[0].n_cells == 4);

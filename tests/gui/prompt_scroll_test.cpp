@@ -16,7 +16,7 @@ void scroll_to_end(DrivenApp& driven) {
     driven.settle();
 }
 
-/// Whether the mouse finds a token somewhere in the text.
+/// Whether the mouse finds a token in the text.
 bool has_text(DrivenApp& driven) {
     bool found = false;
     driven.drive([&](ImGuiTestContext& c) {
@@ -49,7 +49,7 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
     CHECK(text->Scroll.y <= text->ScrollMax.y);
 
-    // A run in the place of the long trace.
+    // A run takes the place of the long trace.
     session.close(shorter);
     driven.settle();
     scroll_to_end(driven);
@@ -76,7 +76,7 @@ TEST_CASE("Prompt shows the text of a run that is selected beside a longer promp
     session.selection.select_run(session.document(shorter)->key_of(0, 1));
     driven.settle();
     CHECK(text->Scroll.y == 0);
-    // Once it is there somebody may read on in the longer one.
+    // Then the user can read on in the longer one.
     scroll_to_end(driven);
     CHECK(text->Scroll.y > 500);
 }
@@ -120,7 +120,7 @@ TEST_CASE("Prompt begins with its first column, and goes to the one of a run tha
         driven.drive([&](ImGuiTestContext& c) { window = c.WindowInfo("//prompt-1/text").Window; });
         return window;
     };
-    driven.app().set_scale(2);  // so that the columns are wider than the view
+    driven.app().set_scale(2);  // makes the columns wider than the view
     driven.settle();
     CHECK(text()->Scroll.x == 0);
     driven.session().selection.select_run(driven.session().visible_runs().back());

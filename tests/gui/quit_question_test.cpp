@@ -1,4 +1,4 @@
-// Closing the window while a run is under way.
+// Tests of closing the app while a run is in progress.
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include <imgui_internal.h>
@@ -17,7 +17,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// In the middle of its answer.
+/// A run that is paused in the middle of its answer.
 struct WaitingRun : HeldWindow {
     WaitingRun() : HeldWindow(AppOptions{}) {
         RunRequest request;
@@ -78,7 +78,7 @@ TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels i
     WaitingRun run;
     DrivenApp& driven = run.driven;
     std::vector<bool> is_asked;
-    // One drive: each begins without popups.
+    // A single drive, because each drive begins without popups.
     driven.drive([&](ImGuiTestContext& c) {
         const auto note = [&] {
             c.Yield(2);
@@ -97,7 +97,7 @@ TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels i
     CHECK(!driven.has_ended());
     CHECK(run.engine().status().state == EngineStatus::State::running);
     driven.drive([&](ImGuiTestContext& c) {
-        CHECK(!driven.app().may_close());  // the window's own button
+        CHECK(!driven.app().may_close());  // the window's close button
         c.Yield(3);
         c.ItemClick("//Quit kvscope?/Quit", 0, ImGuiTestOpFlags_NoError);
     });
@@ -152,7 +152,7 @@ TEST_CASE("Quit, asked for once more while the question is shown, is the answer"
         if (is_by_key)
             c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
         else
-            may_close = run.driven.app().may_close();  // the window's own button
+            may_close = run.driven.app().may_close();  // the window's close button
     });
     CHECK((is_by_key ? run.driven.has_ended() : may_close));
     CHECK(run.engine().status().state == EngineStatus::State::cancelling);

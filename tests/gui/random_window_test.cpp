@@ -24,8 +24,8 @@ int64_t number_in_environment(const char* name, int64_t otherwise) {
     return text ? std::strtoll(text, nullptr, 10) : otherwise;
 }
 
-/// A person who does anything: clicks, keys, drags, text, actions, traces, workspaces, runs, questions, training. What
-/// is done is chosen by the seed alone; what the engine has done by then is not. Files are written in one folder.
+/// Random input: clicks, keys, drags, text, actions, traces, workspaces, runs, questions, training. The seed alone
+/// determines the input, but not the engine's progress. All files are written to one folder.
 class RandomPerson {
  public:
     explicit RandomPerson(uint64_t seed) : random_(seed), came_from_(std::filesystem::current_path()) {
@@ -41,10 +41,11 @@ class RandomPerson {
     RandomPerson(const RandomPerson&) = delete;
     RandomPerson& operator=(const RandomPerson&) = delete;
 
-    /// @returns what was done
+    /// Returns a description of the step.
     std::string step() {
         if (driven_->has_ended()) begin();
-        // A dialog is left, answered by a name, or something is dropped behind it: its list leads out of the folder.
+        // A dialog is left, answered with a name, or a file is dropped behind it, because its list leads out of the
+        // folder.
         if (ImGui::GetTopMostPopupModal()) return one_of(in_dialog_);
         return one_of(anywhere_);
     }
@@ -321,7 +322,7 @@ TEST_CASE("whatever a person does, in any order, the window stays whole") {
     const int64_t seed = number_in_environment("KVSCOPE_RANDOM_SEED", 1);
     const int64_t minutes = number_in_environment("KVSCOPE_RANDOM_MINUTES", 0);
     const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(minutes);
-    std::ofstream done("random-" + std::to_string(seed) + ".txt");  // what a sanitizer's report is to be read beside
+    std::ofstream done("random-" + std::to_string(seed) + ".txt");  // helps to read a sanitizer's report
     RandomPerson person(static_cast<uint64_t>(seed));
     for (int64_t i = 0; i < 150 || std::chrono::steady_clock::now() < until; ++i) {
         CAPTURE(seed, i);

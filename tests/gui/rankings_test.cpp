@@ -49,13 +49,13 @@ struct SentencesTrace {
 
 const std::string rankings_window = DrivenApp::window_of("Rankings###rankings");
 
-/// One step: a click on a row of the table, by its place in the ranking.
+/// A single step: clicks a row of the table by its rank.
 void click_row(DrivenApp& driven, size_t row) {
     driven.drive([&](ImGuiTestContext& c) {
         c.SetRef(rankings_window.c_str());
         const std::string item = "**/$$" + std::to_string(row) + "/##ranked row";
         const ImRect row_at = c.ItemInfo(item.c_str()).RectFull;
-        c.MouseMoveToPos({row_at.Min.x + 40, row_at.GetCenter().y});  // it may be wider than the view
+        c.MouseMoveToPos({row_at.Min.x + 40, row_at.GetCenter().y});  // the row may be wider than the view
         c.MouseClick();
     });
     driven.settle();
@@ -73,8 +73,9 @@ analysis::Ranking ranking_of(const Session& session, const std::string& name) {
     return analysis::make_ranking(*request.definition, *request.document->reader(), request.options);
 }
 
-/// Drags over some tokens of Prompt. @param to_beside where the button is released: there, or beside the text
-/// @returns what was lit while the mouse was over the last of them
+/// Drags over tokens in Prompt.
+/// @param to_beside whether the button is released outside the text
+/// @returns the highlighted span while the mouse was over the last token
 Cursor drag_in_prompt(DrivenApp& driven, bool to_beside) {
     driven.start_by_palette("show prompt");
     driven.settle();
@@ -127,10 +128,10 @@ TEST_CASE("no tooltip lies over a list that the palette has opened", "[rankings]
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
     driven.settle();
-    driven.drive([](ImGuiTestContext& c) { c.MouseTeleportToPos({700, 5}); });  // on the menu bar, away from the list
+    driven.drive([](ImGuiTestContext& c) { c.MouseTeleportToPos({700, 5}); });  // on the menu bar, outside the list
     driven.start_by_palette("rank tokens");
     driven.drive([](ImGuiTestContext& c) {
-        c.SleepNoSkip(1.0f, 1.0f / 30);  // tooltips come after a while
+        c.SleepNoSkip(1.0f, 1.0f / 30);  // tooltips appear after a delay
         for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
             if (window->Flags & ImGuiWindowFlags_Tooltip) CHECK_FALSE(window->WasActive);
     });

@@ -38,7 +38,7 @@ TEST_CASE("a run is renamed by a right click or in the palette, everywhere in th
     CHECK(session.look(key).label == "SnapKV, B = 16");
 
     session.selection.select_run(key);
-    // One drive: each begins without popups.
+    // A single drive, because each drive begins without popups.
     driven.drive([&](ImGuiTestContext& c) {
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
         c.Yield(2);

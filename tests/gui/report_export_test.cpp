@@ -33,7 +33,7 @@ std::string contents_of(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Presses a button of the report and answers the dialog that it opens; the dialog stays where it objects.
+/// Presses a button of the report and answers its dialog. The dialog stays open if it needs a confirmation.
 void answer_report(ImGuiTestContext& c, const char* button, const fs::path& path) {
     c.ItemClick(fmt::format("//report-1/**/{}##report", button).c_str());
     c.Yield(2);
@@ -56,7 +56,7 @@ void set_report(DrivenApp& driven, const nlohmann::json& state) {
     driven.settle();
 }
 
-/// What the end of an export of all figures says.
+/// Notice at the end of an export of all figures.
 std::string told_of_all(size_t n_written, const fs::path& folder) {
     return fmt::format("{} of {} figures written to {}", n_written, analysis::figure_definitions().size(),
                        folder.string());
@@ -70,7 +70,7 @@ AppOptions report_of(const fs::path& trace) {
     return options;
 }
 
-/// A trace whose prompt takes several pages.
+/// A trace whose prompt fills several pages.
 struct LongTrace {
     trace::sample::TemporaryFolder folder;
     fs::path path = folder / "long.h5";
@@ -133,7 +133,7 @@ TEST_CASE("an export goes on when the report is gone, and tells its end") {
         if (is_closed)
             driven.app().restore_layout({{"views", nlohmann::json::array()}});
         else
-            driven.app().open_view(*find_view_kind("difference"));  // in front of it
+            driven.app().open_view(*find_view_kind("difference"));  // covers the report's tab
         driven.draw_until([] { return false; }, 2);
     }
     driven.settle();

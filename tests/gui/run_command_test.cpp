@@ -19,7 +19,7 @@ namespace {
 
 using testing::small_model;
 
-/// What the form's Run writes.
+/// Recipe of the trace written by the form's Run.
 nlohmann::json recipe_of_window(const RunForm& form) {
     testing::SessionWithEngine gui("run-command");
     auto request = form.filled_in();
@@ -31,7 +31,7 @@ nlohmann::json recipe_of_window(const RunForm& form) {
     return nlohmann::json::parse(trace::Reader(request.output).recipe_json());
 }
 
-/// What the copied command writes, run by a shell.
+/// Recipe of the trace written by the copied command in a shell.
 nlohmann::json recipe_of_command(const RunForm& form) {
     const std::string command = form.command(small_model);
     const std::string program = "kvscope ";

@@ -14,7 +14,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// Buttons, boxes, fields and rows of the form, among those in view, that its right or left border cuts off.
+/// Visible buttons, boxes, fields and rows of the form that its left or right border cuts off.
 std::vector<std::string> cut_off(ImGuiTestContext& c, const std::vector<const char*>& parts) {
     std::vector<std::string> cut;
     for (const char* part : parts) {
@@ -68,7 +68,7 @@ TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in
         CHECK(c.WindowInfo("//run-1").Window->InnerRect.Contains(run));
         CHECK(c.WindowInfo("//run-1").Window->InnerRect.Contains(copy));
         if (!is_wide) return;
-        // The text takes the height that there is, and nothing of its column has to be scrolled to.
+        // The text takes the available height, and its column does not scroll.
         const ImGuiWindow* text = c.WindowInfo("//run-1/text").Window;
         CHECK(text->ScrollMax.y == 0);
         CHECK(c.ItemInfo("//run-1/**/###aware").RectClipped.GetHeight() > 1);
@@ -159,7 +159,7 @@ TEST_CASE("the form of a narrow panel is maximised to two columns by its button,
     const size_t n_views = driven.app().views().size();
     const auto click = [&](const char* label) {
         driven.drive([&](ImGuiTestContext& c) {
-            CHECK((c.ItemInfo("//run-1/Cancel##run").ItemFlags & ImGuiItemFlags_Disabled) != 0);  // nothing runs
+            CHECK((c.ItemInfo("//run-1/Cancel##run").ItemFlags & ImGuiItemFlags_Disabled) != 0);  // no run in progress
             c.ItemClick(fmt::format("//run-1/{}", label).c_str());
         });
         driven.settle();
@@ -181,7 +181,7 @@ TEST_CASE("the form of a narrow panel is maximised to two columns by its button,
     CHECK(!has_columns());
 }
 
-// The address sanitizer sees what is read beyond the text where the copy is not dropped.
+// If the copy is not dropped, the address sanitizer reports a read beyond the text.
 TEST_CASE("a question that was replaced while nobody types is drawn at another width") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
@@ -198,7 +198,7 @@ TEST_CASE("a question that was replaced while nobody types is drawn at another w
     form.drive([](ImGuiTestContext& c) { c.Yield(2); });
     CHECK(copy.ID != question);
     form.drive([](ImGuiTestContext& c) {
-        ImGui::GetStyle().ScrollbarSize += 9;  // the form becomes narrower
+        ImGui::GetStyle().ScrollbarSize += 9;  // makes the form narrower
         c.Yield(3);
         ImGui::GetStyle().ScrollbarSize -= 9;
     });

@@ -42,8 +42,8 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     CHECK(text.find("1,000 is more than the prompt's") != std::string::npos);
     CHECK(text.find("nothing is dropped") != std::string::npos);
     form.drive([&](ImGuiTestContext& c) {
-        CHECK(c.ItemExists("**/some budgets fail"));  // snapkv's
-        CHECK(c.ItemExists("**/cannot run"));         // those without their files
+        CHECK(c.ItemExists("**/some budgets fail"));  // mark of snapkv
+        CHECK(c.ItemExists("**/cannot run"));         // marks of policies without their files
         c.MouseMove("**/some budgets fail");
         c.SleepNoSkip(2, 0.1f);
         const ImGuiWindow* tooltip = c.GetWindowByRef("//##Tooltip_00");
@@ -126,7 +126,7 @@ TEST_CASE("one click ticks all policies that can run, or none, and the palette d
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));
-    // What can run goes by the number of tokens, among other things.
+    // Whether a policy can run depends on the number of tokens.
     const auto is_counted = [&] {
         return form.driven.shown_text().find("tokens of a context of") != std::string::npos;
     };
@@ -140,7 +140,7 @@ TEST_CASE("one click ticks all policies that can run, or none, and the palette d
     form.drive([&](ImGuiTestContext& c) { c.ItemClick("**/All##policies"); });
     const auto n_all = n_ticked();
     CHECK(n_all > 10);
-    CHECK(n_all < static_cast<std::ptrdiff_t>(form.state()["policies"].size()));  // some need a file
+    CHECK(n_all < static_cast<std::ptrdiff_t>(form.state()["policies"].size()));  // some policies need a file
     form.drive([&](ImGuiTestContext& c) { c.ItemClick("**/None##policies"); });
     CHECK(n_ticked() == 0);
     form.driven.start_by_palette("select all polic");
@@ -242,7 +242,7 @@ TEST_CASE("why a run failed is told until the form asks for another") {
         for (size_t at = shown.find(begin); at != std::string::npos; at = shown.find(begin, at + 1)) ++n;
         return n;
     };
-    const int n_before = n_told();  // the notice among them
+    const int n_before = n_told();  // includes the notice
     asked.request.output = form.folder / "other.h5";
     form.fill(asked);
     form.driven.settle();
@@ -261,7 +261,7 @@ TEST_CASE("a wrong path to a model and Run at once: the run fails with that path
     });
     REQUIRE(form.wait_for_engine());
     form.driven.settle();
-    CHECK(form.driven.app().n_errors() >= 1);  // 2 where the button was clicked before the model was refused
+    CHECK(form.driven.app().n_errors() >= 1);  // 2 if the button was clicked before the model was refused
     for (const auto& notice : form.driven.app().notices()) CHECK(notice.find("nothing.gguf") != std::string::npos);
     CHECK(form.driven.session().documents().empty());
     CHECK(!fs::exists(form.folder / "run.h5"));

@@ -28,14 +28,14 @@ constexpr std::array dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::da
 constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
 constexpr analysis::Rgb blue{86, 180, 233};
 
-/// How much of a rectangle of a picture is not the ground's colour, and how strongly: 0 to 255.
+/// Share of a rectangle that differs from the background, and how strongly (0 to 255).
 double ink_in(const Screenshot& picture, int left, int top, int width, int height) {
     double sum = 0;
     for (int y = top; y < top + height; ++y)
         for (int x = left; x < left + width; ++x) {
             const size_t at =
                 (static_cast<size_t>(y) * static_cast<size_t>(picture.width) + static_cast<size_t>(x)) * 3;
-            sum += std::abs(static_cast<int>(picture.rgb[at + 2]));  // the ground is black, the ink blue
+            sum += std::abs(static_cast<int>(picture.rgb[at + 2]));  // the background is black, the ink blue
         }
     return sum / (width * height);
 }
@@ -140,7 +140,7 @@ TEST_CASE("what lacks a font is told once, with the package that has one") {
 
 TEST_CASE("letters of a long text stand where those of a short one do, whichever way they are read") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const std::string some = "漢字 שלום かな é 한글 ";  // left to right, with a part from right to left
+    const std::string some = "漢字 שלום かな é 한글 ";  // from left to right, with a part from right to left
     std::string many = some;
     while (many.size() < 5000) many += some;
     std::vector<float> of_some, of_many;

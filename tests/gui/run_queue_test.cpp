@@ -1,4 +1,4 @@
-// Runs that wait for their turn, and the way on with one that was cancelled.
+// Tests of runs that wait in the queue and of continuing a cancelled run.
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include <imgui_internal.h>
@@ -14,7 +14,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// A run that waits in the middle of its answer.
+/// A run that pauses in the middle of its answer.
 RunRequest held_request(HeldSession& held) {
     auto request = held.gui.request({held.echokv()}, "16");
     request.options.n_new = 12;
@@ -47,7 +47,7 @@ TEST_CASE("a run waits in the queue, can be taken out of it, and makes the trace
     waiting = gui.engine->waiting();
     REQUIRE(waiting.size() == 1);
     CHECK(waiting[0].number == job);
-    held.cancel();  // the run under way alone
+    held.cancel();  // cancels only the run in progress
     CHECK(gui.errors.empty());
     CHECK(gui.engine->waiting().empty());
     CHECK(fs::exists(second.output));
@@ -100,7 +100,7 @@ TEST_CASE("the same request continues the paused run; another one for its file b
     held.cancel();
     REQUIRE(gui.engine->stopped_run());
     CHECK(!gui.engine->is_taken(request.output));
-    request.model.clear();  // as in the form once its model is loaded
+    request.model.clear();  // as in the form after its model was loaded
     if (!is_same) request.policies.push_back("h2o");
     CHECK((gui.engine->run(request) == job) == is_same);
     CHECK(!gui.engine->stopped_run());
@@ -113,7 +113,7 @@ TEST_CASE("the same request continues the paused run; another one for its file b
 TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is the one made at one go") {
     SessionWithEngine gui("continue-prefill");
     auto request = gui.request({"snapkv", "h2o", "kvslimmer", "dapq"}, "64");
-    request.model.clear();  // the default model: layers take long enough to be counted
+    request.model.clear();  // the default model, whose layers take long enough to be counted
     for (int i = 0; i < 6; ++i) request.context += " " + text;
     int n_pauses = 0;
     double share_at_pause = 0;
@@ -190,14 +190,14 @@ TEST_CASE("by mouse: Run queues a second run, × takes it out, Cancel ends the f
     fill("first.h5");
     click("//run-1/Run");
     window.wait_behind(2);
-    CHECK(is_dead("//run-1/Run"));  // that very run is under way
+    CHECK(is_dead("//run-1/Run"));  // this run is in progress
     fill("second.h5");
     CHECK(!is_dead("//run-1/Run"));
     click("//run-1/Run");
     CHECK(is_dead("//run-1/Run"));
     CHECK(driven.shown_text().find("second.h5: 2 runs") != std::string::npos);
     REQUIRE(window.engine().waiting().size() == 1);
-    CHECK(!driven.app().may_close());  // the question names the queue
+    CHECK(!driven.app().may_close());  // the question lists the queue
     driven.settle();
     CHECK(driven.shown_text().find("1 job waits in the queue") != std::string::npos);
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//Quit kvscope?/Stay"); });

@@ -16,7 +16,7 @@ TEST_CASE("what is seldom changed is behind More, marked where it is changed, an
     bool refuses = false;
     const auto in_form = [&](const std::function<void(ImGuiTestContext&)>& steps) {
         form.drive([&](ImGuiTestContext& c) {
-            c.SetRef(c.WindowInfo("//run-1/form").ID);  // of what is scrolled out of view a label is not known
+            c.SetRef(c.WindowInfo("//run-1/form").ID);  // labels outside the visible part are unknown
             steps(c);
         });
     };
@@ -130,10 +130,10 @@ TEST_CASE("the form is copied as a command line by its button and from the palet
             c.ItemClick("Copy command");
         }
         c.Yield(2);
-        copied = ImGui::GetClipboardText();  // the test engine has one of its own
+        copied = ImGui::GetClipboardText();  // the test engine has its own clipboard
     });
     RunForm expected = filled;
-    expected.request.spectra = true;  // of so small a model they cost little
+    expected.request.spectra = true;  // spectra of such a small model take little time
     CHECK(copied == expected.command(small_model));
 }
 

@@ -9,11 +9,11 @@
 
 namespace kvscope::gui::testing {
 
-/// A small trace in a folder of its own.
+/// A small trace in its own folder.
 struct SampleTrace {
     trace::sample::TemporaryFolder folder;
     std::filesystem::path path = folder / "sample.h5";
-    /// @param n_tokens of the prompt
+    /// @param n_tokens length of the prompt
     explicit SampleTrace(int64_t n_tokens = trace::sample::Options().n_tokens) {
         trace::sample::Options sizes;
         sizes.n_tokens = n_tokens;
@@ -21,7 +21,7 @@ struct SampleTrace {
     }
 };
 
-/// The trace in the layout Explore.
+/// Opens the trace in the layout Explore.
 inline AppOptions explore(const std::filesystem::path& trace) {
     AppOptions options;
     options.traces = {trace};
@@ -30,7 +30,7 @@ inline AppOptions explore(const std::filesystem::path& trace) {
 }
 inline AppOptions explore(const SampleTrace& sample) { return explore(sample.path); }
 
-/// The trace in one view that fills the window.
+/// Opens the trace in a single view.
 inline AppOptions alone(const SampleTrace& sample, const std::string& view) {
     AppOptions options = explore(sample);
     options.view = view;

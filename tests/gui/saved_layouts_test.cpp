@@ -31,14 +31,14 @@ void choose_in_menu(DrivenApp& driven, const char* item) {
     });
 }
 
-/// @param button what is clicked when the name is typed
+/// @param button button to click after typing the name
 void save_as(ImGuiTestContext& c, const char* name, const char* button) {
     c.MenuClick("//##MainMenuBar/Layout/Save this layout as…");
     c.Yield(2);
     c.SetRef("//$FOCUSED");
     c.ItemInputValue("**/##layout name", name);
     c.Yield(2);
-    // Enter, which ends the field, has saved it and closed the question, but for a name that is taken or refused.
+    // Enter in the field saves the layout and closes the question, unless the name is taken or invalid.
     const std::string found = fmt::format("**/{}", button);
     if (c.ItemExists(found.c_str())) c.ItemClick(found.c_str());
     c.Yield(2);
@@ -122,7 +122,7 @@ TEST_CASE("a layout is saved under a name, applied with what is typed, replaced 
         open->view->save(state);
         if (open->kind->name == "prompt") CHECK(state["by_heads"] == true);
     }
-    // Enter alone replaces nothing; a click on Replace does.
+    // Enter does not replace a layout; a click on Replace does.
     driven.app().apply_layout("report");
     driven.settle();
     const nlohmann::json before = saved.at("Side by side");

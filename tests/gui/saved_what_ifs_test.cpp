@@ -19,13 +19,13 @@ TEST_CASE("a what-if that was kept is there again when its trace is opened") {
     gui.session.selection.select_run(document.key_of(0, 1));
     LiveWhatIf what_if;
     gui.settle(what_if);
-    what_if.budget() = 24;  // as run 2
+    what_if.budget() = 24;  // same as run 2
     gui.settle(what_if);
     document.annotations_changed = false;
     CHECK(document.kept_what_ifs().empty());
     what_if.keep(gui.session);
     CHECK(document.annotations_changed);
-    // From the prefill in memory; the trace alone cannot make it.
+    // Needs the prefill in memory; the trace alone is not enough.
     what_if.values().set("window", "10");
     gui.settle(what_if);
     what_if.keep(gui.session);
@@ -52,7 +52,7 @@ TEST_CASE("a what-if that was kept is there again when its trace is opened") {
     REQUIRE(notices.size() == 1);
     CHECK(notices[0].find("window changes the scores") != std::string::npos);
     CHECK(!reopened.annotations_changed);
-    // What could not be made is not lost; what is taken away is.
+    // What-ifs that could not be made are kept, and removed ones are not.
     CHECK(reopened.kept_what_ifs().size() == 2);
     reopened.remove_run(reopened.id_of(0, 5));
     CHECK(reopened.annotations_changed);

@@ -24,10 +24,10 @@ inline const std::string text =
     "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
     "the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.";
 
-/// A session with an engine on a small model, in a folder of its own; frames are drawn by hand.
+/// A session with an engine and a small model in its own folder. The test draws the frames.
 class SessionWithEngine {
  public:
-    /// @param before_step as make_engine_session has it
+    /// @param before_step see make_engine_session
     explicit SessionWithEngine(const std::string& name = "test", std::function<void()> before_step = nullptr)
         : folder(fs::temp_directory_path() / ("kvscope-engine-session-" + name + "-" + std::to_string(getpid()))),
           before_step_of_runs(std::move(before_step)) {
@@ -62,7 +62,7 @@ class SessionWithEngine {
         frame();
     }
 
-    /// Frames until the what-if has nothing more to compute.
+    /// Draws frames until the what-if is complete.
     void settle(LiveWhatIf& what_if) {
         for (int i = 0; i < 4; ++i) {
             what_if.update(session, engine.get());

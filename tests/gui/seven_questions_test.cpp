@@ -1,5 +1,5 @@
-// What a researcher asks of compressed runs, by the steps that each answer takes: a click, a line of the palette, a key
-// or a typed name is one step each.
+// Tests of how many steps each of seven questions about compressed runs takes. A click, a command of the palette, a key
+// or a typed name is one step.
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-/// A person who counts.
+/// A user whose steps are counted.
 class Person {
  public:
     explicit Person(const AppOptions& options) : driven_(options) { driven_.settle(); }
@@ -41,7 +41,7 @@ class Person {
     void presses(ImGuiKeyChord key) {
         drive([&](ImGuiTestContext& c) { c.KeyPress(key); });
     }
-    /// A key, and Enter in the question that it opens: two steps.
+    /// Presses a key and confirms with Enter: two steps.
     void presses_and_confirms(ImGuiKeyChord key, const std::string& name) {
         drive([&](ImGuiTestContext& c) {
             c.KeyPress(key);
@@ -144,7 +144,7 @@ TEST_CASE("why was a token dropped? The run and the token's number", "[questions
         }
     REQUIRE(n_keeping < kept->n_layers * kept->n_rows);
     CHECK_THAT(said, Contains("token 17"));
-    CHECK_THAT(said, Contains("cut-off"));  // the score that it would have needed
+    CHECK_THAT(said, Contains("cut-off"));  // score that it would have needed
 }
 
 TEST_CASE("how much memory does each run save, here and with another text? Two steps", "[questions]") {

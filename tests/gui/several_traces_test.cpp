@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the only view shows, as numbers.
+/// Figure of the only view.
 analysis::Figure shown_by(DrivenApp& driven) {
     const auto request = driven.app().views().at(0)->view->figure(driven.session());
     REQUIRE(request);
@@ -48,7 +48,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     const fs::path again = files.folder / "again.h5";
     fs::copy_file(files.first, again);
     AppOptions options = files.alone_in_the_window("inspector");
-    options.traces.push_back(again);  // beside them one of another prompt
+    options.traces.push_back(again);  // a further trace with another prompt
     DrivenApp driven(options);
     driven.settle();
     Session& session = driven.session();
@@ -59,7 +59,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     driven.settle();
     std::optional<analysis::Table> table;
     driven.drive([&](ImGuiTestContext& c) {
-        c.MouseMoveToPos({200, 75});  // away from the lower tables
+        c.MouseMoveToPos({200, 75});  // outside the lower tables
         c.Yield(3);
         table = driven.app().views().at(0)->view->table();
     });
@@ -76,7 +76,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     const std::string text = ExportDialog::text(*table, "csv");
     CHECK(text.find(session.look(run_at(session, third, 0, 1)).trace) != std::string::npos);
 
-    // Of a range, how many of its tokens each run keeps.
+    // For a range, the number of tokens that each run keeps.
     Cursor range = session.cursor();
     range.first_token = 5;
     range.last_token = 16;
@@ -179,7 +179,7 @@ TEST_CASE("the spectrum of a head alone follows the selected KV head, or the sel
         });
         return enabled;
     };
-    // Without a head nothing is a head's alone, whatever is ticked.
+    // Without a selected head, the check box has no effect.
     driven.session().selection.select_layer(1);
     CHECK(heads().empty());
     CHECK_FALSE(is_enabled());
@@ -340,7 +340,7 @@ TEST_CASE("Ctrl+O opens a trace in place of the one in focus, Ctrl+Shift+O besid
     REQUIRE(open.size() == (is_beside ? 2 : 1));
     CHECK(open.back()->path() == files.second);
     CHECK(driven.session().focus() != nullptr);
-    // A file that cannot be opened takes nothing away.
+    // A file that cannot be opened changes nothing.
     driven.drive([&](ImGuiTestContext& c) {
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
         c.Yield(3);
@@ -412,7 +412,7 @@ TEST_CASE("every figure view shows two traces, and A − B of them, without an e
         const View& shown = *driven.app().views().front()->view;
         if (const auto request = shown.figure(session)) {
             CHECK(request->n_traces() == 2);
-            if (difference && request->figure == "retention") {  // of prompts of unlike length
+            if (difference && request->figure == "retention") {  // prompts with different lengths
                 CHECK_THROWS_AS(FigureJob(session, *request).figure(), analysis::NothingToShow);
                 continue;
             }
@@ -514,7 +514,7 @@ TEST_CASE("the inspector's numbers stand under their own run and token while tho
         driven.session().selection.select_run(document.key_of(0, run));
         driven.session().selection.select_token(token);
     };
-    const auto texts = [&] {  // after the status bar, which ends with the number of tokens
+    const auto texts = [&] {  // skips the status bar, which ends with the number of tokens
         const std::string all = driven.shown_text();
         return all.substr(all.find(" tokens"));
     };
@@ -561,7 +561,7 @@ TEST_CASE("a difference is not shown under another pair's names while that one's
     REQUIRE(driven.shown_text().find(shown) == std::string::npos);
     {
         const trace::h5::Guard disk_is_busy;
-        session.open(files.first);  // what was read of them is forgotten
+        session.open(files.first);  // discards everything that was read
         session.open(files.second);
         std::swap(session.pair.a, session.pair.b);
         driven.draw_until([] { return false; }, 3);
@@ -602,7 +602,7 @@ TEST_CASE("a click into a map of another trace than the selected run's selects n
     REQUIRE(is_over_second);
     CHECK(session.cursor().has_tokens());
     CHECK(session.cursor().run.document == second);
-    CHECK(!session.cursor().run.valid());  // run 3 of the first trace is none of the second
+    CHECK(!session.cursor().run.valid());  // run 3 of the first trace is not in the second
 }
 
 }  // namespace kvscope::gui::testing

@@ -6,6 +6,6 @@ namespace kvscope::gui::testing {
 
 inline const std::filesystem::path small_model =
     std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
-inline constexpr int patience = 60'000;  ///< frames in which a job on it, or on the default model, has ended
+inline constexpr int patience = 60'000;  ///< number of frames in which a job on a test model ends
 
 }  // namespace kvscope::gui::testing

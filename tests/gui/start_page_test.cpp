@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Settings in a folder of their own, in which the sample, one that is gone and an unfinished one were opened last.
+/// Settings in their own folder, with the sample, a missing trace and an unfinished one as recent files.
 struct RecentSettings {
     SampleTrace sample;
     fs::path gone = sample.folder / "gone.h5";
@@ -169,7 +169,7 @@ TEST_CASE("Try your own prompt shows Run alone until the first trace opens, and 
     driven.settle();
     CHECK(open_kinds(driven) == before);
     driven.settle();
-    // In each place the view is in front that the layout has there first.
+    // In each place, the first view of the layout is in front.
     for (const char* front : {"Retention###retention-1", "Runs###runs-1", "Inspector###inspector-1"}) {
         CAPTURE(front);
         CHECK(ImGui::FindWindowByName(front)->DockTabIsVisible);
@@ -195,7 +195,7 @@ TEST_CASE("where nothing is open, the key of Run shows its form alone; beside a 
     };
     press();
     CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
-    press();  // would run, were the form filled in
+    press();  // would start a run if the form were filled in
     CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
     driven.app().open_trace(sample.path);
     driven.settle();
@@ -298,7 +298,7 @@ TEST_CASE(
         CHECK_THAT(said, Catch::Matchers::Contains("snapkv:window=4 @ 16"));
         CHECK_THAT(said, Catch::Matchers::Contains("tokens of its answer were decoded"));
         if (from_palette) {
-            // It is there once the model that was opened beside is loaded.
+            // The trace appears after the other model is loaded.
             REQUIRE(looking.draw_until([&] { return !looking.app().engine()->status().busy(); }, patience));
             looking.start_by_palette("continue");
             REQUIRE(looking.draw_until([&] { return fs::exists(request.output); }, patience));
@@ -341,7 +341,7 @@ TEST_CASE("behind the last trace that is closed comes the start page, whichever 
     options.layout = GENERATE("explore", "report");
     DrivenApp driven(options);
     driven.settle();
-    driven.app().dismiss_start();  // as any layout does that is chosen
+    driven.app().dismiss_start();  // as choosing a layout does
     driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W); });
     driven.settle();
     REQUIRE(driven.session().documents().empty());

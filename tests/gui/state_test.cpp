@@ -31,10 +31,10 @@ void press(DrivenApp& driven, ImGuiKeyChord key) {
 
 std::unique_ptr<Session> new_session(Tasks& tasks) { return std::make_unique<Session>(tasks); }
 
-/// In no other file's sight, so that its name is in no table of exported functions.
+/// Static, so that its name is in no table of exported functions.
 [[gnu::noinline]] void crash_here() {
     raise(SIGSEGV);
-    asm volatile("");  // so that it is no tail call
+    asm volatile("");  // prevents a tail call
 }
 
 std::string text_of(const fs::path& path) {
@@ -279,7 +279,7 @@ TEST_CASE("a mark is remembered with the traces that have the text, and with no 
     session->mark = "w41";
     CHECK(is_marked(has));
     CHECK_FALSE(is_marked(has_not));
-    // As earlier versions have saved it.
+    // State in the format of earlier versions.
     const auto later = new_session(tasks);
     Document& reopened = later->open(without.path);
     restore_view(*later, reopened, {{"mark", "w41"}});

@@ -20,7 +20,7 @@ analysis::test::Triple triple(const ImVec4& color) {
     return {static_cast<double>(color.x), static_cast<double>(color.y), static_cast<double>(color.z)};
 }
 
-/// As WCAG has it: 1 to 21.
+/// Contrast as defined by WCAG, from 1 to 21.
 double contrast(const ImVec4& a, const ImVec4& b) {
     const auto luminance = [](const ImVec4& color) {
         const analysis::test::Triple light = analysis::test::linear(triple(color));
@@ -81,7 +81,7 @@ TEST_CASE("a list that goes on below its window fades out there, and no longer d
     driven.settle();
     ImRect list;
     driven.drive([&](ImGuiTestContext& c) { list = c.WindowInfo("//runs-1").Window->InnerRect; });
-    // The brightest of what is written as far above the list's lower edge, of 255.
+    // Largest brightness, of 255, at this distance above the list's lower edge.
     const auto brightest = [&](int height) {
         const Screenshot picture = driven.picture();
         int most = 0;
@@ -93,7 +93,7 @@ TEST_CASE("a list that goes on below its window fades out there, and no longer d
     CHECK(brightest(16) < 0.7 * brightest(200));
     driven.drive([](ImGuiTestContext& c) { c.ScrollToBottom("//runs-1"); });
     driven.settle();
-    CHECK(brightest(30) > 130);  // of a run that failed, and is grey
+    CHECK(brightest(30) > 130);  // a failed run, drawn in gray
 }
 
 }  // namespace kvscope::gui::testing

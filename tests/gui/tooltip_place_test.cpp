@@ -1,4 +1,4 @@
-// Where tooltips stand that say what two runs differ in.
+// Tests of where tooltips with differences between two runs appear.
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
@@ -44,9 +44,9 @@ TEST_CASE("in Compare a tooltip stands beside the view that it is of") {
     REQUIRE(view);
     int n_tooltips = 0;
     driven.drive([&](ImGuiTestContext& c) {
-        for (float y = 0.2f; y < 0.9f; y += 0.1f) {  // some places are between two maps
+        for (float y = 0.2f; y < 0.9f; y += 0.1f) {  // some positions are between two maps
             c.MouseMoveToPos({view->Pos.x + x * view->Size.x, view->Pos.y + y * view->Size.y});
-            c.Yield(4);  // the second has the size of the first
+            c.Yield(4);  // the second tooltip has the size of the first
             const ImGuiWindow* tooltip = shown_tooltip();
             if (!tooltip) continue;
             ++n_tooltips;

@@ -115,7 +115,7 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
         other.close(other.open(folder / "one.h5").id());
         CHECK(restore_session(other, saved, folder.path()).empty());
         REQUIRE(other.documents().size() == 3);
-        CHECK(badge_of(*other.documents()[1]) == "3");  // two.h5: 2 was one.h5's
+        CHECK(badge_of(*other.documents()[1]) == "3");  // two.h5, because 2 was the badge of one.h5
         CHECK(badge_of(*other.documents()[2]) == "4");
     }
     SECTION("a workspace's badges that are no such numbers are replaced") {
@@ -135,7 +135,7 @@ TEST_CASE("every badge in a view's titles, legends and choices opens the trace's
     const TwoTraces traces;
     struct Shown {
         const char* view;
-        bool of_both;  ///< else the selected run's trace alone
+        bool of_both;  ///< otherwise only the trace of the selected run
     };
     const Shown shown = GENERATE(values<Shown>({{"runs", true},
                                                 {"retention", true},

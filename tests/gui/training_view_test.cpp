@@ -19,7 +19,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// One view alone, with the small model.
+/// A single view with the small model.
 struct OnSmallModel {
     DrivenApp driven;
 
@@ -110,7 +110,7 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
         c.ItemClick("Copy the policy");
         c.Yield(2);
         policy = ImGui::GetClipboardText();
-        // The maps are there: nothing replaces them.
+        // The maps exist and must not be replaced.
         IM_CHECK((c.ItemInfo("Train").ItemFlags & ImGuiItemFlags_Disabled) != 0);
     });
     CHECK(policy == "echokv:maps=" + maps.string());
@@ -163,7 +163,7 @@ TEST_CASE("the view Run says why its own run failed, and not why another job did
     const auto shows = [&](const std::string& text) {
         bool is_shown = false;
         const std::string all = window.driven.shown_text();
-        // Of the view, not of the notices in the corner.
+        // Position in the view, not in the notices.
         const size_t at = all.find(text);
         const size_t form = all.find("Model", all.find("Copy command"));
         is_shown = at != std::string::npos && at < form;

@@ -7,7 +7,7 @@
 
 namespace kvscope::gui::testing {
 
-/// Two traces of one model; the second has a longer prompt.
+/// Two traces of one model. The second has a longer prompt.
 struct TwoTraces {
     trace::sample::TemporaryFolder folder;
     std::filesystem::path first = folder / "one.h5";

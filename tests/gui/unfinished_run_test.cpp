@@ -24,13 +24,13 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
     request.options.use_template = false;
     request.options.n_new = 24;
     request.options.ignore_eos = true;
-    request.options.isolated = true;  // one run after the other: some are left to do when the first is done
+    request.options.isolated = true;  // one run at a time, so that some remain when the first is done
     const fs::path part = request.output.string() + ".part";
     const auto has_run = [&] {
         try {
             return !trace::list_parts(part).runs.empty();
         } catch (const std::exception&) {
-            return false;  // not begun yet
+            return false;  // not started yet
         }
     };
     gui.engine->run(request);
@@ -66,7 +66,7 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
     const fs::path part = request.output.string() + ".part";
     held.steps.allow(3);
     gui.engine->run(request);
-    // On disk also where nothing could be written any more: its first tokens are written as soon as they are there.
+    // Also without further writes: the first tokens are written immediately.
     held.wait_behind(3, [&] { return gui.engine->partial_answers().size() == 3 && fs::exists(part / "answers.json"); });
     held.cancel();
     REQUIRE(fs::exists(part / "answers.json"));
@@ -75,13 +75,13 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
     Session later(tasks);
     for (const fs::path& path : {part, request.output}) {
         const auto answers = later.open(path).unfinished_answers();
-        REQUIRE_FALSE(answers.empty());  // the full cache's may be in the trace already
+        REQUIRE_FALSE(answers.empty());  // the answer of the full cache may already be in the trace
         for (const UnfinishedAnswer& answer : answers) {
             CHECK(answer.n_tokens > 0);
             CHECK(!answer.text.empty());
         }
         CHECK(answers.back().label == "snapkv:window=4 @ 16");
-        // What the window that ran it has kept in memory is the same.
+        // The instance that made the run has the same answers in memory.
         const Document& document = *gui.session.documents().front();
         for (const RunKey& key : document.keys(0)) {
             const RunAt at = gui.session.at(key);
@@ -109,7 +109,7 @@ TEST_CASE("unfinished answers that cannot be understood are none, and do not kee
     const fs::path output = folder / "t.h5";
     const fs::path part = output.string() + ".part";
     CHECK(read_unfinished_answers(output).empty());
-    write_unfinished_answers(output, {{0, 1, "snapkv", "a", 1, false}});  // there is no such folder
+    write_unfinished_answers(output, {{0, 1, "snapkv", "a", 1, false}});  // this folder does not exist
     CHECK_FALSE(fs::exists(part));
     fs::create_directories(part);
     const std::vector<UnfinishedAnswer> answers = {{0, 1, "snapkv", "a “word”", 1, false}, {1, 2, "h2o", "b", 7, true}};

@@ -14,7 +14,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// Where the next frame throws; nowhere: it draws.
+/// Where the next frame throws; nowhere: draws without an exception.
 enum class Where { nowhere, child, table, plot, tooltip, tab, unknown };
 Where throws_in = Where::nowhere;
 int n_drawn = 0;
@@ -23,7 +23,7 @@ bool is_state_broken = false;
 
 [[noreturn]] void fail() { throw std::runtime_error("the needle is broken"); }
 
-/// Leaves everything open that a view may have open.
+/// Leaves everything open that a view can open.
 class FailingView : public View {
  public:
     void draw(Context& /*context*/) override {
@@ -97,9 +97,9 @@ TEST_CASE("what a view throws is shown in its window, counted once, and it draws
     REQUIRE(driven.app().view_failures().size() == 1);
     CHECK(driven.app().view_failures()[0].find("Failing") != std::string::npos);
     CHECK((driven.app().view_failures()[0].find("the needle is broken") != std::string::npos) == is_known);
-    CHECK(driven.app().n_errors() == 1);  // and with --screenshot the status is 1
+    CHECK(driven.app().n_errors() == 1);  // with --screenshot, the exit status is then 1
 
-    // Tried again it fails again; then it does not. The window around it is as it was.
+    // The first retry fails and the second succeeds. The window around the view does not change.
     driven.drive([](ImGuiTestContext& c) {
         c.ItemClick("//failing-1/Try again");
         c.Yield(2);

@@ -73,7 +73,7 @@ TEST_CASE("the picker shows a view that is open, and with Shift opens a further 
     driven.settle();
     REQUIRE(n_open(driven, "spectrum") == 1);
     REQUIRE_FALSE(is_in_front("Spectrum###spectrum-1"));
-    // "eigen" is in its summary alone.
+    // "eigen" occurs only in its summary.
     driven.drive([&](ImGuiTestContext& c) {
         open_and_type(c, "eigen");
         c.KeyPress(ImGuiKey_Enter);
@@ -131,7 +131,7 @@ TEST_CASE("the picker's arrow keys choose, what fits nothing opens nothing, and 
     });
     CHECK_FALSE(ImGui::FindWindowByName("Start")->Hidden);
     driven.drive([&](ImGuiTestContext& c) {
-        open_and_type(c, "column");  // Scatter's summary alone
+        open_and_type(c, "column");  // occurs only in the summary of Scatter
         c.KeyPress(ImGuiKey_RightArrow);
         c.KeyPress(ImGuiKey_Enter);
         c.Yield(4);
@@ -143,7 +143,7 @@ TEST_CASE("the picker's arrow keys choose, what fits nothing opens nothing, and 
         c.KeyPress(ImGuiKey_Enter);
         c.Yield(4);
     });
-    // Without a search the first is chosen; behind it stands the next of its topic by name.
+    // Without a search, the first kind is chosen, followed by the others of its topic by name.
     std::vector<const ViewKind*> first;
     for (const ViewKind& kind : view_kinds())
         if (kind.topic == Topic::runs) first.push_back(&kind);

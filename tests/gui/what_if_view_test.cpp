@@ -17,7 +17,7 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// The view beside the others, with SnapKV's run selected.
+/// What-if next to other views, with SnapKV's run selected.
 struct WhatIfWindow {
     analysis::test::PolicyTrace stored = h2o_and_snapkv();
     DrivenApp driven{explore(stored.path())};
@@ -52,7 +52,7 @@ struct WhatIfWindow {
         return analysis::summarize(reader, 0, what_if(what_if.recorded(), budget));
     }
 
-    /// Whether the table says what a budget keeps, and how far it is from what was recorded.
+    /// Whether the table shows this budget's entries and their difference from the recorded run.
     bool shows(int64_t budget) {
         const analysis::KeptSummary now = at(budget), recorded = at(20);
         const std::string text = driven.shown_text();
@@ -106,7 +106,7 @@ TEST_CASE("a what-if that was kept stands beside its own budget, with its own nu
         CHECK((c.ItemInfo("Keep").ItemFlags & ImGuiItemFlags_Disabled) != 0);
         CHECK((c.ItemInfo("Reset").ItemFlags & ImGuiItemFlags_Disabled) == 0);
     });
-    // The next one starts from it.
+    // The next what-if starts from the kept one.
     const RunKey kept = window.driven.session().cursor().run;
     window.set_budget(10);
     CHECK(window.shows(10));
@@ -148,7 +148,7 @@ TEST_CASE("the palette has what a view's buttons do, also of one behind another 
     driven.start_by_palette("what-if: discard");
     CHECK(!driven.session().exists(made));
     const size_t n_notices = driven.app().notices().size();
-    driven.start_by_palette("what-if: keep");  // there is none
+    driven.start_by_palette("what-if: keep");  // no what-if is left
     REQUIRE(driven.app().notices().size() == n_notices + 1);
     CHECK(driven.app().notices().back().find("Keep") != std::string::npos);
 

@@ -7,7 +7,7 @@
 
 namespace kvscope::gui::testing {
 
-/// Of the window, while this is there.
+/// Sets the size of the test window while this exists.
 class WindowSize {
  public:
     WindowSize(DrivenApp& driven, int width, int height) : driven_(driven) {

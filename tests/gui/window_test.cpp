@@ -28,7 +28,7 @@ ImU32 pixel(const Screenshot& shot, float x, float y) {
     return IM_COL32(shot.rgb[at], shot.rgb[at + 1], shot.rgb[at + 2], 255);
 }
 
-/// A frame with nothing but a map in a rectangle.
+/// Draws a frame with only a map in a rectangle.
 Screenshot picture_of(const HeatMap& map, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) {
     return test_window()->capture([&] {
         map.draw(ImGui::GetForegroundDrawList(), min, max, window, colors);
@@ -109,7 +109,8 @@ TEST_CASE("differences keep their sign when cells share a pixel") {
 TEST_CASE("a map that goes while its frame is made is still in that frame, and a preview") {
     NEEDS_DISPLAY();
     const MapColors colors = plain_colors();
-    const bool is_copied = GENERATE(true, false);  // large maps go into the frame another way than small ones
+    const bool is_copied =
+        GENERATE(true, false);  // large maps are copied into the frame in another way than small ones
     const float size = is_copied ? 600 : 30;
     FigurePicture red;
     red.width = red.height = 2;
@@ -242,7 +243,7 @@ TEST_CASE("the command palette has whole words before scattered letters") {
     driven.drive([&](ImGuiTestContext& c) {
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
         c.Yield(2);
-        c.KeyCharsReplaceEnter("runs");  // not "Go to run snapkv"
+        c.KeyCharsReplaceEnter("runs");  // rather than "Go to run snapkv"
         c.Yield(3);
     });
     CHECK(driven.app().actions().last().find("uns") != std::string::npos);

@@ -45,7 +45,7 @@ void press_keys(DrivenApp& driven, ImGuiKeyChord key) {
     driven.settle();
 }
 
-/// Views that stand in no place of the window.
+/// Views that are not docked.
 std::vector<std::string> floating(DrivenApp& driven) {
     std::vector<std::string> ids;
     for (const auto& open : driven.app().views())
@@ -239,7 +239,7 @@ TEST_CASE("the palette closes all views but the one that has the keyboard") {
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
     driven.settle();
-    // In one script: the keyboard goes back to the window that had it when a script ends.
+    // A single script, because the keyboard returns to the previous window when a script ends.
     driven.drive([](ImGuiTestContext& c) {
         c.MouseMoveToPos(ImGui::FindWindowByName("Prompt###prompt-1")->Rect().GetCenter());
         c.MouseClick();

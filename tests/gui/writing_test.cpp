@@ -38,7 +38,7 @@ namespace {
 
 constexpr const char* mark_field = "//prompt-1/##prompt mark";
 
-/// Clicks into the field for marked texts at its left end (0) or right end (1), and goes on.
+/// Clicks the field for marked text at its left end (0) or right end (1) and then runs `steps`.
 void in_mark_field(DrivenApp& driven, float share,
                    const std::function<void(ImGuiTestContext&, ImGuiInputTextState&)>& steps) {
     driven.drive([&](ImGuiTestContext& c) {
@@ -55,7 +55,7 @@ void in_mark_field(DrivenApp& driven, float share,
     });
 }
 
-/// How many pixels between two corners have a colour.
+/// Number of pixels with a color between two corners.
 int n_colored(const Screenshot& shot, ImVec2 from, ImVec2 to) {
     const Screenshot part = cut_out(shot, static_cast<int>(from.x), static_cast<int>(from.y),
                                     static_cast<int>(to.x - from.x), static_cast<int>(to.y - from.y));
@@ -76,7 +76,7 @@ TEST_CASE("a field sets Arabic from right to left; a click and the arrow keys go
     driven.settle();
     const std::string arabic = "مرحبا بالعالم";
     driven.session().mark = arabic;
-    // At the left end of a text that begins at the right: the caret goes after its last letter.
+    // At the left end of right-to-left text, the caret is after the last letter.
     in_mark_field(driven, 0, [&](ImGuiTestContext& c, ImGuiInputTextState& state) {
         const auto end = static_cast<int>(arabic.size());
         IM_CHECK_EQ(state.GetCursorPos(), end);
@@ -84,7 +84,7 @@ TEST_CASE("a field sets Arabic from right to left; a click and the arrow keys go
         IM_CHECK_EQ(state.GetCursorPos(), end);
         c.KeyPress(ImGuiKey_RightArrow);
         c.KeyPress(ImGuiKey_RightArrow);
-        IM_CHECK_EQ(state.GetCursorPos(), end - 4);  // of two bytes each
+        IM_CHECK_EQ(state.GetCursorPos(), end - 4);  // two bytes per letter
         c.KeyPress(ImGuiMod_Shift | ImGuiKey_LeftArrow);
         IM_CHECK_EQ(state.GetSelectionStart(), end - 4);
         IM_CHECK_EQ(state.GetSelectionEnd(), end - 2);
@@ -107,12 +107,12 @@ TEST_CASE("a field takes emoji, draws them in their colours and erases each with
     driven.settle();
     const std::string wolf = "a 🐺";
     const std::string joined = "👩‍🔬";  // three code points
-    const std::string brown = "👍🏽";      // with a tone of skin
+    const std::string brown = "👍🏽";      // with a skin tone
     ImRect field;
     in_mark_field(driven, 0, [&](ImGuiTestContext& c, ImGuiInputTextState&) {
         field = c.ItemInfo(mark_field).RectFull;
         c.KeyChars((wolf + joined).c_str());
-        ImGui::SetClipboardText(brown.c_str());  // the test engine has a clipboard of its own
+        ImGui::SetClipboardText(brown.c_str());  // the test engine has its own clipboard
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_V);
     });
     CHECK(driven.session().mark == wolf + joined + brown);
@@ -154,7 +154,7 @@ TEST_CASE("every text of the window is shaped: lines that Dear ImGui draws, meas
     test_window()->draw_frame([&] {
         const float height = ImGui::GetTextLineHeight();
         const ImVec2 whole = ImGui::CalcTextSize(arabic.c_str());
-        CHECK(whole.x == std::ceil(text_width(arabic)));  // letters that join are narrower than letters alone
+        CHECK(whole.x == std::ceil(text_width(arabic)));  // joined letters are narrower than separate ones
         const float half = whole.x * 0.6f;
         const ImVec2 wrapped = ImGui::CalcTextSize((arabic + "\nplain").c_str(), nullptr, false, half);
         CHECK(wrapped.y == 3 * height);
