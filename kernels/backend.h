@@ -21,39 +21,36 @@
 
 namespace kvscope::kernels {
 
-/// A device: its memory, and what the engine computes there. The arrays of a problem lie in the device's memory but for
-/// those whose comment says otherwise. Calls of one thread take effect one after the other; what a call writes to the
-/// processor's memory is there when it returns. A row's result depends neither on other rows in the call nor on how
-/// many there are, up to `rows_alike`. Usable from several threads.
+/// A device: its memory and the engine's computations on it. Arrays are in device memory unless noted. Calls from one
+/// thread take effect in order, and host memory that a call writes is complete when it returns. For up to rows_alike()
+/// rows, a row's result does not depend on the other rows. Several threads may use a backend.
 class Backend {
  public:
     virtual ~Backend() = default;
 
-    /// As messages call it: "cpu", "cuda:0".
+    /// Returns the device name for messages, e.g. "cpu" or "cuda:0".
     virtual std::string name() const = 0;
-    /// Whether its memory is the processor's.
     virtual bool is_processor() const = 0;
-    /// A product gives a row the same up to so many rows in a call, and something else in the last bits from there on.
+    /// Returns the largest number of rows for which linear() gives each row the same bits as alone.
     virtual int64_t rows_alike() const { return std::numeric_limits<int64_t>::max(); }
 
-    /// @throws std::runtime_error where there is not so much
+    /// Throws std::runtime_error if memory is insufficient.
     virtual void* allocate(size_t bytes) const = 0;
     virtual void release(void* data) const noexcept = 0;
-    /// From the processor's memory, and to it.
+    // upload() copies from host memory, download() to host memory.
     virtual void upload(void* to, const void* from, size_t bytes) const = 0;
     virtual void download(void* to, const void* from, size_t bytes) const = 0;
 
-    /// Until all that was asked for is done: other functions may return before.
+    /// Waits for all work started before. Other calls may return earlier.
     virtual void wait() const {}
 
-    /// Held by who calls it from a thread beside others: several calls that belong together are then not interleaved
-    /// with others'.
+    /// Lock for a thread that makes several calls in a row and must not interleave them with those of other threads.
     std::mutex& turns() const { return turns_; }
 
-    /// Whether `linear` and `embed` read weights in that format.
+    /// Whether `linear` and `embed` accept weights in this format.
     virtual bool reads(WeightFormat format) const = 0;
 
-    // As the functions of these names do.
+    // These work like the free functions of the same names.
 
     virtual void embed(const Embed& problem) const = 0;
     virtual void expand_weights(const ExpandWeights& problem) const = 0;
@@ -63,7 +60,7 @@ class Backend {
     virtual void swiglu(const SwiGlu& problem) const = 0;
     virtual void rope(const Rope& problem) const = 0;
     virtual void attention_prefill(std::span<const PrefillAttention> problems) const = 0;
-    /// Rows that have `entries` are the processor's alone.
+    /// Only the CPU backend accepts rows with `entries`.
     virtual void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale) const = 0;
     virtual void window_attention(const WindowAttention& problem) const = 0;
     virtual void window_peak(const WindowAttention& problem) const = 0;
@@ -74,13 +71,12 @@ class Backend {
     mutable std::mutex turns_;
 };
 
-/// The processor.
 const Backend& cpu_backend();
 
-/// An array in a device's memory.
+/// Owns an array in a device's memory.
 class DeviceArray {
  public:
-    /// @throws std::runtime_error where there is not so much memory
+    /// Throws std::runtime_error if memory is insufficient.
     DeviceArray(const Backend& backend, size_t bytes)
         : backend_(backend), data_(bytes == 0 ? nullptr : backend.allocate(bytes)) {}
     ~DeviceArray() {

@@ -4,14 +4,14 @@
 
 namespace kvscope::kernels {
 
-/// a . b of n elements, in f64.
+/// Returns the dot product of n elements, summed in f64.
 double dot(const float* a, const float* b, int64_t n);
 
-/// Cosine of each pair of n vectors of size d, row_stride apart: out (n, n), symmetric, diagonal 1, within [-1, 1]. A
-/// zero vector has cosine 0 with all others.
+/// Computes the cosines of all pairs of n vectors of size d into out (n, n): symmetric, diagonal 1, in [-1, 1]. A zero
+/// vector has cosine 0 with all others.
 void cosine_matrix(const float* vectors, int64_t n, int64_t d, int64_t row_stride, float* out);
 
-/// Mean of a matrix (n, n) without its diagonal; 0 where n < 2.
+/// Returns the mean of an (n, n) matrix without its diagonal, or 0 if n < 2.
 double mean_off_diagonal(const float* matrix, int64_t n);
 
 }  // namespace kvscope::kernels

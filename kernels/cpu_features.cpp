@@ -15,7 +15,7 @@ constexpr std::array kLevels = {SimdLevel::generic, SimdLevel::avx2, SimdLevel::
 SimdLevel detect() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    // __builtin_cpu_supports also asks whether the operating system saves the wide registers.
+    // __builtin_cpu_supports also checks that the operating system saves the wide registers.
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
         return SimdLevel::generic;
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -27,11 +27,11 @@ SimdLevel detect() {
 #endif
 }
 
-/// @param wanted_by what messages begin with
+// `wanted_by` is the beginning of the message.
 void require_supported(SimdLevel level, const std::string& wanted_by = {}) {
     if (level > supported_simd_level())
-        throw std::invalid_argument(wanted_by + "this processor has no " + name_of(level) + "; the most it has is " +
-                                    name_of(supported_simd_level()));
+        throw std::invalid_argument(wanted_by + "this processor does not support " + name_of(level) +
+                                    "; it supports at most " + name_of(supported_simd_level()));
 }
 
 SimdLevel chosen() {

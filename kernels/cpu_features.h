@@ -4,19 +4,18 @@
 
 namespace kvscope::kernels {
 
-/// Instruction sets that the CPU kernels are written for, each including those before it.
+/// Instruction sets of the CPU kernels. Each level includes the previous ones.
 enum class SimdLevel { generic, avx2, avx512, avx512_bf16 };
 
-/// generic | avx2 | avx512 | avx512_bf16.
 const char* name_of(SimdLevel level);
 
-/// What this processor and operating system support, or less where the environment variable KVSCOPE_SIMD (a level's
-/// name) says so. Asked once, at the first call.
-/// @throws std::invalid_argument where KVSCOPE_SIMD is no level's name, or one that the processor lacks.
+/// Returns the best level of this processor and operating system, or the lower level named in the environment variable
+/// KVSCOPE_SIMD, which is read at the first call.
+/// Throws std::invalid_argument if KVSCOPE_SIMD is not a level's name or the processor lacks that level.
 SimdLevel simd_level();
 
-/// Makes the kernels use `level` until the returned object goes; for tests and benchmarks, one thread at a time.
-/// @throws std::invalid_argument where the processor lacks the level.
+/// Makes the kernels use `level` during this object's lifetime. For tests and benchmarks, on one thread at a time.
+/// Throws std::invalid_argument if the processor lacks the level.
 class ForcedSimdLevel {
  public:
     explicit ForcedSimdLevel(SimdLevel level);
@@ -28,7 +27,7 @@ class ForcedSimdLevel {
     SimdLevel previous_;
 };
 
-/// The best level that the processor supports, whatever KVSCOPE_SIMD says.
+/// Returns the best level of this processor, regardless of KVSCOPE_SIMD.
 SimdLevel supported_simd_level();
 
 }  // namespace kvscope::kernels

@@ -27,18 +27,18 @@ std::vector<std::string> candidates() {
     if (!error)
         for (const char* folder : {"", "../lib/kvscope", "../lib"})
             paths.push_back((program.parent_path() / folder / kFile).lexically_normal());
-    paths.emplace_back(kFile);  // the program's run path and the system's folders
+    paths.emplace_back(kFile);  // searched in the program's run path and the system folders
     return paths;
 }
 
-/// The library opened and found fit, or why not.
+// The opened library, or the reason why it cannot be used.
 struct Library {
     void* handle = nullptr;
     std::string reason;
 
     Library() {
         if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-            reason = "no NVIDIA driver: libcuda.so.1 was not found; a card needs one";
+            reason = "no NVIDIA driver: libcuda.so.1 was not found; install the driver";
             return;
         }
         open();
@@ -58,16 +58,15 @@ struct Library {
             if (handle) return;
             const char* why = dlerror();
             if (is_path) {
-                reason = path + " cannot be loaded: " + (why ? why : "unknown error");
+                reason = path + " could not be loaded: " + (why ? why : "unknown error");
                 return;
             }
-            tried += "\n  " + path + " on the dynamic linker's paths";
+            tried += "\n  " + path + " in the dynamic linker's search path";
         }
-        reason =
-            std::string(kFile) +
-            " was not found. It is built where nvcc is installed (cmake preset cuda); to use one from elsewhere set "
-            "KVSCOPE_CUDA_LIBRARY_DIR to its folder. Looked for:" +
-            tried;
+        reason = std::string(kFile) +
+                 " was not found. Build it with nvcc (cmake preset cuda), or, if it is in another folder, set "
+                 "KVSCOPE_CUDA_LIBRARY_DIR to that folder. Searched for:" +
+                 tried;
     }
 
     std::string probe() const {
@@ -101,10 +100,10 @@ void require(bool success, const Message& message) {
 const std::string& unavailable_reason() { return library().reason; }
 
 void* symbol(const char* name) {
-    if (!available()) throw Unavailable("the device cuda cannot be used: " + unavailable_reason());
+    if (!available()) throw Unavailable("the device cuda is not available: " + unavailable_reason());
     void* found = dlsym(library().handle, name);
     if (!found)
-        throw Unavailable(std::string("the device cuda cannot be used: ") + kFile + " has no " + name +
+        throw Unavailable(std::string("the device cuda is not available: ") + kFile + " has no " + name +
                           "; build it again");
     return found;
 }

@@ -6,30 +6,27 @@
 
 namespace kvscope::kernels::cuda {
 
-/// The CUDA side cannot be used here; what() says which piece is missing and what to do.
+/// CUDA is not available. what() names the missing piece and what to do.
 struct Unavailable : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A CUDA call failed although everything is there (out of device memory, a fault on the device).
+/// A CUDA call failed although CUDA is available, e.g. because device memory is full.
 struct Failed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Why our own kernels cannot run on a GPU here, as a person reads it; empty where they can. Asked once.
+/// Returns why the CUDA kernels are not available, in words for the user, or an empty string if they are. Checked once.
 const std::string& unavailable_reason();
 
 inline bool available() { return unavailable_reason().empty(); }
 
-/// A function that libkvscope_cuda.so exports; see kernels/cuda/abi.h. The library is opened at the first call, from
-/// the folder that the environment variable KVSCOPE_CUDA_LIBRARY_DIR names, else from beside the program, from ../lib
-/// and
-/// ../lib/kvscope seen from it, or from where the dynamic linker looks.
-/// @throws Unavailable
+/// Returns an exported function of libkvscope_cuda.so (see kernels/cuda/abi.h). The first call opens the library in the
+/// folder KVSCOPE_CUDA_LIBRARY_DIR, or else in the program's folder, in ../lib/kvscope or ../lib relative to it, or in
+/// the dynamic linker's search path. Throws Unavailable.
 void* symbol(const char* name);
 
-/// Device memory, for callers without a library of their own that manages it.
-/// @throws Unavailable, Failed
+/// Owns device memory, for callers without a memory manager. Throws Unavailable or Failed.
 class DeviceMemory {
  public:
     explicit DeviceMemory(size_t bytes);

@@ -8,17 +8,17 @@
 
 namespace kvscope::kernels {
 
-/// Single rows of a weight, as f32 of what expand_weights makes of them in `dtype`.
+/// Gathers rows of a weight: out = expand_weights(row) in `dtype`, as f32.
 struct Embed {
     WeightFormat format = WeightFormat::f32;
     int64_t columns = 0;
-    const void* weight = nullptr;       ///< rows of `columns` in the format
+    const void* weight = nullptr;       ///< rows of `columns` weights in `format`
     DType dtype = DType::f32;           ///< f32 or bf16
-    std::span<const int32_t> ids = {};  ///< rows, in the processor's memory whatever the device
+    std::span<const int32_t> ids = {};  ///< row indices, always in host memory
     float* out = nullptr;               ///< (ids, columns)
 };
 
-/// @throws std::invalid_argument as expand_weights does
+/// Throws std::invalid_argument as expand_weights().
 void embed(const Embed& problem);
 
 }  // namespace kvscope::kernels

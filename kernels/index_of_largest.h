@@ -4,7 +4,7 @@
 
 namespace kvscope::kernels {
 
-/// The index of the largest of n values, the first one where several are; -1 where there is a NaN, or nothing.
+/// Returns the index of the largest value, the first one if several are equal, or -1 if n is 0 or a value is NaN.
 int64_t index_of_largest(const float* values, int64_t n);
 
 }  // namespace kvscope::kernels

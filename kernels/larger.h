@@ -2,7 +2,7 @@
 
 namespace kvscope::kernels {
 
-/// The larger one; NaN where either is, which std::max drops on one side.
+/// Returns the larger number, or NaN if either is NaN. std::max may drop a NaN.
 template <class T>
 constexpr T larger(T a, T b) {
     return !(a >= b) && a == a ? b : a;

@@ -4,18 +4,17 @@
 
 namespace kvscope::kernels {
 
-/// Rows of logits to logarithms of probabilities: out = in - ln sum exp in, in f32. A row with a NaN becomes NaN
-/// throughout. What becomes of a row depends neither on the other rows nor on the number of threads.
+/// out = in - ln sum exp in, row by row in f32. A row with a NaN becomes all NaN. A row's result does not depend on the
+/// other rows or the number of threads.
 struct LogSoftmax {
     int64_t n_rows = 0;
     int64_t n = 0;
     const float* in = nullptr;  ///< (n_rows, n)
-    float* out = nullptr;       ///< (n_rows, n); may be in
+    float* out = nullptr;       ///< (n_rows, n); may be `in`
 };
 void log_softmax(const LogSoftmax& problem);
 
-/// KL(p || q) = sum p (ln p - ln q) of rows of logarithms, one by one; as rounding leaves it, so that it may lie just
-/// below 0.
+/// KL(p || q) = sum p (ln p - ln q) of each row. Rounding can make the result slightly negative.
 struct DivergenceOfLogs {
     int64_t n_rows = 0;
     int64_t n = 0;

@@ -6,10 +6,10 @@
 
 namespace kvscope::kernels {
 
-/// Of what the calls of a parallel loop throw, that of the lowest: the same whatever thread came first.
+/// Keeps the exception of the lowest failing call of a parallel loop, so the result does not depend on thread timing.
 class LowestFailure {
  public:
-    /// Calls body(), from any thread, and keeps what it throws.
+    /// Calls body() and keeps its exception. Any thread may call this.
     template <class Body>
     void guard(int64_t call, const Body& body) {
         try {
@@ -22,7 +22,7 @@ class LowestFailure {
         }
     }
 
-    /// @throws what the lowest call threw, if any did; to be called once all have ended
+    /// Throws the exception of the lowest failing call, if any. Call this after all calls have ended.
     void rethrow() const {
         if (failure_) std::rethrow_exception(failure_);
     }
@@ -30,7 +30,7 @@ class LowestFailure {
  private:
     std::mutex mutex_;
     std::exception_ptr failure_;
-    int64_t call_ = 0;  ///< whose that is
+    int64_t call_ = 0;  ///< number of the call that threw `failure_`
 };
 
 }  // namespace kvscope::kernels

@@ -7,8 +7,8 @@
 
 namespace kvscope::kernels {
 
-/// Calls body(i, scratch) for i in [0, count) on the team's threads, and throws the first exception of them once all
-/// have ended. Each thread has a scratch of its own.
+/// Calls body(i, scratch) for i in [0, count) on the team's threads. Each thread has its own scratch. Throws the first
+/// exception after all threads have ended.
 template <typename Scratch, typename Body>
 void parallel_with(int64_t count, Body&& body) {
     std::atomic<int64_t> unclaimed{0};

@@ -8,28 +8,28 @@
 
 namespace kvscope::kernels {
 
-/// Rows of scores in their order, from which the largest ones of any number are read off: as `select_topk` and
-/// `count_topk_by_row` find them, where these look through all scores for each number anew.
+/// Rows of scores, sorted once, so that the largest k can be read for many k. Gives the results of `select_topk` and
+/// `count_topk_by_row`, which search all scores for each k.
 template <class Score>
 class Ranking {
  public:
-    /// Sorts each row of scores (n_rows, n), which have to stay as they are for as long as the ranking is there. A NaN
-    /// stands behind all numbers.
+    /// Sorts each row of scores (n_rows, n), with NaN last. The scores must stay unchanged during the ranking's
+    /// lifetime.
     Ranking(const Score* scores, int64_t n_rows, int64_t n);
 
     int64_t n_rows() const { return n_rows_; }
     int64_t n() const { return n_; }
 
-    /// The first NaN among a row's first n_prefix scores, or -1.
+    /// Returns the position of the first NaN among a row's first n_prefix scores, or -1.
     int64_t find_nan(int64_t row, int64_t n_prefix) const;
 
-    /// select_topk of a row's first n_prefix scores. @throws as that
+    /// Like select_topk() on a row's first n_prefix scores.
     void select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* indices) const;
 
-    /// count_topk_by_row of all rows' first n_prefix scores, where those behind are NaN. @throws as that
+    /// Like count_topk_by_row() on the first n_prefix scores of all rows. All later scores must be NaN.
     void count(int64_t n_prefix, int64_t k, int64_t* counts) const;
 
-    /// Whether each row has numbers in its first n_prefix places and nowhere else.
+    /// Whether each row has numbers exactly in its first n_prefix places.
     bool ends_at(int64_t n_prefix) const;
 
  private:
@@ -38,8 +38,8 @@ class Ranking {
     const Score* scores_;
     int64_t n_rows_;
     int64_t n_;
-    std::vector<uint32_t> order_;     ///< (n_rows, n) indices from the largest score on, of equal ones the lower first
-    std::vector<int64_t> n_numbers_;  ///< (n_rows) that are no NaN
+    std::vector<uint32_t> order_;     ///< (n_rows, n) indices by descending score, ties by ascending index
+    std::vector<int64_t> n_numbers_;  ///< (n_rows) count of scores that are not NaN
 };
 
 extern template class Ranking<float>;

@@ -6,8 +6,8 @@ namespace kvscope::kernels {
 
 enum class HeadReduction { mean, max, sum };
 
-/// One row per group of `group` successive rows: in (n_groups * group, n) with in_stride between rows, out (n_groups,
-/// n) with out_stride. Summed in f64, then rounded to the result's type. Numbers of `in` count `factor` times, the
+/// Reduces each group of `group` successive rows of in (n_groups * group, n) to one row of out (n_groups, n).
+/// Multiplies each input by `factor` in f32, then sums in f64 and rounds to the output type.
 /// product rounded to f32.
 void reduce_heads(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
                   float* out, int64_t out_stride, float factor = 1.0f);

@@ -6,11 +6,12 @@
 
 namespace kvscope::kernels {
 
-/// out = x / sqrt(mean(x^2) + eps) * weight, row by row, all arithmetic in f32. In place (out == x) where the types
-/// agree. Rows of several heads per token (Qwen3's q and k norms) are the same thing with dim = head_dim: see `heads`.
+/// out = x / sqrt(mean(x^2) + eps) * weight for each row, in f32. out == x is allowed if the types are equal. For
+/// Qwen3's norms of q and k, use dim = head_dim and `heads`.
 struct RmsNorm {
     int64_t n_rows = 0;
-    int64_t heads = 1;  ///< vectors of length dim per row, contiguous, normalised each on its own with the same weight
+    int64_t heads =
+        1;  ///< vectors of length dim per row, contiguous; each is normalized separately with the same weight
     int64_t dim = 0;
     float eps = 0;
     const void* x = nullptr;  ///< (n_rows, heads, dim)
@@ -23,7 +24,7 @@ struct RmsNorm {
 };
 void rms_norm(const RmsNorm& problem);
 
-/// residual += delta, then out = rms_norm(residual): a layer's residual stream stays f32 and is read once.
+/// residual += delta, then out = rms_norm(residual). Reads the f32 residual stream only once.
 struct AddRmsNorm {
     int64_t n_rows = 0;
     int64_t dim = 0;

@@ -7,17 +7,17 @@
 
 namespace kvscope::kernels {
 
-/// Cosines and sines of positions, computed in double and stored as (n_positions, d / 2) f32 each.
-/// @param positions (n_positions) token positions, or the differences by which keys are to be turned
-/// @param inverse_frequencies (d / 2) radians per position, the model's rope scaling already applied
-/// @param attention_factor multiplied into both (YaRN's and LongRoPE's); 1 for all other kinds
+/// Computes cosines and sines of positions in f64 and stores them as f32, (n_positions, d / 2) each.
+/// @param positions (n_positions) token positions, or position differences for rotating keys further
+/// @param inverse_frequencies (d / 2) radians per position, including the model's rope scaling
+/// @param attention_factor factor for both tables (YaRN, LongRoPE); otherwise 1
 void rope_table(std::span<const int64_t> positions, std::span<const double> inverse_frequencies,
                 double attention_factor, float* cosines, float* sines);
 
-/// Rotates vectors in place, Hugging Face's convention: element c pairs with c + d / 2,
+/// Rotates vectors in place in Hugging Face's convention, in f32 with one rounding:
 ///   x'[c]         = x[c] cos - x[c + d/2] sin
-///   x'[c + d / 2] = x[c + d/2] cos + x[c] sin,
-/// all in f32, rounded once. Turning already rotated keys by a difference of positions moves them to new positions.
+///   x'[c + d / 2] = x[c + d/2] cos + x[c] sin
+/// Rotating keys again by a position difference moves them to new positions.
 struct Rope {
     DType dtype = DType::bf16;  ///< f32 or bf16
     int64_t n_tokens = 0;

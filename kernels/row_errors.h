@@ -7,9 +7,9 @@
 
 namespace kvscope::kernels {
 
-/// |found - expected| / |expected| of each vector, in f64; 0 where |expected| is 0.
+/// |found - expected| / |expected| of each vector, in f64, or 0 if |expected| is 0.
 struct RowErrors {
-    DType dtype = DType::f32;  ///< of found and expected: f32 or bf16
+    DType dtype = DType::f32;  ///< type of found and expected: f32 or bf16
     int64_t n_rows = 0;
     int n_heads = 0;
     int head_dim = 0;
@@ -17,11 +17,11 @@ struct RowErrors {
     int64_t found_stride = 0;     ///< elements between rows
     const void* expected = nullptr;
     int64_t expected_stride = 0;
-    double* errors = nullptr;  ///< (n_rows, n_heads), in the processor's memory whatever the device
+    double* errors = nullptr;  ///< (n_rows, n_heads), always in host memory
 };
 
-/// One after the other or at once: none writes what another one reads or writes.
-/// @throws std::invalid_argument for a type that is neither f32 nor bf16
+/// Computes the problems in any order or in parallel. None may write what another one reads or writes.
+/// Throws std::invalid_argument for a type other than f32 and bf16.
 void row_errors(std::span<const RowErrors> problems);
 
 }  // namespace kvscope::kernels

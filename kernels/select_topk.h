@@ -6,7 +6,7 @@
 
 namespace kvscope::kernels {
 
-/// A score that cannot be ranked.
+/// Thrown for a NaN among scores that must be ranked.
 class NanScore : public std::runtime_error {
  public:
     NanScore(int64_t row, int64_t position);
@@ -14,19 +14,19 @@ class NanScore : public std::runtime_error {
     int64_t position;
 };
 
-/// The first NaN among n values, or -1.
+/// Returns the position of the first NaN among n values, or -1.
 int64_t find_nan(const float* values, int64_t n);
 int64_t find_nan(const double* values, int64_t n);
 
-/// Indices of the k largest of n scores, ascending, into indices (k). Of equal scores the lower index is taken; -0 and
-/// +0 are equal. O(n) for any input.
-/// @throws NanScore for a NaN anywhere among the n; std::invalid_argument unless 0 <= k <= n.
+/// Writes the indices of the k largest of n scores to `indices` (k), ascending. Ties go to the lower index; -0 equals
+/// +0. Takes O(n) for any input.
+/// Throws NanScore if any score is NaN, std::invalid_argument unless 0 <= k <= n.
 void select_topk(const float* scores, int64_t n, int64_t k, uint32_t* indices);
 void select_topk(const double* scores, int64_t n, int64_t k, uint32_t* indices);
 
-/// How many of the k largest scores of all rows together fall into each row: counts (n_rows). Row i's n scores start at
-/// scores + i * row_stride. Of equal scores the lower row is taken, then the lower position.
-/// @throws as select_topk, with 0 <= k <= n_rows * n.
+/// Counts how many of the k largest scores of all rows are in each row, into counts (n_rows). Row i starts at scores +
+/// i * row_stride. Ties go to the lower row, then to the lower position.
+/// Throws as select_topk(), with 0 <= k <= n_rows * n.
 void count_topk_by_row(const float* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts);
 void count_topk_by_row(const double* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts);
 

@@ -4,11 +4,11 @@
 
 namespace kvscope::kernels {
 
-/// Puts the first bytes of all elements together, then their second ones and so on, as HDF5's filter of that name does:
-/// of numbers that are much alike, bytes of one rank pack better than whole numbers.
+/// Groups the first bytes of all elements, then the second bytes and so on, as HDF5's shuffle filter does. Similar
+/// numbers then compress better.
 void shuffle_bytes(const unsigned char* elements, size_t n_elements, size_t element_bytes, unsigned char* shuffled);
 
-/// The elements again.
+/// Restores the elements that shuffle_bytes() rearranged.
 void unshuffle_bytes(const unsigned char* shuffled, size_t n_elements, size_t element_bytes, unsigned char* elements);
 
 }  // namespace kvscope::kernels

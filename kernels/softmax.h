@@ -4,7 +4,7 @@
 
 namespace kvscope::kernels {
 
-/// out = softmax(in / temperature) over n values, in f64; in may be out. n = 0 does nothing.
+/// out = softmax(in / temperature) over n values, in f64. `out` may be `in`. n = 0 does nothing.
 void softmax(const double* in, int64_t n, double temperature, double* out);
 
 }  // namespace kvscope::kernels

@@ -7,12 +7,12 @@ namespace kvscope::kernels {
 
 inline constexpr int kMostThreads = 1024;
 
-/// Threads on which this thread's loops run, itself among them: at first one for each processor, or those of
-/// OMP_NUM_THREADS where these are fewer. With more of them loops only wait.
+/// Returns the number of threads for this thread's loops, including itself. Default: one per processor, or
+/// OMP_NUM_THREADS if that is lower. More threads than processors only wait.
 int threads();
 void set_threads(int n);
 
-/// As many threads as given while it lives, of those that a pair of functions like the two above gets and sets.
+/// Sets a number of threads for its lifetime, through a getter and a setter like the two functions above.
 template <int (*get)(), void (*set)(int)>
 class ThreadsOf {
  public:
@@ -26,14 +26,13 @@ class ThreadsOf {
 };
 using Threads = ThreadsOf<&threads, &set_threads>;
 
-/// Calls call(context, member) on this thread, whose member is 0, and on those of its team's other n_threads - 1 that
-/// come before the work is done; a member that comes twice is called twice, one call after the other. Threads that
-/// other programs keep from running are not waited for, unless they have begun. The calls share work out among
-/// themselves; where some throw, the first of these exceptions is thrown once all have ended. Within a call it runs on
-/// the thread that asks alone.
+/// Calls call(context, 0) on this thread and call(context, member) on up to n_threads - 1 other threads of its team,
+/// and returns when the work is done. Members that arrive too late are skipped, and a member may be called more than
+/// once, so calls must divide the work among themselves. After all calls, the first exception is thrown. Nested calls
+/// use only the current thread.
 ///
-/// A thread's team stays until the thread ends. A member that has nothing to do looks out for work for a fraction of a
-/// millisecond and sleeps then.
+/// A thread's team exists until the thread ends. Idle members wait actively for a fraction of a millisecond, then
+/// sleep.
 void run_team(int n_threads, void (*call)(void* context, int member), void* context);
 
 template <class Body>
@@ -43,7 +42,7 @@ void in_team(int n_threads, const Body& body) {
         const_cast<void*>(static_cast<const void*>(&body)));
 }
 
-/// Calls body(begin, end, member) for all of [0, n), `together` at a time.
+/// Calls body(begin, end, member) for all of [0, n), in parts of `together` elements.
 template <class Body>
 void over_parts(int n_threads, int64_t n, int64_t together, const Body& body) {
     if (n_threads <= 1 || n <= together) {

@@ -4,13 +4,12 @@
 
 namespace kvscope::kernels {
 
-/// Element types of the arrays that kernels read and write. f16 exists for checkpoints and is converted on loading.
+/// Element type of an array. Checkpoints may be f16, which is converted on loading.
 enum class DType { f32, bf16, f16 };
 
-/// Where a kernel's arrays lie and where it runs.
+/// Device of a kernel and its arrays.
 enum class Device { cpu, cuda };
 
-/// Bytes of one element.
 constexpr size_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
 
 constexpr const char* name_of(DType dtype) {

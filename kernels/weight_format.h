@@ -7,12 +7,12 @@
 
 namespace kvscope::kernels {
 
-/// How the rows of a weight lie in memory: numbers one by one, or the blocks of GGUF (ggml-common.h), little-endian.
+/// Storage of a weight's rows: plain numbers, or GGUF blocks (ggml-common.h), little-endian.
 enum class WeightFormat { f32, bf16, f16, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k };
 
 struct WeightBlock {
-    int64_t n = 1;     ///< weights in a block
-    size_t bytes = 0;  ///< of one
+    int64_t n = 1;     ///< weights per block
+    size_t bytes = 0;  ///< bytes per block
 };
 
 constexpr WeightBlock block_of(WeightFormat format) {
@@ -46,7 +46,7 @@ constexpr WeightBlock block_of(WeightFormat format) {
     return {};
 }
 
-/// Of a row of n weights, n a multiple of a block's.
+/// Returns the bytes of a row of n weights. n must be a multiple of the block size.
 constexpr size_t row_bytes(WeightFormat format, int64_t n) {
     const WeightBlock block = block_of(format);
     return static_cast<size_t>(n / block.n) * block.bytes;
@@ -56,17 +56,17 @@ constexpr WeightFormat format_of(DType dtype) {
     return dtype == DType::f32 ? WeightFormat::f32 : dtype == DType::bf16 ? WeightFormat::bf16 : WeightFormat::f16;
 }
 
-/// Weights as the numbers that they stand for.
+/// Converts stored weights to numbers.
 struct ExpandWeights {
     WeightFormat format = WeightFormat::f32;
     int64_t n_rows = 0;
-    int64_t in = 0;              ///< of a row, a multiple of a block's weights
-    const void* rows = nullptr;  ///< (n_rows, in) in the format
-    DType dtype = DType::f32;    ///< f32: the very number; bf16: rounded to nearest, ties to even
+    int64_t in = 0;              ///< weights per row, a multiple of the block size
+    const void* rows = nullptr;  ///< (n_rows, in) in `format`
+    DType dtype = DType::f32;    ///< f32: exact; bf16: rounded to nearest, ties to even
     void* out = nullptr;         ///< (n_rows, in)
 };
 
-/// @throws std::invalid_argument for a row that is not made of whole blocks, null arrays, f16 as the result's type
+/// Throws std::invalid_argument for rows with incomplete blocks, null arrays, or dtype f16.
 void expand_weights(const ExpandWeights& problem);
 
 }  // namespace kvscope::kernels

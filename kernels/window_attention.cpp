@@ -20,8 +20,8 @@ void check(const WindowAttention& problem) {
     require(problem.keys_dtype == DType::f32 || problem.keys_dtype == DType::bf16,
             std::string("keys are ") + name_of(problem.keys_dtype) + ", expected f32 or bf16");
     require(problem.n_kv_heads > 0 && problem.n_heads > 0 && problem.n_heads % problem.n_kv_heads == 0,
-            std::to_string(problem.n_heads) + " query heads are no multiple of " + std::to_string(problem.n_kv_heads) +
-                " KV heads");
+            std::to_string(problem.n_heads) + " query heads are not a multiple of " +
+                std::to_string(problem.n_kv_heads) + " KV heads");
     require(problem.head_dim > 0, "the head size must be above 0");
     require(problem.window > 0 && problem.window <= problem.n_tokens, "a window of " + std::to_string(problem.window) +
                                                                           " queries does not fit into " +

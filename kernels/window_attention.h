@@ -6,13 +6,13 @@
 
 namespace kvscope::kernels {
 
-/// What the last w prompt queries look at, averaged over them; methods.md, "Window attention".
-/// All arithmetic is f32 whatever the keys' type. All arrays lie on the device of the call.
+/// Mean attention of the window, the last w queries of the prompt. The arithmetic is f32. All arrays are on the device
+/// of the call.
 struct WindowAttention {
     int n_heads = 0;       ///< H
     int n_kv_heads = 0;    ///< G, a divisor of H; query head h reads KV head h / (H / G)
     int head_dim = 0;      ///< d
-    int window = 0;        ///< w, 1 ... n_tokens; the queries stand at positions n_tokens - w ... n_tokens - 1
+    int window = 0;        ///< w, 1 ... n_tokens; the queries have the positions n_tokens - w ... n_tokens - 1
     int64_t n_tokens = 0;  ///< N
     float scale = 0;       ///< logits are scale * (q . k); 0 means 1 / sqrt(d)
 
@@ -22,18 +22,18 @@ struct WindowAttention {
     DType keys_dtype = DType::f32;   ///< f32 or bf16
     int64_t key_head_stride = 0;     ///< elements between KV heads
 
-    /// false: the softmax runs over all keys visible to a query (causal within the window), mean is (H, N).
-    /// true: over the prefix of N - w keys only, mean is (H, N - w).
+    /// Whether the softmax covers only the prefix of N - w keys, and `mean` is (H, N - w). Otherwise it covers all keys
+    /// visible to a query, and `mean` is (H, N).
     bool prefix_only = false;
-    int64_t sliding_window = 0;  ///< keys a query sees at most, itself included; 0: all
+    int64_t sliding_window = 0;  ///< largest number of keys that a query sees, its own included; 0 means all
 
-    float* mean = nullptr;  ///< mean over the w queries of the softmax weights; 0 where a query does not see a key
+    float* mean = nullptr;  ///< mean softmax weight over the w queries; 0 for a key that no query sees
 };
 
-/// A query that sees no key at all (prefix_only with a sliding window within the window) adds nothing to the mean.
-/// The result does not depend on the number of threads.
-/// @throws std::invalid_argument for sizes that contradict each other or a type that is neither f32 nor bf16;
-///         cuda::Unavailable (std::runtime_error) where the device cannot be used, cuda::Failed where it fails.
+/// A query that sees no key (prefix_only with a sliding window inside the window) adds nothing to the mean. The result
+/// does not depend on the number of threads.
+/// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16; cuda::Unavailable;
+/// cuda::Failed.
 void window_attention(Device device, const WindowAttention& problem);
 
 }  // namespace kvscope::kernels

@@ -1,8 +1,7 @@
 #pragma once
 
-// The body of the attention kernel, included once per SIMD level below that level's `#pragma GCC target`. Everything
-// here is a template on the level's types, so that no function compiled for a wide processor can be taken for
-// another's.
+// Body of the attention kernel, included once per SIMD level after that level's `#pragma GCC target`. All functions are
+// templates on the level's types, so the linker cannot replace one by a copy compiled for another processor.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace kvscope::kernels {
 
-/// Products in f32: a step is one element, inputs of type bf16 are widened panel by panel.
+/// Products in f32, one element per step. Inputs in bf16 are widened panel by panel.
 template <class Simd>
 struct F32Products {
     using elem = float;
@@ -24,14 +23,14 @@ struct F32Products {
     static typename Simd::vec mac(typename Simd::vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
-/// Flash attention with the roles turned round: lanes are queries, so that keys are read as they lie in the cache, the
-/// softmax runs down the lanes without a horizontal operation, and only values need packing (bf16 products: in pairs).
+/// Flash attention with one query per lane: keys are read in their cache layout, the softmax needs no horizontal
+/// operations, and only values are packed (in pairs for bf16 products).
 ///
-/// A lane group is three vectors of W lanes; a vector holds W consecutive queries of one head. Keys go by in panels:
+/// A lane group has three vectors of W lanes. A vector holds W consecutive queries of one head. For each panel of keys:
 ///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors
-///   P = exp2(S c - m)             m: the lanes' running maximum, c = scale log2 e
+///   P = exp2(S c - m)             m: running maximum per lane, c = scale log2 e
 ///   O (d x lanes) = O 2^(m' - m) + V^T P
-/// Panels begin at multiples of kPanel, whatever the block, so that results do not depend on the way a chunk is cut.
+/// Panels begin at multiples of kPanel, so that results do not depend on how a chunk is split.
 template <class Simd, class Products>
 struct AttentionBlockBody {
     using vec = typename Simd::vec;
@@ -40,12 +39,11 @@ struct AttentionBlockBody {
     static constexpr int R = Simd::tile_rows;
     static constexpr int L = 3 * W;  ///< lanes of a group
     static constexpr int64_t kPanel = 256;
-    static constexpr int kLaneGroups = 4;                    ///< that a block should have, to share packed panels
-    static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
-    static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
-    static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< of one lane group's weights, kept for the column sums
-
-    // ---- sizes -----------------------------------------------------------------------------------------------------
+    static constexpr int kLaneGroups = 4;     ///< lane groups per block, which share packed panels
+    static constexpr float kMasked = -1e30f;  ///< logit of a key that a query does not see
+    static constexpr float kLowest = -1e20f;  ///< running maximum before the first key
+    static constexpr size_t kWeightBytes = size_t{4}
+                                           << 20;  ///< bytes of one lane group's weights, kept for the column sums
 
     static int queries_per_block(int group) {
         int parts = 1;
@@ -59,12 +57,12 @@ struct AttentionBlockBody {
 
     static int64_t panels(int64_t n_keys) { return (n_keys + kPanel - 1) / kPanel + 1; }
 
-    /// Keys of the longest prompt whose weights are kept.
+    /// Number of keys of the longest prompt whose weights are kept.
     static constexpr int64_t kMostKept =
         (static_cast<int64_t>(kWeightBytes / (kPanel * L * sizeof(float))) - 1) * kPanel;
     static bool keeps_weights(int64_t n_keys) { return n_keys <= kMostKept; }
 
-    /// Places of the scratch's arrays. Lane groups' states come first, then what is shared.
+    /// Offsets of the scratch's arrays: first the state of each lane group, then shared arrays.
     struct Layout {
         int64_t n_groups, steps;
         size_t q, o, m, l, maxima, references, k_panel, v_panel, weights, p, total;
@@ -96,18 +94,16 @@ struct AttentionBlockBody {
         const int64_t groups = (static_cast<int64_t>(queries_per_block(group) / W) * group + 2) / 3;
         const size_t all = Layout(groups, head_dim, n_keys, columns).total;
         if (!columns || keeps_weights(n_keys)) return all;
-        // A block that ends where weights are still kept needs more than a later one.
+        // A shorter block whose weights are kept can need more scratch than a longer one.
         const size_t kept = Layout(groups, head_dim, kMostKept, columns).total;
         return kept > all ? kept : all;
     }
 
-    // ---- one block -------------------------------------------------------------------------------------------------
-
-    /// A vector of W queries of one head; the vectors of a block are numbered part by part, heads running fastest.
+    /// A vector of W queries of one head. Vectors of a block are numbered part by part, with heads running fastest.
     struct Vector {
         int head;
-        int64_t first;  ///< query, relative to the block
-        int64_t count;  ///< 0 ... W; 0 for vectors that only fill up a lane group
+        int64_t first;  ///< first query, relative to the block
+        int64_t count;  ///< 0 ... W; 0 for padding vectors of a lane group
     };
 
     struct State {
@@ -115,7 +111,7 @@ struct AttentionBlockBody {
         Layout layout;
         char* scratch;
         int64_t n_vectors;
-        int64_t values_packed = 0;  ///< up to this key, where lane groups go through all keys one after the other
+        int64_t values_packed = 0;  ///< keys below this are packed, if lane groups share packed values
 
         float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
         elem* q(int64_t g) const { return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L; }
@@ -164,14 +160,12 @@ struct AttentionBlockBody {
             for (int64_t g = 0; g < n_groups; ++g) write_output(state, g);
     }
 
-    // ---- inputs ----------------------------------------------------------------------------------------------------
-
     static float element(const void* data, DType dtype, int64_t index) {
         return dtype == DType::f32 ? static_cast<const float*>(data)[index]
                                    : to_float(static_cast<const bf16*>(data)[index]);
     }
 
-    /// Packs the group's queries as (steps, L) and clears its state.
+    /// Packs the group's queries as (steps, L) and resets its state.
     static void begin_group(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         elem* q = state.q(g);
@@ -201,7 +195,7 @@ struct AttentionBlockBody {
 
     struct Panel {
         const elem* data;
-        int64_t stride;  ///< elems between keys (of k) or steps (of v)
+        int64_t stride;  ///< elements between keys (of k) or steps (of v)
     };
 
     static void widen(const bf16* from, float* to, int64_t count) {
@@ -223,7 +217,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Whether every panel has a place of its own, for all lane groups: for the weights and the packed values.
+    /// Whether each panel has its own memory for the weights and packed values of all lane groups.
     static bool keeps_panels(const State& state) {
         return state.block.column_sums != nullptr && keeps_weights(state.block.key_end);
     }
@@ -248,9 +242,7 @@ struct AttentionBlockBody {
         return {panel, d};
     }
 
-    // ---- attention -------------------------------------------------------------------------------------------------
-
-    /// Lane groups [from, to) over all their keys.
+    /// Computes the attention of lane groups [from, to) over all their keys.
     static void attend(State& state, int64_t from, int64_t to) {
         const int64_t begin = state.key_begin(from), end = state.key_end(to - 1);
         for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {
@@ -326,7 +318,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// For each lane the keys it sees, relative to a panel's first key.
+    /// The keys that each lane sees, relative to the panel's first key.
     struct Visible {
         vec low[3], high[3];
         int64_t free_begin, free_end;  ///< keys that every lane sees
@@ -342,7 +334,7 @@ struct AttentionBlockBody {
         float low[L];
         for (int part = 0; part < 3; ++part) {
             const Vector vector = state.vector(3 * g + part);
-            // A lane without a query sees nothing: its zeros could make NaN of a key that is not finite.
+            // Lanes without a query see nothing. Otherwise their zeros times a non-finite key would give NaN.
             if (vector.count < W) result.free_end = 0;
             for (int i = 0; i < W; ++i) {
                 const bool exists = i < vector.count;
@@ -360,8 +352,8 @@ struct AttentionBlockBody {
         return result;
     }
 
-    /// Rows of S from `key` on: what a lane does not see. Apart from the tiles, few of which need it: its constants
-    /// would take registers of their sums.
+    /// Masks rows of S from `key` on where a lane does not see the key. Kept out of the tiles, which rarely need it,
+    /// because its constants would occupy registers.
     template <int Rows>
     [[gnu::noinline]] static void mask(const Visible& seen, int64_t key, float* s) {
         for (int i = 0; i < Rows; ++i)
@@ -392,8 +384,8 @@ struct AttentionBlockBody {
         }
     }
 
-    /// S for a panel, unscaled, and its maximum per lane. The maximum stands in memory between tiles: in registers it
-    /// would take those of a tile's sums, one of which g++ then keeps on the stack for every product.
+    /// Computes S for a panel, unscaled, and its maximum per lane. The maximum stays in memory between tiles, because
+    /// in registers it would make GCC spill one of a tile's sums.
     static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s) {
         const Visible seen = visible(state, g, panel);
         const elem* q = state.q(g);
@@ -405,8 +397,8 @@ struct AttentionBlockBody {
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
-    /// P = exp2(S c - reference) and its sum per lane, each key counted as often as n says (nullptr: once); bf16
-    /// products get P in pairs of keys at p, f32 ones in place.
+    /// Computes P = exp2(S c - reference) and its sum per lane, with key i counted n_i times (nullptr: once). Stores P
+    /// in place for f32 products, or at p in pairs of keys for bf16.
     template <bool keep>
     static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
                       vec (&total)[3]) {
@@ -482,9 +474,7 @@ struct AttentionBlockBody {
         for (; c < d; ++c) value_tile<1>(p, values.data + c, values.stride, steps, correction, o + c * L);
     }
 
-    // ---- results ---------------------------------------------------------------------------------------------------
-
-    /// 1 / l, and 0 where a lane saw no key; NaN where it saw one.
+    /// Returns 1 / l per lane, 0 if the lane saw no key, NaN if l is NaN.
     static vec inverse_total(const State& state, int64_t g, int part) {
         const vec l = Simd::load(state.l(g) + part * W);
         const vec one = Simd::set1(1.0f);
@@ -534,14 +524,14 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Adds a lane group's weights to the column sums: from the kept weights, or, where the prompt is too long to keep
-    /// them, from logits computed anew.
+    /// Adds a lane group's weights to the column sums. Computes the logits again if the prompt is too long to keep the
+    /// weights.
     static void add_columns(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         const int64_t begin = state.key_begin(g), end = state.key_end(g);
         const bool kept = keeps_weights(block.key_end);
         const vec c = Simd::set1(block.scale * 1.4426950408889634f);
-        // Backwards: what was written last is still in the second-level cache.
+        // Backwards, because the last panel is still in the second-level cache.
         for (int64_t panel = (end - 1) / kPanel * kPanel; panel + kPanel > begin; panel -= kPanel) {
             const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
             float* weights = weights_of(state, panel);

@@ -25,7 +25,7 @@ void check(std::span<const DecodeRow> rows, size_t i, int head_dim) {
         if (!condition) throw std::invalid_argument("attention_decode: " + what);
     };
     require(row.q && (row.continues || row.out), "q or out of a row is null");
-    require(row.entries ? !row.k && !row.v : row.k && row.v, "a row has neither keys and values nor entries, or both");
+    require(row.entries ? !row.k && !row.v : row.k && row.v, "a row needs either keys and values, or entries");
     require(row.n_queries > 0, "a row has no queries");
     require(row.n_entries > 0, "a row has no entries");
     require(key_dim > 0, "a row's keys have no channels");
@@ -34,15 +34,15 @@ void check(std::span<const DecodeRow> rows, size_t i, int head_dim) {
     require(row.n_queries == 1 || (row.q_stride >= key_dim && (row.continues || row.out_stride >= head_dim)),
             "the stride between queries is smaller than a query");
     require(!row.continues || (i > 0 && rows[i - 1].n_queries == row.n_queries),
-            "a row goes on from none, or from one with another number of queries");
+            "a row continues no other row, or a row with another number of queries");
 }
 
 int64_t segment_length(const DecodeRow& row) { return row.entries ? kDecodeTile : kDecodeSegment; }
 
 int64_t n_segments(const DecodeRow& row) { return (row.n_entries + segment_length(row) - 1) / segment_length(row); }
 
-/// What the segments of a row, and of those that continue it, leave behind: (segments, n_queries) largest and total,
-/// (segments, n_queries, d) values.
+// Partial results of the segments of a row and its continuations: `largest` and `total` (segments, n_queries), `values`
+// (segments, n_queries, d).
 struct Partials {
     std::span<const DecodeRow> rows;
     int64_t n_segments;
@@ -51,7 +51,7 @@ struct Partials {
     float* values;
 };
 
-/// The weights of segment s of a row, times what they are of the whole.
+// Rescales the weights of segment s to the softmax over the whole row.
 void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     if (row.attention == nullptr) return;
     float* weights = row.attention + query * (row.attention_stride ? row.attention_stride : row.n_entries);
@@ -59,7 +59,7 @@ void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     for (int64_t j = s * length; j < end; ++j) weights[j] *= factor;
 }
 
-/// Joins the segments, always in the same order.
+// Joins the segments in a fixed order.
 template <class T>
 void finish_row(const Partials& partials, int head_dim) {
     const DecodeRow& row = partials.rows.front();
@@ -85,7 +85,7 @@ void finish_row(const Partials& partials, int head_dim) {
     }
 }
 
-/// What attend_tile needs for a row; 0 where its entries lie in memory.
+// Returns the floats of scratch that attend_tile() needs for a row, or 0 if its entries are plain arrays.
 size_t tile_floats(const DecodeRow& row, int head_dim) {
     if (!row.entries) return 0;
     const int64_t key_dim = key_dim_of(row, head_dim);
@@ -93,7 +93,7 @@ size_t tile_floats(const DecodeRow& row, int head_dim) {
            row.entries->scratch_floats(row.n_queries);
 }
 
-/// A segment of a row whose entries are worked out: in f32, whatever the type of its queries.
+// Attends to computed entries in f32, whatever the queries' type.
 void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale, float* keys) {
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);
@@ -109,7 +109,7 @@ void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float 
     DecodeRow tile = row;
     tile.entries = nullptr;
     tile.q = queries;
-    tile.k = tile.v = keys;  // no value is looked at
+    tile.k = tile.v = keys;  // values are not read
     tile.q_stride = tile.k_stride = tile.v_stride = key_dim;
     if (row.cardinality) tile.cardinality += segment.begin;
     if (row.attention) tile.attention += segment.begin;
@@ -167,7 +167,7 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
 
     const auto kernel = level_kernels().decode_segment;
     const bool worth_threads = n_entries * head_dim > 1 << 14;
-    // For every thread before there are any: what is thrown then reaches the caller.
+    // Allocates for all threads in advance, so that an exception reaches the caller.
     of_tile = (of_tile + 15) / 16 * 16;
     thread_local Workspace tile_workspace;
     const auto n_threads = worth_threads ? threads() : 1;
@@ -175,7 +175,7 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
         static_cast<float*>(tile_workspace.reserve(static_cast<size_t>(n_threads) * of_tile * sizeof(float)));
     std::atomic<size_t> unclaimed{0};
     in_team(n_threads, [&](int member) {
-        // A thread claims one segment ahead, so that memory works on that one's keys already.
+        // Each thread claims its next segment early and prefetches its keys.
         for (size_t i = unclaimed.fetch_add(1); i < segments.size();) {
             const size_t next = unclaimed.fetch_add(1);
             if (next < segments.size()) segments[i].next = &segments[next];

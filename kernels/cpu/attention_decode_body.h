@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// How rows of f32 are read: kStep elements at a time.
+/// Reads rows of f32, kStep elements at a time.
 template <class Simd>
 struct F32Rows {
     using T = float;
@@ -20,7 +20,7 @@ struct F32Rows {
     static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
     static vec load_narrow(const T* p) { return Simd::load(p); }
 
-    /// 2 W columns as two vectors, in any order that store_columns knows to undo.
+    /// Loads 2 W columns as two vectors, in an order that store_columns() undoes.
     static void load_columns(const T* p, vec (&x)[2]) {
         x[0] = Simd::load(p);
         x[1] = Simd::load(p + Simd::W);
@@ -31,7 +31,7 @@ struct F32Rows {
     }
 };
 
-/// How rows of bf16 are read: even and odd elements apart, which takes one operation each.
+/// Reads rows of bf16, even and odd elements separately, with one operation each.
 template <class Simd>
 struct Bf16Rows {
     using T = bf16;
@@ -60,13 +60,13 @@ struct Bf16Rows {
     }
 };
 
-/// Few queries over a row's entries: memory sets the pace, so that every key and value is loaded once for up to
-/// kQueries queries, and the values are called in while the keys are worked on. All sums are f32.
+/// Attention of a few queries over a row's entries. Memory bandwidth is the limit, so each key and value is loaded once
+/// for up to kQueries queries, and values are prefetched while keys are processed. All sums are f32.
 template <class Simd, class Bf16Reader = Bf16Rows<Simd>>
 struct AttentionDecodeBody {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
-    static constexpr int kQueries = W == 16 ? 4 : 2;  ///< as many as leave the registers free for 4 vectors of each
+    static constexpr int kQueries = W == 16 ? 4 : 2;  ///< leaves registers for 4 vectors of each query
     static constexpr float kNothing = -1e30f;
 
     static void segment(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
@@ -81,7 +81,7 @@ struct AttentionDecodeBody {
     }
 
  private:
-    /// The usual head sizes as constants, so that queries stay in registers.
+    /// Makes common head sizes constants, so that queries stay in registers.
     template <class Rows>
     static void of_size(const DecodeSegment& segment, int d, float scale) {
         if (segment.row->key_dim != 0 && segment.row->key_dim != d) return of_rows<Rows, 0>(segment, d, scale);
@@ -160,7 +160,7 @@ struct AttentionDecodeBody {
             }
     }
 
-    /// Keys to call in, one entry for each of the entries at work.
+    /// Keys to prefetch, one for each entry being processed.
     template <class T>
     struct NextKeys {
         const T* data = nullptr;
@@ -185,7 +185,7 @@ struct AttentionDecodeBody {
         for (int at = 0; at < d * static_cast<int>(sizeof(T)); at += 64) __builtin_prefetch(p + at, 0, 2);
     }
 
-    /// acc[i] = q_i . key, spread over the lanes.
+    /// Computes acc[i] = q_i . key, spread over the lanes.
     template <class Rows, int Q>
     [[gnu::always_inline]] static inline void dot(const typename Rows::T* q, int64_t q_stride,
                                                   const typename Rows::T* key, int d, vec (&acc)[Q]) {
@@ -209,7 +209,7 @@ struct AttentionDecodeBody {
         }
     }
 
-    /// Keys or values, one entry after the other.
+    /// Keys or values, one per entry.
     template <class T>
     struct Vectors {
         const T* data;
@@ -218,7 +218,7 @@ struct AttentionDecodeBody {
         [[gnu::always_inline]] const T* operator[](int64_t entry) const { return data + entry * stride; }
     };
 
-    /// weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.
+    /// Computes weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.
     template <class Rows, int D, int Q>
     static void logits(const typename Rows::T* q, int64_t q_stride, const Vectors<typename Rows::T>& k,
                        const Vectors<typename Rows::T>& v, int64_t count, float (&weights)[Q][kDecodeSegment]) {
@@ -233,7 +233,7 @@ struct AttentionDecodeBody {
                 for (int e = 0; e < 4; ++e) {
                     const int64_t entry = j + 4 * group + e;
                     const int64_t exists =
-                        entry < count ? entry : count - 1;  // a repeated last one is overwritten below
+                        entry < count ? entry : count - 1;  // the repeated last entry is overwritten below
                     prefetch(v[exists], D ? D : v.d);
                     prefetch(k[entry + kAhead < count ? entry + kAhead : count - 1], d);
                     dot<Rows, Q>(q, q_stride, k[exists], d, acc[e]);
@@ -249,7 +249,7 @@ struct AttentionDecodeBody {
             for (int64_t j = count; j < padded; ++j) weights[i][j] = kNothing;
     }
 
-    /// Logits to 2^(c logit - largest).
+    /// Converts logits to 2^(c logit - largest).
     static void weigh(float* weights, int64_t count, float c, const float* cardinality, float& largest, float& total) {
         vec maximum = Simd::set1(kNothing);
         for (int64_t j = 0; j < count; j += W) maximum = Simd::max(maximum, Simd::load(weights + j));
@@ -266,7 +266,7 @@ struct AttentionDecodeBody {
             for (int64_t j = 0; j < count; ++j) total += weights[j] * cardinality[j];
     }
 
-    /// V pairs of vectors of columns.
+    /// Adds V pairs of vectors of columns.
     template <class Rows, int Q, int V>
     static void add_values(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
                            int64_t count, float* out, int d, const NextKeys<typename Rows::T>& next) {
@@ -292,7 +292,7 @@ struct AttentionDecodeBody {
             for (int c = 0; c < V; ++c) Rows::store_columns(out + i * d + c * 2 * W, acc[i][c]);
     }
 
-    /// One vector of columns.
+    /// Adds one vector of columns.
     template <class Rows, int Q>
     static void add_narrow(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
                            int64_t count, float* out, int d) {

@@ -22,8 +22,8 @@ void check(const PrefillAttention& problem) {
     require(problem.dtype == DType::f32 || problem.dtype == DType::bf16,
             std::string("type is ") + name_of(problem.dtype) + ", expected f32 or bf16");
     require(problem.n_kv_heads > 0 && problem.n_heads > 0 && problem.n_heads % problem.n_kv_heads == 0,
-            std::to_string(problem.n_heads) + " query heads are no multiple of " + std::to_string(problem.n_kv_heads) +
-                " KV heads");
+            std::to_string(problem.n_heads) + " query heads are not a multiple of " +
+                std::to_string(problem.n_kv_heads) + " KV heads");
     require(problem.head_dim > 0 && problem.head_dim % 2 == 0,
             "head size is " + std::to_string(problem.head_dim) + ", expected an even number above 0");
     require(problem.scale > 0, "the scale must be above 0");
@@ -33,9 +33,10 @@ void check(const PrefillAttention& problem) {
     for (int64_t i = 0; problem.first_keys && i < problem.n_queries; ++i)
         require(problem.first_keys[i] >= (i > 0 ? problem.first_keys[i - 1] : 0) &&
                     problem.first_keys[i] <= problem.q_begin + i,
-                "first_keys fall, or hide a query's own key");
+                "first_keys decrease, or hide a query's own key");
     require(problem.q && problem.k, "q or k is null");
-    require(problem.out ? problem.v != nullptr : problem.column_sums != nullptr, "v is null, or nothing is wanted");
+    require(problem.out ? problem.v != nullptr : problem.column_sums != nullptr,
+            "v is null, or no output is requested");
     const int64_t width = int64_t{problem.n_heads} * problem.head_dim;
     require(problem.q_token_stride >= width && (!problem.out || problem.out_token_stride >= width),
             "the stride between tokens is smaller than a token");
@@ -46,14 +47,14 @@ void check(const PrefillAttention& problem) {
             "column_stride is smaller than the number of keys");
 }
 
-/// A block of one problem's queries for one KV head. Tasks that add to the same column sums do so in their order, so
-/// that the sums do not depend on the threads.
+// A block of one problem's queries for one KV head. Tasks that add to the same column sums take turns in a fixed order,
+// so that the sums do not depend on the threads.
 struct Task {
     const PrefillAttention* problem;
     int kv_head;
     int64_t first_query, n_queries;
-    size_t line;   ///< of problem and KV head
-    int64_t turn;  ///< place in that line
+    size_t line;   ///< line of the problem and KV head
+    int64_t turn;  ///< position in that line
 };
 
 AttentionBlock block_of(const Task& task) {
@@ -114,7 +115,7 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
         const int group = problem.n_heads / problem.n_kv_heads;
         const int64_t size = kernel.queries_per_block(group), n_keys = problem.q_begin + problem.n_queries;
         const int64_t n_blocks = (problem.n_queries + size - 1) / size;
-        // The longest first: what is left at the end is short.
+        // Longest blocks first, so that threads finish at about the same time.
         for (int64_t b = n_blocks - 1; b >= 0; --b)
             for (int g = 0; g < problem.n_kv_heads; ++g)
                 tasks.push_back({&problem, g, b * size, std::min(size, problem.n_queries - b * size),

@@ -16,23 +16,23 @@ namespace kvscope::kernels {
 namespace {
 
 constexpr double kSmallest = std::numeric_limits<double>::min();
-constexpr int64_t kParallelWork = int64_t{1} << 16;  ///< elements below which threads cost more than they bring
+constexpr int64_t kParallelWork = int64_t{1} << 16;  ///< fewer elements are not worth several threads
 
-/// a where the condition holds, else b, by masks: the loops below vectorise only without branches.
+// Returns condition ? a : b without a branch, because the loops below vectorize only without branches.
 KVSCOPE_INLINE double blend(bool condition, double a, double b) {
     const uint64_t mask = uint64_t{0} - static_cast<uint64_t>(condition);
     return std::bit_cast<double>((std::bit_cast<uint64_t>(a) & mask) | (std::bit_cast<uint64_t>(b) & ~mask));
 }
 
-/// ln x of a normal positive number, to about 1 ulp, without branches: x = 2^e m with m in [sqrt 1/2, sqrt 2), and
-/// ln m = 2 atanh((m - 1) / (m + 1)) by its series. Garbage, but finite, for 0.
+// ln x of a normal positive number, to about 1 ulp, without branches: x = 2^e m with m in [sqrt 1/2, sqrt 2), and the
+// series of ln m = 2 atanh((m - 1) / (m + 1)). For x = 0 the result is finite but meaningless.
 KVSCOPE_INLINE double log_of_normal(double x) {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
     constexpr uint64_t kRootHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
     constexpr uint64_t kBias = uint64_t{1024} << 52;
     constexpr uint64_t kExponent = uint64_t{0xfff} << 52;
-    const uint64_t shifted = bits - kRootHalf + kBias;  // its upper bits are e + 1024
-    // e becomes a double as the mantissa of 2^52, which vectorises everywhere.
+    const uint64_t shifted = bits - kRootHalf + kBias;  // the upper bits are e + 1024
+    // Converts e to double through the mantissa of 2^52, which vectorizes on every level.
     const double e = std::bit_cast<double>((shifted >> 52) | std::bit_cast<uint64_t>(0x1p52)) - (0x1p52 + 1024.0);
     const double m = std::bit_cast<double>(bits - ((shifted & kExponent) - kBias));
     const double s = (m - 1.0) / (m + 1.0);
@@ -51,13 +51,12 @@ KVSCOPE_INLINE double log_of_normal(double x) {
     return e * kLn2High + (2.0 * s + (2.0 * s * z * series + e * kLn2Low));
 }
 
-/// p ln(p/m) + q ln(q/m), m = (p + q) / 2: never negative. With t = (p - q) / (p + q) it is
-/// m ((1 + t) ln(1 + t) + (1 - t) ln(1 - t)) = 2 m sum_k t^2k / (2k (2k - 1)), which is summed for small t, where the
-/// logarithms would cancel.
+// p ln(p/m) + q ln(q/m) >= 0, m = (p + q) / 2. With t = (p - q) / (p + q) this is m ((1 + t) ln(1 + t) + (1 - t) ln(1 -
+// t)) = 2 m sum_k t^2k / (2k (2k - 1)). The series is used for small t, where the logarithms would cancel.
 KVSCOPE_INLINE double jsd_term(double p, double q, double log_p, double log_q) {
     const double sum = p + q;
     const double m = 0.5 * sum;
-    const double t = (p - q) / (sum + kSmallest);  // 0 where both are 0
+    const double t = (p - q) / (sum + kSmallest);  // 0 if both are 0
     const double z = t * t;
     double series = 1.0 / (26 * 25);
     series = series * z + 1.0 / (24 * 23);
@@ -102,12 +101,12 @@ KVSCOPE_INLINE double difference_body(const double* p, const double* a, const do
 KVSCOPE_INLINE void logs_body(const double* p, int64_t n, double of_zero, double* logs) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-        // 0 is added, or NaN, of which log_of_normal makes a number.
+        // Adds 0, or NaN, which log_of_normal() would turn into a number.
         logs[i] = blend(std::bit_cast<uint64_t>(p[i]) != 0, log_of_normal(p[i]), of_zero) + (p[i] - p[i]);
     }
 }
 
-/// The loops above compiled for one instruction set.
+// The loops above, compiled for one instruction set.
 struct Loops {
     double (*jsd)(const double*, const double*, const double*, const double*, int64_t);
     double (*dot)(const double*, const double*, int64_t);
@@ -143,14 +142,14 @@ const Loops& loops() {
     return loops_generic;
 }
 
-/// The rows with their subnormal values at 0, and their logarithms.
+// Rows with subnormal values replaced by 0, and their logarithms.
 struct Rows {
     int64_t n;
     std::vector<double> p, logs;
 
     Rows(const double* distributions, int64_t n_rows, int64_t length, double log_of_zero)
         : n(length), p(distributions, distributions + n_rows * length), logs(p.size()) {
-        for (double& value : p) value = value < kSmallest ? 0.0 : value;  // NaN stays
+        for (double& value : p) value = value < kSmallest ? 0.0 : value;  // keeps NaN
         loops().logs(p.data(), n_rows * n, log_of_zero, logs.data());
     }
     const double* row(int64_t i) const { return p.data() + i * n; }

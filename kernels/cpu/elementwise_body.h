@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Normalisation, rotation, activation and what is done to logits: all arithmetic f32, row by row.
+/// Norms, rotary embedding, activation and softmax functions, row by row in f32.
 template <class Simd>
 struct ElementwiseBody {
     using vec = typename Simd::vec;
@@ -72,9 +72,9 @@ struct ElementwiseBody {
 
  private:
     static constexpr float kLog2E = 1.4426950408889634f;
-    static constexpr float kLowest = -1e30f;  ///< stands for minus infinity, which exp2 does not take
+    static constexpr float kLowest = -1e30f;  ///< replaces minus infinity, which exp2() does not support
 
-    /// The next W of `left` values, what is missing being `filler`.
+    /// Loads the next W of `left` values and replaces missing ones by `filler`.
     static vec some(const float* p, int64_t left, float filler) {
         if (left >= W) return Simd::load(p);
         float values[W];
@@ -82,7 +82,7 @@ struct ElementwiseBody {
         return Simd::load(values);
     }
 
-    /// Sum of term(c) for c = 0, W, 2 W, ... below n: in f32 over 64 W elements, which are summed in f64.
+    /// Returns the sum of term(c) for c = 0, W, 2 W, ... below n: f32 within 64 W elements, f64 above.
     template <class Term>
     static double sum_of(int64_t n, const Term& term) {
         double total = 0;
@@ -119,7 +119,7 @@ struct ElementwiseBody {
     static float divergence(const float* log_p, const float* log_q, int64_t n) {
         const vec scale = Simd::set1(kLog2E), lowest = Simd::set1(kLowest);
         return static_cast<float>(sum_of(n, [&](int64_t c) {
-            // 0 ln 0 = 0, for which logarithms have to be finite.
+            // 0 ln 0 = 0 requires finite logarithms.
             const vec p = Simd::max(lowest, some(log_p + c, n - c, 0.0f));
             const vec q = Simd::max(lowest, some(log_q + c, n - c, 0.0f));
             return Simd::mul(Simd::exp2(Simd::mul(p, scale)), Simd::sub(p, q));
@@ -189,7 +189,7 @@ struct ElementwiseBody {
         }
     }
 
-    /// silu(x) = x / (1 + 2^(-x log2 e)); the exponent is held where f32 still has a finite power.
+    /// silu(x) = x / (1 + 2^(-x log2 e)). The exponent is limited to keep the power finite in f32.
     static vec silu_times(vec x, vec up) {
         const vec exponent = Simd::max(Simd::mul(x, Simd::set1(1.4426950408889634f)), Simd::set1(-126.0f));
         const vec one = Simd::set1(1.0f);

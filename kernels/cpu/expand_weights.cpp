@@ -8,7 +8,7 @@
 namespace kvscope::kernels {
 namespace {
 
-// Below this many weights waking the other threads takes longer than the work.
+// With fewer weights, waking other threads takes longer than the work.
 constexpr int64_t worth_threads = 1 << 16;
 constexpr int64_t rows_together = 32;
 
@@ -17,9 +17,9 @@ constexpr int64_t rows_together = 32;
 void expand_weights(const ExpandWeights& problem) {
     if (problem.dtype == DType::f16) throw std::invalid_argument("expand_weights: expected f32 or bf16, found f16");
     if (problem.n_rows < 0 || problem.in <= 0 || problem.in % block_of(problem.format).n != 0)
-        throw std::invalid_argument("expand_weights: a row is not made of its format's whole blocks");
+        throw std::invalid_argument("expand_weights: the row length is not a multiple of the format's block size");
     if (problem.n_rows == 0) return;
-    if (!problem.rows || !problem.out) throw std::invalid_argument("expand_weights: an array is missing");
+    if (!problem.rows || !problem.out) throw std::invalid_argument("expand_weights: an array is null");
     const LevelKernels& level = level_kernels();
     const size_t stored = row_bytes(problem.format, problem.in);
     const bool is_large = problem.n_rows * problem.in > worth_threads;

@@ -9,9 +9,9 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr double kSame = 1e-9;  ///< quotas and fractions closer than this are equal but for rounding
+constexpr double kSame = 1e-9;  ///< quotas and fractions differ only by rounding if closer than this
 
-/// Shares of `total` among the entries of `takers`, added to `shares`.
+// Splits `total` among the entries of `takers` and adds the parts to `shares`.
 void add_shares(std::span<const double> weights, const std::vector<size_t>& takers, int64_t total,
                 std::vector<int64_t>& shares) {
     double sum = 0.0;
@@ -27,7 +27,7 @@ void add_shares(std::span<const double> weights, const std::vector<size_t>& take
         shares[takers[t]] += floored;
         missing -= floored;
     }
-    // `missing` < takers.size(): each slot goes to the largest fraction left, of equal ones to the lowest index.
+    // missing < takers.size(): each slot goes to the largest remaining fraction, ties to the lowest index.
     for (; missing > 0; --missing) {
         double largest = -1.0;
         for (double fraction : fractions) largest = std::max(largest, fraction);
@@ -41,7 +41,7 @@ void add_shares(std::span<const double> weights, const std::vector<size_t>& take
 }  // namespace
 
 std::vector<int64_t> integer_shares(std::span<const double> weights, int64_t total, std::span<const int64_t> caps) {
-    if (total < 0) throw std::invalid_argument("integer shares of a negative total");
+    if (total < 0) throw std::invalid_argument("integer shares: the total is negative");
     double sum = 0.0;
     for (double weight : weights) {
         if (!(weight >= 0.0) || !std::isfinite(weight)) {
@@ -50,13 +50,13 @@ std::vector<int64_t> integer_shares(std::span<const double> weights, int64_t tot
         sum += weight;
     }
     if (total > 0 && !(sum > 0.0 && std::isfinite(sum))) {
-        throw std::invalid_argument("integer shares: the weights have no finite sum above zero");
+        throw std::invalid_argument("integer shares: the sum of the weights must be finite and above 0");
     }
     if (!caps.empty() && caps.size() != weights.size()) {
-        throw std::invalid_argument("integer shares: one cap per weight is needed");
+        throw std::invalid_argument("integer shares: the number of caps differs from the number of weights");
     }
     if (!caps.empty() && std::accumulate(caps.begin(), caps.end(), int64_t{0}) < total) {
-        throw std::invalid_argument("integer shares: the caps hold less than the total");
+        throw std::invalid_argument("integer shares: the sum of the caps is below the total");
     }
     std::vector<int64_t> shares(weights.size(), 0);
     if (total == 0) return shares;

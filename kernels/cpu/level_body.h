@@ -11,8 +11,8 @@
 
 namespace kvscope::kernels {
 
-/// What a level computes that has no instruction for bf16: it is widened. Included behind the level's target pragma, as
-/// the bodies are, and a constant, so that no other machine runs code of this level before the level is chosen.
+/// Kernels of a level without bf16 instructions, which widens bf16 to f32. Included after the level's target pragma.
+/// The result is constexpr, so that a processor without this level never runs code of this level.
 template <class Simd>
 constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;

@@ -17,26 +17,26 @@
 
 namespace kvscope::kernels {
 
-/// Entries of a decode row that are worked on at once; rows are always cut at multiples of it.
+/// Number of entries of a decode row that are processed together. Segments start at multiples of it.
 inline constexpr int64_t kDecodeSegment = 512;
 
-/// Entries [begin, end) of one row, end - begin <= kDecodeSegment. Leaves, per query, the largest logit in base 2, the
-/// sum of n_i 2^(e_i - largest) and the sum of 2^(e_i - largest) v_i; the row's `attention`, where wanted, gets
-/// n_i 2^(e_i - largest).
+/// Entries [begin, end) of one row, at most kDecodeSegment. For each query, computes the largest logit in base 2, the
+/// sum of n_i 2^(e_i - largest) and the sum of 2^(e_i - largest) v_i. Also writes n_i 2^(e_i - largest) to the row's
+/// `attention`, if set.
 struct DecodeSegment {
     const DecodeRow* row = nullptr;
     int64_t begin = 0, end = 0;
     float* largest = nullptr;  ///< (n_queries)
     float* total = nullptr;    ///< (n_queries)
     float* values = nullptr;   ///< (n_queries, d)
-    /// (n_queries, kDecodeTile) the weights 2^(e_i - largest), not times n_i, in place of `values`; nullptr: not
-    /// wanted.
+    /// (n_queries, kDecodeTile) receives the weights 2^(e_i - largest), without n_i, instead of `values`. nullptr if
+    /// not needed.
     float* weights = nullptr;
-    /// What the same thread works on next; its keys are called in meanwhile. nullptr: nothing.
+    /// The thread's next segment, whose keys are prefetched, or nullptr.
     const DecodeSegment* next = nullptr;
 };
 
-/// The inner loops of the CPU kernels as one SIMD level computes them, each for one thread's share.
+/// Inner loops of the CPU kernels at one SIMD level. Each call runs on one thread.
 struct LevelKernels {
     AttentionBlockKernel attention_block;
     void (*decode_segment)(const DecodeSegment& segment, int head_dim, DType dtype, float scale);
@@ -52,12 +52,12 @@ struct LevelKernels {
     size_t (*neighbour_scratch_bytes)(int64_t d);
     void (*neighbour_products)(const NeighbourProducts& problem, int64_t head, void* scratch);
     LinearKernel linear_f32, linear_bf16;
-    /// Weights [begin, begin + count) of a row, multiples of 32 where the format has blocks.
+    /// Decodes weights [begin, begin + count) of a row, in multiples of 32 for formats with blocks.
     void (*decode_f32)(WeightFormat format, const void* row, int64_t begin, int64_t count, float* out);
     void (*decode_bf16)(WeightFormat format, const void* row, int64_t begin, int64_t count, bf16* out);
 };
 
-/// Those of simd_level().
+/// Returns the kernels of simd_level().
 const LevelKernels& level_kernels();
 
 namespace generic {
@@ -70,7 +70,7 @@ namespace avx512 {
 extern const LevelKernels kKernels;
 }
 namespace avx512_bf16 {
-/// Those of avx512, apart from what multiplies bf16.
+/// Returns the avx512 kernels with other ones for products of bf16.
 LevelKernels kernels();
 }  // namespace avx512_bf16
 

@@ -10,20 +10,20 @@
 namespace kvscope::kernels {
 namespace {
 
-// Rows of x are packed this many bytes at a time.
+// Bytes of x that are packed at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
-// Rows that share the weights turned round: enough to be worth it, and few enough that their x stays in the
-// second-level cache from one panel of outputs to the next.
+// Rows of a task that share a transposed weight panel: enough rows to pay for the transposition, and few enough that
+// their x stays in the second-level cache between panels.
 constexpr int64_t fewest_per_task = 192, most_per_task = 512;
 constexpr size_t x_of_task = size_t{600} << 10;
-// Panels of outputs of a task: two begin and end where lines of the cache do, so that threads do not share any.
+// Two panels of outputs begin and end at cache lines, so that threads share no line.
 constexpr int64_t panels_per_task = 2;
-// Below this many multiplications waking the other threads takes longer than the work.
+// With fewer multiplications, waking other threads takes longer than the work.
 constexpr int64_t worth_threads = 1 << 16;
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Some rows of the problem, few enough that their packed form is small, and how they are shared out.
+// A range of rows whose packed form is small, and how threads share its work.
 struct Share {
     const Linear& problem;
     const LinearKernel& kernel;
@@ -34,7 +34,7 @@ struct Share {
     int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
-    int64_t n_parts = in_parts();  ///< of the tiles
+    int64_t n_parts = in_parts();  ///< parts of the tiles
 
     LinearTiles in_tiles() const {
         const int64_t most = by_panel ? kernel.rows_by_panel : kernel.rows_direct;
@@ -47,8 +47,8 @@ struct Share {
         const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
         return (n_rows + most - 1) / most;
     }
-    /// Few rows are bound by memory, which streams what lies one after the other: two stretches a thread, so that one
-    /// that is held up leaves some of its work to others.
+    // With few rows, memory bandwidth is the limit, and sequential reads are fastest. Two ranges per thread let others
+    // take work from a delayed thread.
     int64_t panels_together() const {
         return by_panel ? panels_per_task : std::max(int64_t{1}, (n_panels + 2 * threads - 1) / (2 * threads));
     }
@@ -56,7 +56,7 @@ struct Share {
     int64_t tiles_of_part() const { return (tiles.n_tiles + n_parts - 1) / n_parts; }
 };
 
-/// Bytes of the scratch's parts: x packed, and of each thread the result, the panel and the weights decoded.
+// Bytes of each scratch area: packed x, and per thread the result, the panel and the decoded weights.
 struct Scratch {
     size_t packed, result, panel, decoded;
     explicit Scratch(const Share& share)
@@ -130,9 +130,9 @@ void linear(const Linear& problem) {
     if (problem.n_rows < 0 || problem.in <= 0 || problem.out <= 0)
         throw std::invalid_argument("linear: sizes must be positive");
     if (problem.n_rows == 0) return;
-    if (!problem.x || !problem.weight || !problem.y) throw std::invalid_argument("linear: an array is missing");
+    if (!problem.x || !problem.weight || !problem.y) throw std::invalid_argument("linear: an array is null");
     if (problem.format && problem.in % block_of(*problem.format).n != 0)
-        throw std::invalid_argument("linear: a row of the weight is not made of its format's whole blocks");
+        throw std::invalid_argument("linear: the row length is not a multiple of the format's block size");
     const LevelKernels& level = level_kernels();
     const LinearKernel& kernel = problem.dtype == DType::bf16 ? level.linear_bf16 : level.linear_f32;
     const auto fitting = static_cast<int64_t>(x_bytes / kernel.packed_bytes(problem.in));

@@ -1,18 +1,17 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include "kernels/cpu/linear_direct_body.h"
 #include "kernels/cpu/linear_panel_body.h"
 
 namespace kvscope::kernels {
 
-/// Products y = x W^T of any number of rows. Every (row, output) is summed in one order, however many rows and outputs
-/// are worked on together, and whether the weight is read where it lies or turned round before:
-///   for each block of `in` (their sizes depend on `in` alone)
+/// Products y = x W^T of any number of rows. Each (row, output) is summed in one fixed order, so a row's result has the
+/// same bits for any other rows and for weights in place or transposed:
+///   for each block of `in` (block sizes depend only on `in`)
 ///       W sums = 0; for each operand: sums += x . w, lane by lane
-///       result += the sums, added up across the lanes in a fixed tree
-/// so that a row's result is the same to the last bit in whatever company.
+///       result += the sums, added across lanes in a fixed tree
 template <class Simd, class Factors>
 constexpr LinearKernel linear_kernel() {
     using Layout = LinearLayout<Simd, Factors>;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace kvscope::kernels {
 
-/// Few rows: the weights are read where they lie.
+/// Products of few rows, which read the weights in place.
 template <class Simd, class Factors>
 struct LinearDirect {
     using Tile = LinearTile<Simd, Factors>;
@@ -20,12 +20,12 @@ struct LinearDirect {
     using elem = typename Factors::elem;
     /// Whether stored weights become operands without a copy.
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
-    /// Whether a tile's x of a whole block of `in` is too large for the first-level cache. Then a piece of it and of
-    /// the weights stays there, and the sums of a stretch of outputs wait for the next one.
+    /// Whether a tile's x of a whole block of `in` exceeds the first-level cache. Then the product runs piece by piece,
+    /// and the sums of a stretch of outputs are kept for the next piece.
     static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
-    static constexpr int64_t kRowsOfPiece = 32;                    ///< at most
-    static constexpr int64_t kPieceBytes = 16384;                  ///< of x, and one step of 256 elements more
-    static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a sum that waits
+    static constexpr int64_t kRowsOfPiece = 32;    ///< at most
+    static constexpr int64_t kPieceBytes = 16384;  ///< bytes of x in a piece, plus up to one step of 256 elements
+    static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a kept sum
 
     static size_t decoded_bytes(int64_t in) {
         return static_cast<size_t>(Tile::kStretch * Layout::block_elements(in)) * sizeof(T);
@@ -74,11 +74,11 @@ struct LinearDirect {
     }
 
     struct Piece {
-        int64_t output, end;   ///< of the stretch
+        int64_t output, end;   ///< outputs of the stretch
         int64_t begin, count;  ///< elements of `in`
-        float* waiting;        ///< (outputs, rows, W) sums
+        float* waiting;        ///< (outputs, rows, W) kept sums
         bool first, last;      ///< of the block of `in`
-        bool adds;             ///< to the results of blocks before
+        bool adds;             ///< whether to add to the results of earlier blocks
     };
 
     static void multiply_piece(const LinearTask& task, const Piece& piece) {
@@ -95,7 +95,7 @@ struct LinearDirect {
         }
     }
 
-    /// A piece's weights as numbers, a block's elements apart.
+    /// Decodes a piece's weights. Rows are a block's elements apart.
     static const T* decode(const LinearTask& task, const Piece& piece) {
         T* decoded = static_cast<T*>(task.decoded);
         const int64_t stride = Layout::block_elements(task.in);

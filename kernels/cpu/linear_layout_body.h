@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -8,35 +8,35 @@
 
 namespace kvscope::kernels {
 
-/// Packed numbers are f32, W of them an operand.
+/// Packed f32 numbers, W per operand.
 template <class Simd>
 struct PackedF32 {
-    using elem = float;  ///< as packed
+    using elem = float;  ///< type of packed numbers
     using vec = typename Simd::vec;
     using operand = vec;
-    static constexpr int kPart = Simd::W;  ///< elems of an operand
+    static constexpr int kPart = Simd::W;  ///< elements of an operand
     static operand load_packed(const elem* p) { return Simd::load(p); }
     static void store_packed(elem* p, operand x) { Simd::store(p, x); }
-    /// What one lane of an operand has, at p, in each lane.
+    /// Copies the number at p into every lane.
     static operand everywhere(const elem* p) { return Simd::set1(*p); }
     static vec bits(operand x) { return x; }
     static operand of_bits(vec x) { return x; }
     static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
-/// How f32 is multiplied: W elements at a time.
+/// Multiplies f32, W elements at a time.
 template <class Simd>
 struct F32Factors : PackedF32<Simd> {
-    using T = float;                       ///< as in the arrays
-    static constexpr int kStep = Simd::W;  ///< elements of `in` that one step covers
-    static constexpr int kParts = 1;       ///< operands in which it does
+    using T = float;                       ///< type in the arrays
+    static constexpr int kStep = Simd::W;  ///< elements of `in` per step
+    static constexpr int kParts = 1;       ///< operands per step
     template <int part>
     static auto load(const T* p) {
         return Simd::load(p);
     }
 };
 
-/// bf16 widened to f32: of 2 W elements first the even ones, then the odd ones, which takes one operation each.
+/// Widens bf16 to f32: of 2 W elements first the even, then the odd ones, with one operation each.
 template <class Simd>
 struct WidenedFactors : PackedF32<Simd> {
     using T = bf16;
@@ -50,28 +50,28 @@ struct WidenedFactors : PackedF32<Simd> {
     }
 };
 
-/// The order in which a product's numbers are multiplied and lie in memory, the same for few rows and for many.
+/// Order of multiplications and memory layout of a product, the same for any number of rows.
 template <class Simd, class Factors>
 struct LinearLayout {
     using T = typename Factors::T;
     using elem = typename Factors::elem;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
-    static_assert(kParts * kPart == kStep);  // an elem is one of `in`
-    /// Elements of `in` of a block at most.
+    static_assert(kParts * kPart == kStep);  // so that each packed element is one element of `in`
+    /// Largest number of elements of `in` in a block.
     static constexpr int64_t kBlock = 4096 / sizeof(elem);
 
     static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
-    /// Elems of a row of x: whole steps, zeros beyond `in`.
+    /// Returns the packed elements of a row of x: whole steps, zeros past `in`.
     static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
 
-    /// Blocks as equal as whole steps, and the 32 weights that stored formats hold together, allow.
+    /// Returns the elements per block: blocks of nearly equal size in whole steps and whole groups of 32 weights.
     static int64_t block_elements(int64_t in) {
         constexpr int64_t together = kStep > 32 ? kStep : 32;
         const int64_t n_blocks = (in + kBlock - 1) / kBlock;
         return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;
     }
 
-    /// What is left of R rows from element `from` on, as a step that ends in zeros.
+    /// The remainder of R rows from element `from`, padded with zeros to a step.
     template <int R>
     struct Rest {
         T data[R][kStep] = {};
@@ -84,7 +84,7 @@ struct LinearLayout {
         }
     };
 
-    /// Rows of x of one tile, operand by operand side by side: (steps, parts, n_rows, kPart).
+    /// Packs the rows of x of one tile as (steps, parts, n_rows, kPart).
     static void pack(const void* x, int64_t stride, int64_t n_rows, int64_t in, void* packed) {
         const int64_t beside = n_rows * kPart;
         for (int64_t row = 0; row < n_rows; ++row) {

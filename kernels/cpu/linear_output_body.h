@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -9,13 +9,13 @@
 
 namespace kvscope::kernels {
 
-/// y = result + bias, rounded.
+/// Writes y = result + bias, rounded.
 template <class Simd>
 struct LinearOutput {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
 
-    /// W outputs of a row, those beyond the last one left out.
+    /// Writes W outputs of a row, except those past the last output.
     static void write(const LinearTask& task, int64_t row, int64_t output, vec result) {
         const int64_t left = task.n_outputs - output, at = row * task.y_stride + output;
         if (left <= 0) return;

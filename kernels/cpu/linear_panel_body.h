@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -11,10 +11,9 @@
 
 namespace kvscope::kernels {
 
-/// Many rows: the weights are turned round, so that a vector holds W outputs and no sum has to be added up across its
-/// lanes. What is a lane in LinearDirect is a pass here: the pass numbered l adds up x . w over the elements that lane
-/// l has of each operand, and the passes' sums are added in the tree in which LinearDirect adds lanes. So both come to
-/// the same sums.
+/// Products of many rows with transposed weights: a vector holds W outputs, so no sum crosses lanes. Pass l sums x . w
+/// over the elements that LinearDirect has in lane l, and the passes are added in LinearDirect's tree, so both give the
+/// same bits.
 template <class Simd, class Factors>
 struct LinearPanel {
     using Layout = LinearLayout<Simd, Factors>;
@@ -25,7 +24,7 @@ struct LinearPanel {
     using operand = typename Factors::operand;
     static constexpr int W = Simd::W;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
-    static constexpr int kUnit = kPart / W;  ///< elems of a lane
+    static constexpr int kUnit = kPart / W;  ///< elements per lane
     static constexpr int kRows = Simd::panel_rows;
     static constexpr int R = 3;           ///< vectors of outputs
     static constexpr int kGroup = R * W;  ///< outputs
@@ -56,10 +55,12 @@ struct LinearPanel {
     }
 
  private:
-    static constexpr int kLevels = W == 16 ? 5 : W == 8 ? 4 : 3;  ///< of the tree, that of single passes among them
+    static constexpr int kLevels = W == 16  ? 5
+                                   : W == 8 ? 4
+                                            : 3;  ///< levels of the tree, including that of single passes
     static_assert(1 << (kLevels - 1) == W);
 
-    /// A block of W rows of the weight into their place of a group's (passes, operands, R, W outputs).
+    /// Transposes a block of W rows of the weight into a group's (passes, operands, R, W outputs).
     static void turn_round(const LinearTask& task, int64_t output, int64_t begin, int64_t count, int64_t operands,
                            elem* panel) {
         const T* rows[W];
@@ -72,7 +73,7 @@ struct LinearPanel {
         turn_step<0>(rest.at, 0, operands, to);
     }
 
-    /// Beyond the last row that one again; nobody reads what comes of it.
+    /// Returns W row pointers. Rows past the end repeat the last one; their results are not used.
     static void rows_of(const LinearTask& task, int64_t output, int64_t begin, int64_t count, const T* (&rows)[W]) {
         const int64_t stride = Layout::block_elements(task.in);
         const char* stored[W];
@@ -101,7 +102,7 @@ struct LinearPanel {
         if constexpr (part + 1 < kParts) turn_step<part + 1>(rows, i, operands, to);
     }
 
-    /// The sums of M rows and a group of outputs, in `sums` (kLevels, M, R) the last ones.
+    /// Sums M rows and a group of outputs. The result is the last level of `sums` (kLevels, M, R).
     template <int M>
     static void sum_passes(const elem* x, const elem* panel, int64_t operands, float* sums) {
         for (int pass = 0; pass < W; ++pass) {

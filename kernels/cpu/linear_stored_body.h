@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Hardly any rows times weights in a stored format, which become operands in registers: pairs of bf16, or f32.
+/// Products of very few rows with stored weights, decoded in registers into pairs of bf16 or into f32.
 template <class Simd, class Factors>
 struct LinearStored {
     using Tile = LinearTile<Simd, Factors>;
@@ -18,12 +18,12 @@ struct LinearStored {
     using vec = typename Simd::vec;
     using elem = typename Factors::elem;
     static constexpr int kGroup = Blocks::kGroup;
-    /// Whether a group is one operand.
+    /// Whether a group of weights is one operand.
     static constexpr bool kIsPairs = Factors::kPart == kGroup;
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
-    /// Elements [begin, begin + count) of the weights: a block of `in`; their sums are added to those before.
-    /// @return false for a format without blocks, or more rows than pay
+    /// Adds products with elements [begin, begin + count) of the weights, one block of `in`.
+    /// @returns false for formats without blocks and for more rows than are worth it
     static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
         if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
         return Blocks::with_blocks(task.format,
@@ -31,10 +31,10 @@ struct LinearStored {
     }
 
  private:
-    static constexpr int kRows = 4;  ///< more leave too few registers for both
+    static constexpr int kRows = 4;  ///< more would leave too few registers for sums and weights
 
-    /// Weights of R outputs, and what their blocks share. That is read a piece early: what was just written in small
-    /// parts cannot yet be read as a vector.
+    /// Weights of R outputs and their scales. Read one piece early, because numbers just written separately cannot be
+    /// loaded as a vector yet.
     template <class Format, int R>
     using Piece = typename Blocks::template Stretch<Format, R>;
 
@@ -46,7 +46,7 @@ struct LinearStored {
         piece.read(rows, begin, count);
     }
 
-    /// R: of f32 as many as leave registers for a group's integers and what they share.
+    /// Number of outputs processed together. For f32: as many as leave registers for a group's integers and scales.
     template <int M>
     static constexpr int outputs_beside() {
         if constexpr (kIsPairs) return Tile::template outputs_beside<M>();
@@ -84,7 +84,7 @@ struct LinearStored {
     template <class Format, int M>
     static void multiply_rows(const LinearTask& task, const elem* x, int64_t begin, int64_t count) {
         constexpr int R = outputs_beside<M>();
-        // What the next piece's blocks share is read all through them: that is a piece ahead as well.
+        // The next piece's scales are read during this piece, so prefetch one piece further.
         const size_t ahead = Tile::template bytes_ahead<R>(task.row_bytes) + R * task.row_bytes;
         float* result = Tile::result_of(task, task.first_tile);
         Piece<Format, R> pieces[2];

@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace kvscope::kernels {
 
-/// M rows of x times R rows of the weight where few rows are multiplied: of every pair there is a vector of W sums.
+/// Products of M rows of x with R rows of the weight, for few rows. Each pair has a vector of W sums.
 template <class Simd, class Factors>
 struct LinearTile {
     using Layout = LinearLayout<Simd, Factors>;
@@ -20,14 +20,14 @@ struct LinearTile {
     using operand = typename Factors::operand;
     static constexpr int W = Simd::W;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
-    static constexpr int kRows = Simd::direct_rows;  ///< M at most
-    /// Outputs that are worked on one after the other with all tiles of rows; whole tiles of each kind.
+    static constexpr int kRows = Simd::direct_rows;  ///< largest M
+    /// Outputs that are processed with all tiles of rows before the next ones. A multiple of each R.
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// R: as many as registers hold the sums of, the weight's operands and one of x beside, and more of them for one
-    /// row, so that additions need not wait. Four may fit with the operands of x and one of the weight instead, where
-    /// an operand is read without another register.
+    /// Returns R: as many outputs as registers can hold sums for, besides the weights' operands and one of x. One row
+    /// gets more, so that additions need not wait. Four may fit where x stays in registers and weights are read as
+    /// memory operands.
     template <int M>
     static constexpr int outputs_beside() {
         constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
@@ -36,15 +36,14 @@ struct LinearTile {
         return R < 4 && kParts == 1 && 4 * M + M + 1 <= Simd::direct_registers ? 4 : R;
     }
 
-    /// Bytes from the weights that are read to those that are called in from memory: whole groups of R rows, so that
-    /// they are the same ones of rows to come.
+    /// Returns the prefetch distance in bytes. A multiple of R rows, so that prefetches match the rows of later groups.
     template <int R>
     static size_t bytes_ahead(size_t row_bytes) {
         constexpr size_t kAhead = 4096;
         return (kAhead + R * row_bytes - 1) / (R * row_bytes) * (R * row_bytes);
     }
 
-    /// Beyond the last of [begin, end) that one again; nobody reads what comes of it.
+    /// Returns R row pointers. Rows past `end` repeat the last one; their results are not used.
     template <int R, class Row>
     static void rows_from(const Row* first, int64_t stride, int64_t begin, int64_t end, const Row* (&rows)[R]) {
         for (int r = 0; r < R; ++r) rows[r] = first + (begin + r < end ? begin + r : end - 1) * stride;
@@ -88,7 +87,7 @@ struct LinearTile {
         if constexpr (part + 1 < kParts) step<M, R, part + 1>(x, rows, sums);
     }
 
-    /// Sums over `count` elements of the weights. Those `ahead` bytes on are called in.
+    /// Adds products over `count` elements of the weights. Prefetches `ahead` bytes further.
     template <int M, int R>
     [[gnu::always_inline]] static inline void add(const elem* x, const T* const (&rows)[R], int64_t count, size_t ahead,
                                                   vec (&sums)[M * R]) {
@@ -107,9 +106,7 @@ struct LinearTile {
         step<M, R>(x, rest.at, sums);
     }
 
-    // ---- results ---------------------------------------------------------------------------------------------------
-
-    /// A tile's results are (outputs, apart), so that an output's are stored together.
+    /// Returns the stride of a tile's results (outputs, stride). The results of one output are contiguous.
     static constexpr int apart(int64_t n_rows) {
         return n_rows == 1 ? 1 : n_rows == 2 ? 2 : n_rows <= 4 ? 4 : n_rows <= 8 ? 8 : kLinearTileRows;
     }
@@ -117,8 +114,8 @@ struct LinearTile {
         return task.result + (tile - task.first_tile) * kLinearTileResult;
     }
 
-    /// Adds the sums up, each across its lanes by the same tree, and leaves them at the result of R outputs, or adds
-    /// them to it. Zeros come behind: whole vectors are stored.
+    /// Sums each vector across its lanes, always in the same tree, and stores the results of R outputs or adds to them.
+    /// Writes zeros after them to fill whole vectors.
     template <int M, int R>
     [[gnu::always_inline]] static inline void leave(const vec (&sums)[M * R], bool first, float* result) {
         constexpr int P = apart(M);

@@ -18,7 +18,7 @@ namespace {
 KVSCOPE_INLINE double form_of(const double* matrix, const float* vector, int64_t d, double* product) {
     for (int64_t b = 0; b < d; ++b) product[b] = 0.0;
     int64_t a = 0;
-    for (; a + 4 <= d; a += 4) {  // of four rows each sum is loaded and stored once
+    for (; a + 4 <= d; a += 4) {  // four rows at a time: loads and stores each sum once for them
         const double f0 = vector[a], f1 = vector[a + 1], f2 = vector[a + 2], f3 = vector[a + 3];
         const double* row = matrix + a * d;
 #pragma omp simd
@@ -63,7 +63,7 @@ void neighbour_products(const NeighbourProducts& problem) {
     const auto require = [](bool condition, const char* what) {
         if (!condition) throw std::invalid_argument(std::string("neighbour_products: ") + what);
     };
-    require(problem.dtype == DType::f32 || problem.dtype == DType::bf16, "vectors of f32 or bf16 are needed");
+    require(problem.dtype == DType::f32 || problem.dtype == DType::bf16, "expected vectors in f32 or bf16");
     require(problem.n_heads >= 0 && problem.n >= 0 && problem.d > 0, "sizes must not be negative");
     if (problem.n == 0 || problem.n_heads == 0) return;
     require(problem.vectors && problem.sums, "vectors or sums are null");

@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cmath>
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace kvscope::kernels {
 
-/// Each pair of neighbours has exactly one vector of odd number, its centre, and a product may be transposed: the sum
-/// of the products is that of e_c (e_{c-1} + e_{c+1})^T over the centres c, half as many as pairs. Some centres at a
-/// time, so that what is multiplied stays in the first-level cache.
+/// Each adjacent pair contains exactly one odd vector, its center c, and products may be transposed. So S is the sum of
+/// e_c (e_{c-1} + e_{c+1})^T over the centers: half as many products. Centers are processed in groups that fit into the
+/// first-level cache.
 template <class Simd>
 struct NeighbourProductsBody {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
     static constexpr int64_t kCentres = 32;
-    static constexpr int64_t kAhead = 16;          ///< rows that are called in early
-    static constexpr int kRows = 4;                ///< of a tile of sums in registers
-    static constexpr int kVecs = W == 16 ? 4 : 2;  ///< a tile's row
+    static constexpr int64_t kAhead = 16;          ///< prefetch distance in rows
+    static constexpr int kRows = 4;                ///< rows of a register tile of sums
+    static constexpr int kVecs = W == 16 ? 4 : 2;  ///< vectors of a tile's row
 
     static size_t scratch_bytes(int64_t d) {
         const int64_t width = padded(d);
@@ -53,7 +53,7 @@ struct NeighbourProductsBody {
         for (int64_t first = 0; first + 1 < n; first += 2 * kCentres) {
             const int64_t count = n - first < 2 * kCentres + 1 ? n - first : 2 * kCentres + 1;
             for (int64_t i = 0; i < count; ++i) {
-                // A head's rows lie pages apart, where the processor foresees nothing.
+                // Rows of a head are pages apart, where the hardware prefetcher does not help.
                 const T* ahead = vector(first + i + kAhead < n ? first + i + kAhead : n - 1);
                 for (int64_t c = 0; c < d; c += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(ahead + c);
                 unit(vector(first + i), d, width, units + i * width);
@@ -76,7 +76,7 @@ struct NeighbourProductsBody {
     static vec load(const float* p) { return Simd::load(p); }
     static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
-    /// A vector of length 1, zeros behind it; NaN stays NaN.
+    /// Normalizes a vector to length 1 and pads it with zeros. NaN stays NaN.
     template <class T>
     static void unit(const T* from, int64_t d, int64_t width, float* to) {
         vec squares = Simd::zero();
@@ -96,7 +96,7 @@ struct NeighbourProductsBody {
         for (c = 0; c < width; c += W) Simd::store(to + c, Simd::mul(Simd::load(to + c), scale));
     }
 
-    /// sums (width, width) += the sum over centres of centre x beside^T; centres lie two rows apart.
+    /// sums (width, width) += sum over centers of center beside^T. Centers are two rows apart.
     static void multiply(const float* centres, const float* beside, int64_t n, int64_t width, float* sums) {
         for (int64_t row = 0; row < width; row += kRows) {
             int64_t column = 0;

@@ -15,8 +15,8 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// Maxima of all windows in two passes whatever their width (van Herk): running maxima from the left and from the right
-/// within blocks of `width`; each window is a tail of one block and a head of the next.
+// Maxima of all windows in two passes for any width (van Herk): running maxima from the left and from the right within
+// blocks of `width`. Each window is the tail of one block and the head of the next.
 template <class T>
 void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     const int64_t half = width / 2;
@@ -30,7 +30,7 @@ void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     for (int64_t i = 0; i < n; ++i) {
         const int64_t first = i - half, last = i + half;
         if (first < 0) {
-            out[i] = from_left[std::min(last, n - 1)];  // last < width: within the first block
+            out[i] = from_left[std::min(last, n - 1)];  // last < width, so the window is inside the first block
         } else if (last >= n) {
             out[i] = from_right[first];
             if ((n - 1) / width != first / width) out[i] = larger(out[i], from_left[n - 1]);
@@ -40,9 +40,9 @@ void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     }
 }
 
-constexpr int64_t kNarrow = 31;  ///< widths up to which a pass for each place of the window is faster than van Herk's
+constexpr int64_t kNarrow = 31;  ///< up to this width, one pass per window position is faster than van Herk's method
 
-/// Whether there is neither a NaN nor a sign, so that the largest of several numbers has the same bits in any order.
+// Whether all values are non-negative and not NaN, so that the maximum has the same bits in any order.
 template <class T>
 bool is_unsigned(const T* in, int64_t n) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -52,10 +52,10 @@ bool is_unsigned(const T* in, int64_t n) {
     return beyond == 0;
 }
 
-/// The same for narrow windows of such numbers, in loops that vectorise; out is not in.
+// Like pool_max() for narrow windows of non-negative numbers, in loops that vectorize. `out` must not be `in`.
 template <class T>
 void pool_max_narrow(const T* in, int64_t n, int64_t width, T* out) {
-    constexpr int64_t kBlock = 2048;  // stays in the nearest cache
+    constexpr int64_t kBlock = 2048;  // fits into the first-level cache
     for (int64_t begin = 0; begin < n; begin += kBlock) {
         const int64_t end = std::min(begin + kBlock, n);
         std::copy(in + begin, in + end, out + begin);
@@ -87,9 +87,10 @@ void pool_any(Pooling kind, const T* in, int64_t n, int64_t width, T* out) {
         return;
     }
     if (width < 1 || width % 2 == 0) {
-        throw std::invalid_argument("pooling: the width has to be odd and positive, not " + std::to_string(width));
+        throw std::invalid_argument("pooling: the width must be odd and positive, found " + std::to_string(width));
     }
-    // A window beyond both ends sees no more than one that reaches them; the average's divisor stays.
+    // A window that extends past both ends sees no more than one that reaches both. The divisor of the average stays
+    // the same.
     if (kind == Pooling::max && width <= kNarrow && in != out && is_unsigned(in, n)) {
         pool_max_narrow(in, n, width, out);
     } else if (kind == Pooling::max) {

@@ -26,13 +26,13 @@ struct Place {
     uint32_t index;
 };
 
-/// A number that ascends where scores descend; the highest for a NaN.
+// Returns a key that ascends as scores descend. NaN has the highest key.
 template <class Score>
 KeyOf<Score> descending_key(Score score) {
     return score == score ? static_cast<KeyOf<Score>>(~key_of(score)) : ~KeyOf<Score>{0};
 }
 
-/// Radix sort from the lowest digit on, which keeps equal keys in their order.
+// Stable radix sort from the lowest digit.
 template <class Key>
 void sort(std::vector<Place<Key>>& places) {
     std::array<std::array<uint32_t, kDigits>, kPasses<Key>> counts{};
@@ -43,7 +43,8 @@ void sort(std::vector<Place<Key>>& places) {
     std::vector<Place<Key>> moved(places.size());
     for (int pass = 0; pass < kPasses<Key>; ++pass) {
         auto& count = counts[static_cast<size_t>(pass)];
-        if (std::find(count.begin(), count.end(), places.size()) != count.end()) continue;  // all have the same digit
+        if (std::find(count.begin(), count.end(), places.size()) != count.end())
+            continue;  // all keys have the same digit
         uint32_t begin = 0;
         for (uint32_t& of_digit : count) begin += std::exchange(of_digit, begin);
         for (const auto& place : places) moved[count[digit(place.key, pass)]++] = place;
@@ -92,7 +93,7 @@ template <class Score>
 void Ranking<Score>::select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* indices) const {
     require_count(k, n_prefix);
     if (const int64_t position = find_nan(row, n_prefix); position >= 0) throw NanScore(0, position);
-    // Marked in a set of bits, from which they are read in ascending order.
+    // Marks the indices in a bit set, then reads them in ascending order.
     std::vector<uint64_t> taken(static_cast<size_t>((n_prefix + 63) / 64));
     const uint32_t* next = order(row);
     for (int64_t left = k; left > 0; ++next) {
@@ -120,18 +121,18 @@ void Ranking<Score>::count(int64_t n_prefix, int64_t k, int64_t* counts) const {
     for (int64_t row = 0; row < n_rows_; ++row) {
         if (const int64_t position = find_nan(row, n_prefix); position >= 0) throw NanScore(row, position);
         if (n_numbers_[static_cast<size_t>(row)] != n_prefix)
-            throw std::invalid_argument("top-k of all rows: expected no scores behind the first " +
+            throw std::invalid_argument("top-k of all rows: expected only NaN after the first " +
                                         std::to_string(n_prefix));
     }
     using Key = KeyOf<Score>;
-    const auto n_below = [&](int64_t row, Key key) {  // whose descending key is lower: better ones
+    const auto n_below = [&](int64_t row, Key key) {  // number of better scores, whose key is lower
         const uint32_t* of_row = order(row);
         const Score* scores = scores_ + row * n_;
         return std::partition_point(of_row, of_row + n_prefix,
                                     [&](uint32_t i) { return descending_key(scores[i]) < key; }) -
                of_row;
     };
-    // The highest key below which there are at most k in all rows together.
+    // Finds the highest key below which all rows together have at most k scores.
     Key key = 0;
     for (int bit = 8 * sizeof(Key) - 1; bit >= 0; --bit) {
         const Key higher = key | Key{1} << bit;

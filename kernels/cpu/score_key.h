@@ -9,12 +9,12 @@ namespace kvscope::kernels {
 template <class Score>
 using KeyOf = std::conditional_t<sizeof(Score) == 4, uint32_t, uint64_t>;
 
-/// An unsigned number that orders as the score does.
+/// Returns an unsigned number with the same order as the scores.
 template <class Score>
 KeyOf<Score> key_of(Score score) {
     using Key = KeyOf<Score>;
     constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
-    const Key bits = std::bit_cast<Key>(score + Score{0});  // -0 becomes +0
+    const Key bits = std::bit_cast<Key>(score + Score{0});  // turns -0 into +0
     return (bits & kSign) ? ~bits : bits | kSign;
 }
 

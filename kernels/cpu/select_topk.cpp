@@ -24,7 +24,7 @@ int64_t first_nan(const Score* values, int64_t n) {
     return i;
 }
 
-/// The k-th largest key, and how many of the keys equal to it are among the k largest.
+// The k-th largest key, and how many keys equal to it are among the k largest.
 template <class Key>
 struct Cut {
     Key key;
@@ -32,9 +32,10 @@ struct Cut {
 };
 
 constexpr int kDigitBits = 11;
-using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< how many keys have each digit
+using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< number of keys with each digit
 
-/// The largest digit whose bucket and those above hold at least k keys; k becomes the count still wanted from it.
+// Returns the largest digit for which this and higher digits have at least k keys. Reduces k to the count still needed
+// from it.
 int cut_digit(const Histogram& histogram, int64_t& k) {
     int digit = (1 << kDigitBits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];
@@ -48,8 +49,8 @@ Histogram sum_of(const std::vector<Histogram>& histograms) {
     return sum;
 }
 
-/// Radix selection from the most significant digit on; 0 < k <= n_rows * n. Each pass goes on with the one bucket that
-/// holds the cut.
+// Radix selection from the most significant digit; 0 < k <= n_rows * n. Each pass continues with the bucket that
+// contains the k-th key.
 template <class Score>
 Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k) {
     using Key = KeyOf<Score>;
@@ -60,7 +61,7 @@ Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64
         const Score* of_row = scores + row * row_stride;
         for (int64_t i = 0; i < n; ++i) ++histogram[key_of(of_row[i]) >> shift];
     });
-    std::vector<int64_t> n_keys;  // of each row, in the bucket
+    std::vector<int64_t> n_keys;  // keys of each row in the bucket
     const auto cut = [&] {
         const int digit = n_rows == 1 ? cut_digit(histograms[0], k) : cut_digit(sum_of(histograms), k);
         n_keys.clear();

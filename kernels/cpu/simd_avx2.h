@@ -8,7 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// As SimdGeneric, 8 lanes, for AVX2 with FMA. Include only below `#pragma GCC target("avx2,fma,f16c")`.
+/// SimdGeneric's operations with 8 lanes, for AVX2 with FMA. Include only after `#pragma GCC target("avx2,fma,f16c")`.
 struct SimdAvx2 {
     using vec = __m256;
     static constexpr int W = 8;
@@ -46,7 +46,7 @@ struct SimdAvx2 {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    /// 16 bytes in both halves, each of which has some of from_bytes' numbers.
+    // Copies 16 bytes into both halves, because shuffles stay within a half.
     static constexpr int byte_copies = 2;
     static __m256i load_bytes(const void* p) {
         return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
@@ -57,14 +57,14 @@ struct SimdAvx2 {
     }
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
-        // Each becomes its number's upper byte: so its sign is the number's.
+        // Moves each byte to the top of its number, so that the sign is kept.
         const __m256i upper = _mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080, 0x04808080, 0x05808080,
                                                 0x06808080, 0x07808080);
         const __m256i from = _mm256_add_epi32(upper, _mm256_set1_epi32(first << 24));
         return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(x), from));
     }
     static constexpr float byte_factor = 0x1p-24f;
-    /// The lower halves of 16 bytes, then the upper ones.
+    // The lower halves of 16 bytes, then the upper halves.
     static void from_nibbles(const uint8_t* p, vec (&x)[4]) {
         for (int i = 0; i < 2; ++i) {
             const __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + i * W)));
@@ -105,8 +105,8 @@ struct SimdAvx2 {
         p = fma(p, r, set1(2.402264791e-1f));
         p = fma(p, r, set1(6.931472028e-1f));
         p = fma(p, r, set1(1.0f));
-        // The shift leaves the integer part and the exponent's bias, and nothing of the magic number's upper bits.
-        // Multiplied and not added to the exponent's bits, so that NaN remains NaN.
+        // The shift keeps only the integer part and the exponent's bias. Multiplying, instead of adding to the
+        // exponent's bits, keeps NaN.
         const vec power = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(rounded), 23));
         return _mm256_and_ps(mul(p, power), _mm256_cmp_ps(x, set1(-126.0f), _CMP_NLT_UQ));
     }

@@ -6,7 +6,8 @@
 
 namespace kvscope::kernels {
 
-/// As SimdGeneric, 16 lanes. Include only below `#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")`.
+/// SimdGeneric's operations with 16 lanes. Include only after `#pragma GCC
+/// target("avx512f,avx512bw,avx512vl,avx512dq")`.
 struct SimdAvx512 {
     using vec = __m512;
     static constexpr int W = 16;
@@ -18,7 +19,7 @@ struct SimdAvx512 {
     static constexpr int direct_outputs = 4;
     static constexpr int direct_registers = 29;
 
-    /// Within four lanes the first and third belong together, then the second and fourth.
+    // In each group of four lanes, the first and third are added first, then the second and fourth.
     static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
 
     static vec zero() { return _mm512_setzero_ps(); }
@@ -69,17 +70,17 @@ struct SimdAvx512 {
         return _mm512_mask_mov_ps(otherwise, inside, x);
     }
 
-    /// Sixteenths of the exponent come from a table in one register, so that a cubic suffices for the rest.
+    // Takes sixteenths of the exponent from a table in one register, so that a cubic suffices for the remainder.
     static vec exp2(vec x) {
-        // At -127 the exponent's field is empty: everything smaller becomes 0. The clamp also keeps a product that x
-        // comes from out of the additions below: the compiler would fuse them, and of a huge x the rest r would not be
-        // small. In this order a NaN stays one.
+        // At -127 the exponent's field is empty, so smaller values become 0. The clamp also separates a product in x
+        // from the additions below, which the compiler would otherwise fuse, with a large error for huge x. This
+        // argument order keeps NaN.
         const vec clamped = max(set1(-127.0f), x);
-        const vec magic = set1(0x1.8p19f);  // its last place is a sixteenth
+        const vec magic = set1(0x1.8p19f);  // the last place is one sixteenth
         const vec rounded = add(clamped, magic);
         const vec r = sub(clamped, sub(rounded, magic));
         const __m512i sixteenths = _mm512_castps_si512(rounded);
-        // bits(2^(i / 16)) - (i << 19), so that adding n << 19 leaves 2^(n / 16).
+        // bits(2^(i / 16)) - (i << 19), so that adding n << 19 gives 2^(n / 16).
         const __m512i table = _mm512_setr_epi32(0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532,
                                                 0x3f75fed7, 0x3f75583f, 0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c,
                                                 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d);

@@ -4,23 +4,23 @@
 
 namespace kvscope::kernels {
 
-/// The vector operations that the attention kernels are written in, on GCC's portable vectors: 4 lanes, any processor.
-/// All vector pointers may be unaligned.
+/// Vector operations of the CPU kernels on GCC's portable vectors of 4 lanes, for any processor. Pointers may be
+/// unaligned.
 struct SimdGeneric {
     typedef float vec __attribute__((vector_size(16)));
     typedef int ivec __attribute__((vector_size(16)));
     typedef float unaligned __attribute__((vector_size(16), aligned(4), may_alias));
     static constexpr int W = 4;
-    static constexpr int tile_rows = 4;   ///< rows of a register tile of three vectors each
-    static constexpr int panel_rows = 3;  ///< of x in a tile of LinearPanel, at most
-    /// Rows of a product whose weight is not turned round: with bf16 and f32, and where the weight is stored in blocks.
+    static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
+    static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
+    // Largest number of rows for which the weight is not transposed: plain bf16 and f32, and weights stored in blocks.
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
     static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
-    static constexpr int direct_rows = 3;        ///< and in a tile of LinearDirect
-    static constexpr int direct_outputs = 6;     ///< and there of the weight
-    static constexpr int direct_registers = 16;  ///< for sums, weights, and a row of x there
+    static constexpr int direct_rows = 3;        ///< most rows of x in a tile of LinearDirect
+    static constexpr int direct_outputs = 6;     ///< most rows of the weight in that tile
+    static constexpr int direct_registers = 16;  ///< registers for sums, weights and one row of x in that tile
 
-    /// The lane that LinearPanel sums in its pass number `pass`, so that its tree is that of fold and join_folded.
+    /// Returns the lane that LinearPanel sums in a pass, in the same order of additions as fold() and join_folded().
     static int lane_of_pass(int pass) { return pass; }
 
     static vec zero() { return vec{}; }
@@ -28,7 +28,7 @@ struct SimdGeneric {
     static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
     static void store(float* p, vec x) { *reinterpret_cast<unaligned*>(p) = x; }
     static vec load_bf16(const bf16* p) { return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
-    /// The even and the odd ones of 2 W elements.
+    /// Loads 2 W elements, even and odd ones separately.
     static void load_bf16_halves(const bf16* p, vec& even, vec& odd) {
         even = vec{to_float(p[0]), to_float(p[2]), to_float(p[4]), to_float(p[6])};
         odd = vec{to_float(p[1]), to_float(p[3]), to_float(p[5]), to_float(p[7])};
@@ -36,8 +36,8 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// W of 16 signed bytes (byte_copies times those), from the one numbered `first` on, divided by byte_factor, which
-    /// is a power of two.
+    /// Returns W of 16 signed bytes (repeated byte_copies times), starting at `first`, divided by byte_factor, a power
+    /// of two.
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
         vec values;
@@ -50,7 +50,7 @@ struct SimdGeneric {
     static void from_sixteen_halves(const uint16_t* p, float* out) {
         for (int i = 0; i < 16; ++i) out[i] = from_half(p[i]);
     }
-    /// x, rounded: a product that is added to something is not fused with it.
+    /// Returns x. Prevents the compiler from fusing a product with a following addition.
     static vec rounded(vec x) {
         asm volatile("" : "+m"(x));
         return x;
@@ -60,15 +60,16 @@ struct SimdGeneric {
     static vec mul(vec a, vec b) { return a * b; }
     static vec div(vec a, vec b) { return a / b; }
     static vec fma(vec a, vec b, vec c) { return a * b + c; }
-    /// The larger of each; b where either is NaN, so that a NaN in a is lost. Sums of exp2 keep it.
+    /// Returns the larger number per lane, or b if either is NaN. A NaN in `a` is lost here, but sums of exp2() keep
+    /// it.
     static vec max(vec a, vec b) { return a > b ? a : b; }
 
-    /// x where low <= key <= high in a lane, else otherwise.
+    /// Returns x in lanes with low <= key <= high, else `otherwise`.
     static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
         return ((key >= low) & (key <= high)) ? x : otherwise;
     }
 
-    /// 2^x, relative error below 2e-7; 0 below 2^-126, NaN of NaN. x at most 127.
+    /// Returns 2^x with a relative error below 2e-7, 0 below 2^-126, NaN for NaN. Requires x <= 127.
     static vec exp2(vec x) {
         const vec clamped = max(set1(-126.0f), x);
         const vec magic = set1(0x1.8p23f + 127.0f);
@@ -81,8 +82,8 @@ struct SimdGeneric {
         p = p * r + set1(2.402264791e-1f);
         p = p * r + set1(6.931472028e-1f);
         p = p * r + set1(1.0f);
-        // The shift leaves the integer part and the exponent's bias, and nothing of the magic number's upper bits.
-        // Multiplied and not added to the exponent's bits, so that NaN remains NaN.
+        // The shift keeps only the integer part and the exponent's bias. Multiplying, instead of adding to the
+        // exponent's bits, keeps NaN.
         const vec power = reinterpret_cast<vec>(reinterpret_cast<ivec>(rounded) << 23);
         return x < -126.0f ? zero() : p * power;
     }
@@ -102,13 +103,13 @@ struct SimdGeneric {
             }
     }
 
-    /// Four vectors to one: the first step of sum_each.
+    // First step of sum_each(): folds four vectors into one.
     static vec fold(vec a, vec b, vec c, vec d) {
         vec x[4] = {a, b, c, d};
         transpose(x);
         return (x[0] + x[1]) + (x[2] + x[3]);
     }
-    /// W / 4 folded groups to the sums of their vectors, in order.
+    // Joins W / 4 folded groups into the sums of their vectors, in order.
     static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Products with what a cache stores. All sums are f32, in registers: kRows entries, or queries, by 2 W columns.
+/// Products with the numbers that a cache stores. Sums are f32 in registers: kRows entries or queries by 2 W columns.
 template <class Simd>
 struct StoredNumbersBody {
     using vec = typename Simd::vec;
@@ -35,15 +35,15 @@ struct StoredNumbersBody {
     static vec load(const float* p) { return Simd::load(p); }
     static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
-    /// Factors by rows: out(r, c) += sum over k of factor(r, k) row_k[c], rows of T, `stride` apart. The factors are
-    /// read as (r, k) = factors[r * row_step + k * step].
+    /// Computes out(r, c) += sum over k of factor(r, k) row_k[c]. Rows are `stride` apart, and factor(r, k) = factors[r
+    /// * row_step + k * step].
     template <class Factor, class T>
     struct Product {
         const Factor* factors;
         int64_t row_step, step;
         const T* rows;
         int64_t stride;
-        int64_t n;  ///< of k
+        int64_t n;  ///< number of rows k
         float* out;
         int64_t out_stride;
     };

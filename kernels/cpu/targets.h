@@ -1,12 +1,11 @@
 #pragma once
 
-/// Function attributes for loops that the compiler vectorises by itself, once per instruction set; a kernel calls the
-/// copy that `simd_level()` allows. KVSCOPE_AVX2 and KVSCOPE_AVX512 exist on x86-64 only; other processors have the
-/// generic copy.
+// Attributes for functions that the compiler vectorizes, one copy per instruction set. A kernel calls the copy for
+// simd_level(). KVSCOPE_AVX2 and KVSCOPE_AVX512 exist only on x86-64; other processors use the generic copy.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define KVSCOPE_AVX2 __attribute__((target("avx2,fma")))
 #define KVSCOPE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma,prefer-vector-width=512")))
 #endif
 
-/// The common body of such copies: it has to be compiled into each.
+// The common body, which must be inlined into each copy.
 #define KVSCOPE_INLINE inline __attribute__((always_inline))

@@ -28,7 +28,7 @@ void pause() {
 #endif
 }
 
-/// Whether `done` came true within that time.
+// Busy-waits until `done` is true or the time is over. Returns whether it became true.
 template <class Done>
 bool look_out(std::chrono::microseconds time, const Done& done) {
     using Clock = std::chrono::steady_clock;
@@ -42,9 +42,9 @@ bool look_out(std::chrono::microseconds time, const Done& done) {
     return false;
 }
 
-/// Longer than what lies between two loops of a decode step: waking a thread that sleeps takes some 50 µs.
+// Longer than the gap between two loops of a decode step. Waking a sleeping thread takes about 50 µs.
 constexpr std::chrono::microseconds between_loops{200};
-/// Of a member that other programs hold up in the middle of its work.
+// Wait for a member that other programs delay during its work.
 constexpr std::chrono::microseconds for_the_last{50};
 
 class Team {
@@ -78,7 +78,7 @@ class Team {
  private:
     static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
 
-    /// The call, whose exception must not leave the thread that it arose on, nor the caller before all are out.
+    // Keeps the exception, which must not leave its thread, and must reach the caller only after all members have left.
     void take_part(int member) noexcept {
         try {
             call_(context_, member);
@@ -96,8 +96,7 @@ class Team {
             inside_.wait(inside, std::memory_order_acquire);
     }
 
-    /// What asks the program to end is for the threads that it knows of, which may hold it off. A crash is the
-    /// worker's.
+    // Signals that ask the program to end go to the program's own threads, which can delay them, and not to workers.
     class SignalsBlocked {
      public:
         SignalsBlocked() {
@@ -116,13 +115,13 @@ class Team {
 
     void grow(int n_workers) {
         if (static_cast<int>(workers_.size()) >= n_workers) return;
-        const SignalsBlocked blocked;  // which new threads inherit
+        const SignalsBlocked blocked;  // inherited by new threads
         while (static_cast<int>(workers_.size()) < n_workers) {
             const int member = static_cast<int>(workers_.size()) + 1;
             try {
                 workers_.emplace_back([this, member] { work(member); });
             } catch (const std::system_error&) {
-                return;  // where the system gives no more threads, those that there are do the work
+                return;  // the existing threads do the work
             }
         }
     }
@@ -140,7 +139,7 @@ class Team {
         }
     }
 
-    /// Whether this member is in before the work is done.
+    // Returns whether this member joined before the work was done.
     bool enter() {
         int32_t inside = inside_.load(std::memory_order_acquire);
         while (inside >= 0)
@@ -149,13 +148,13 @@ class Team {
     }
 
     alignas(64) std::atomic<uint32_t> round_{0};
-    alignas(64) std::atomic<int32_t> inside_{closed};  ///< members other than 0; `closed` more once work is done
+    alignas(64) std::atomic<int32_t> inside_{closed};  ///< members except 0; lower by `closed` once the work is done
     std::atomic<bool> is_ending_{false};
     int n_members_ = 0;
     void (*call_)(void*, int) = nullptr;
     void* context_ = nullptr;
     std::mutex failing_;
-    std::exception_ptr failure_;  ///< what the first call that failed threw
+    std::exception_ptr failure_;  ///< first exception of a call
     std::vector<std::thread> workers_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
 
 #include <cstdint>
 #include <cstring>
@@ -11,16 +11,16 @@
 
 namespace kvscope::kernels {
 
-/// Weights of a row as numbers. Whatever the format, 32 weights are integers, a factor for each 16 and, in some
-/// formats, a number to add: factor q + offset, rounded after each operation, as ggml's reference does.
+/// Decodes stored weights. In every format, 32 weights are integers q with a factor per 16 weights and possibly an
+/// offset: factor q + offset, rounded after each operation like ggml's reference.
 template <class Simd>
 struct WeightBlocksBody {
     using vec = typename Simd::vec;
     static constexpr int kGroup = 32;
-    /// Bytes ahead of what is decoded that are called in from memory.
+    /// Prefetch distance in bytes.
     static constexpr size_t kAhead = 2048;
 
-    /// Weights [begin, begin + count) of a row, both multiples of 32 (of any size in formats without blocks).
+    /// Decodes weights [begin, begin + count) of a row, multiples of 32 in formats with blocks.
     template <class T>
     static void decode(WeightFormat format, const void* row, int64_t begin, int64_t count, T* out) {
         const auto* from = static_cast<const uint8_t*>(row);
@@ -36,8 +36,8 @@ struct WeightBlocksBody {
         }
     }
 
-    /// The same of four rows, count <= kTogether, to out and `stride` elements on, which is quicker. What lies `ahead`
-    /// bytes on is called in from memory.
+    /// Decodes four rows at once, which is faster, to out, out + stride, …; count <= kTogether. Prefetches `ahead`
+    /// bytes further.
     template <class T>
     static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
                        T* out, int64_t stride) {
@@ -46,8 +46,7 @@ struct WeightBlocksBody {
         for (int r = 0; r < 4; ++r) decode(format, static_cast<const void*>(rows[r]), begin, count, out + r * stride);
     }
 
-    /// Calls `call` with the format, whose numbers numbers_of knows.
-    /// @return false for formats without blocks
+    /// Calls `call` with the format's type. Returns false for formats without blocks.
     template <class Call>
     static bool with_blocks(WeightFormat format, const Call& call) {
         switch (format) {
@@ -89,31 +88,31 @@ struct WeightBlocksBody {
         return true;
     }
 
-    /// Whether the level has an operand of 32 bf16.
+    /// Whether the level has operands of 32 bf16.
     static constexpr bool kHasPairs = requires { typename Simd::pairs; };
 
-    /// Whether two numbers that share a byte come from one that the level has read once for both.
+    /// Whether the level reads a byte once for the two numbers that share it.
     template <class F>
     static constexpr bool kSharesBytes = requires(const uint8_t* p, vec (&x)[kGroup / Simd::W]) {
         Simd::from_nibbles(F::nibbles_at(p), x);
     };
 
-    /// Most weights of a row that are worked on together.
+    /// Largest number of weights of a row that are processed together.
     static constexpr int64_t kTogether = 2048;
 
-    /// What each 32 or 16 weights share, of up to kTogether of a row.
+    /// Factors and offsets of up to kTogether weights of a row, per 32 or 16 weights.
     template <class F>
     struct Scales {
         static constexpr WeightBlock kBlock = block_of(F::format);
         static constexpr int64_t kMost = (kTogether + kBlock.n) / (F::scales_sixteens ? 16 : 32);
-        static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< at the beginning of a block of 32
+        static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
         static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
         alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
-        /// Times byte_factor, as the numbers of bytes are what they are without it (not where they share_bytes).
+        /// Multiplied by byte_factor, which the numbers of from_bytes() lack, unless kSharesBytes.
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
-        /// Of weights [begin, begin + count) of R rows, count <= kTogether.
+        /// Reads the scales of weights [begin, begin + count) of R rows, count <= kTogether.
         template <int R>
         static void read(const uint8_t* const (&rows)[R], int64_t begin, int64_t count, Scales (&scales)[R]) {
             const int64_t n = (begin + count + kBlock.n - 1) / kBlock.n - begin / kBlock.n;
@@ -141,10 +140,10 @@ struct WeightBlocksBody {
         static void copy_halves(const uint8_t* from, uint16_t* to) {
             std::conditional_t<kHalves == 1, uint16_t, uint32_t> bits;
             std::memcpy(&bits, from, sizeof bits);
-            asm("" : "+r"(bits));  // in vectors, copied piece by piece, it would take the units that decode
+            asm("" : "+r"(bits));  // a vector copy would occupy the units that decode
             std::memcpy(to, &bits, sizeof bits);
         }
-        /// Of the group number `at`, counted from the beginning of begin's block on; of its first or last half.
+        /// Returns the factor of group `at`, counted from the start of begin's block, for its first or last half.
         vec factor(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
             return Simd::set1(factors[kBlock.n == kGroup ? i * kHalves : i]);
@@ -155,17 +154,17 @@ struct WeightBlocksBody {
         }
     };
 
-    /// 32 weights of a row, and what they share.
+    /// 32 weights of a row and their scales.
     template <class F>
     struct Group {
         const uint8_t* block;
-        int part;  ///< of the block
+        int part;  ///< part of the block
         const Scales<F>* scales;
         int64_t at;  ///< see Scales::factor
     };
 
-    /// Weights [begin, begin + count) of R rows, count <= kTogether, and what they share. To be read some work before
-    /// over_groups: what was just written in small parts cannot yet be read as a vector.
+    /// Weights [begin, begin + count) of R rows and their scales, count <= kTogether. Create it some time before
+    /// over_groups(), because numbers just written separately cannot be loaded as a vector yet.
     template <class F, int R>
     struct Stretch {
         static constexpr WeightBlock kBlock = block_of(F::format);
@@ -180,8 +179,8 @@ struct WeightBlocksBody {
             Scales<F>::read(rows, begin, count, scales);
         }
 
-        /// Calls `call` with 0, 32 ... below count, and the R groups of 32 weights there. Those `ahead` bytes on are
-        /// called in.
+        /// Calls `call` with 0, 32, ... below count and the R groups of 32 weights there. Prefetches `ahead` bytes
+        /// further.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups(size_t ahead, const Call& call) const {
             walk([&](int64_t i, size_t byte, int part, int64_t group) {
@@ -192,7 +191,7 @@ struct WeightBlocksBody {
             });
         }
 
-        /// The same of one row.
+        /// The same for one row.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups_of(int row, size_t ahead, const Call& call) const {
             walk([&](int64_t i, size_t byte, int part, int64_t group) {
@@ -221,7 +220,7 @@ struct WeightBlocksBody {
         }
     };
 
-    /// Calls `call` with 0, 1 ... and W of a group's numbers each.
+    /// Calls `call` with 0, 1, ... and W numbers of a group each.
     template <class F, class Call>
     [[gnu::always_inline]] static inline void over_vectors(const Group<F>& group, const Call& call) {
         constexpr int n = kGroup / Simd::W;
@@ -238,7 +237,7 @@ struct WeightBlocksBody {
         }
     }
 
-    /// The numbers of R groups, at levels with pairs.
+    /// Returns the numbers of R groups as pairs.
     template <class F, int R, class Pairs>
     [[gnu::always_inline]] static inline void numbers_of(const Group<F> (&groups)[R], Pairs (&pairs)[R]) {
         if constexpr (F::n_numbers == 16) {
@@ -256,7 +255,7 @@ struct WeightBlocksBody {
     }
 
  private:
-    /// 16 bytes, as often as the level's from_bytes wants them.
+    /// 16 bytes, repeated byte_copies times for from_bytes().
     typedef uint8_t bytes __attribute__((vector_size(16 * Simd::byte_copies)));
     typedef uint16_t words __attribute__((vector_size(16 * Simd::byte_copies)));
     static_assert(sizeof(bytes) == 16 * Simd::byte_copies && sizeof(words) == sizeof(bytes));
@@ -266,9 +265,9 @@ struct WeightBlocksBody {
         std::memcpy(&bits, p, sizeof bits);
         return Simd::from_half(bits);
     }
-    /// As Scales::factors hold them.
+    /// Returns the factor in the form of Scales::factors.
     static float factor_at(const uint8_t* p) { return half_at(p) * Simd::byte_factor; }
-    /// Of 16 bytes at p.
+    /// Loads 16 bytes from p.
     [[gnu::always_inline]] static inline bytes load(const void* p) {
         if constexpr (Simd::byte_copies == 1) {
             bytes x;
@@ -278,7 +277,7 @@ struct WeightBlocksBody {
             return reinterpret_cast<bytes>(Simd::load_bytes(p));
         }
     }
-    /// The bytes of two numbers.
+    /// Returns the 16 bytes of two integers.
     [[gnu::always_inline]] static inline bytes of_two(uint64_t a, uint64_t b) {
         if constexpr (Simd::byte_copies == 1) {
             typedef uint64_t longs __attribute__((vector_size(16)));
@@ -293,28 +292,28 @@ struct WeightBlocksBody {
         std::memcpy(&x, p, sizeof x);
         return x;
     }
-    /// Of each byte the bits from `shift` on that are in the mask; no more of them than are left in the byte.
+    /// Shifts each byte right by `shift` and applies the mask, which must remove bits of the neighboring byte.
     static bytes bits_of(bytes x, int shift, uint8_t mask) { return (bytes)((words)x >> shift) & mask; }
-    /// Bytes without bits that would leave them.
+    /// Shifts each byte left. Bits must not cross into the next byte.
     static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
-    /// 16 signed bytes times a number.
+    /// Writes 16 signed bytes times `by`.
     static void multiplied(bytes x, float by, float* out) {
 #pragma GCC unroll 4
         for (int i = 0; i < 16; i += Simd::W)
             Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by * Simd::byte_factor)));
     }
 
-    // ---- the formats -----------------------------------------------------------------------------------------------
-    // `scales` leaves those of the block at p, `read` the integers of its 32 weights number `part`, two's complement.
-    // Blocks of 32 begin with a half, the factor, and those with an offset have that behind it.
+    // Formats. `scales` writes the scales of the block at p. `read` returns the integers of its part `part` of 32
+    // weights, in two's complement. Blocks of 32 begin with the factor as a half, followed by the offset if the format
+    // has one.
 
-    /// The lower halves of 16 bytes, then the upper ones.
+    /// Returns the lower halves of 16 bytes, then the upper halves.
     [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, bytes (&q)[2]) {
         const bytes x = load(p);
         q[0] = x & 15;
         q[1] = bits_of(x, 4, 15);
     }
-    /// The same with a fifth bit from each of the 32 at `high`.
+    /// Like nibbles(), with a fifth bit from each of the 32 bits at `high`.
     [[gnu::always_inline]] static inline void fives(const uint8_t* p, const uint8_t* high, bytes (&q)[2]) {
         alignas(16) static constexpr uint8_t kEach[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
         const bytes each = load(kEach);
@@ -327,13 +326,13 @@ struct WeightBlocksBody {
             q[half] |= (bytes)((spread & each) == each) & 16;
         }
     }
-    /// Numbers 0 ... less this one.
+    /// Subtracts `zero` from each number.
     [[gnu::always_inline]] static inline void lower(uint8_t zero, bytes (&q)[2]) {
         q[0] -= zero;
         q[1] -= zero;
     }
 
-    /// @tparam lowest_number, numbers those that a weight's integer can be, where they are few; 1 and 0: where not
+    /// @tparam lowest_number, numbers range of a weight's integers if small, else 1 and 0
     template <WeightFormat which, bool adds, bool by_sixteens, int lowest_number = 1, int numbers = 0>
     struct Format {
         static constexpr int lowest = lowest_number, n_numbers = numbers;
@@ -395,7 +394,7 @@ struct WeightBlocksBody {
         }
     };
     struct q3_k : Format<WeightFormat::q3_k, false, true> {
-        /// Of 16 scales of 6 bits the lower four are in 8 bytes, the upper two in 4.
+        /// The lower four bits of the 16 scales (6 bits each) are in 8 bytes, the upper two in 4 bytes.
         static void scales(const uint8_t* p, float* factors, float*) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 96), b = four_at(p + 100), high = four_at(p + 104);
@@ -414,15 +413,16 @@ struct WeightBlocksBody {
     };
     template <WeightFormat which, int n>
     struct WithSixBits : Format<which, true, false, 0, n> {
-        /// 8 scales and 8 minima of 6 bits in 12 bytes: the upper bits of the first four of each hold those of the
-        /// others.
+        /// 8 scales and 8 minima of 6 bits in 12 bytes. The upper bits of the first four scales and minima hold those
+        /// of the last four.
         static void scales(const uint8_t* p, float* factors, float* offsets) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied(load(&numbers), factor_at(p), factors);  // the next block's overwrite the minima among them
+            multiplied(load(&numbers), factor_at(p),
+                       factors);  // the next block's factors overwrite the minima among them
             multiplied(load(&numbers), -half_at(p + 2), minima);
             std::memcpy(offsets, minima + 8, 8 * sizeof(float));
         }
@@ -463,19 +463,17 @@ struct WeightBlocksBody {
         }
     };
 
-    // ---- numbers of them -------------------------------------------------------------------------------------------
-
     static void store(float* to, vec x) { Simd::store(to, x); }
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
-    /// W of the numbers that a group's weights can be.
+    /// Returns W of the numbers that a group's weights can have.
     template <int first, class F>
     [[gnu::always_inline]] static inline vec numbers(const Group<F>& group) {
         const vec x = Simd::template times_counted<first>(group.scales->factor(group.at));
         return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
     }
 
-    /// W of a group's weights. Their factor has at most 17 bits and an integer beside an offset 5: the product is
-    /// exact, so that it need not be rounded before the offset is added.
+    /// Returns W weights of a group. With an offset, the factor has at most 17 bits and the integer 5, so the product
+    /// is exact and the fused operation rounds as two.
     template <class F>
     [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
         const vec factor = group.scales->factor(group.at, last);
@@ -484,7 +482,7 @@ struct WeightBlocksBody {
         else
             return Simd::mul(integers, factor);
     }
-    /// Those whose integers are q, from `first` on.
+    /// Returns the weights with the integers q, starting at `first`.
     template <class F>
     [[gnu::always_inline]] static inline vec scaled(const bytes (&q)[2], int first, const Group<F>& group) {
         return scaled(Simd::from_bytes(q[first / 16], first % 16), group, first >= 16);

@@ -4,7 +4,7 @@
 
 namespace kvscope::kernels::cpu {
 
-/// The CPU twin; arguments are checked by the caller and `scale` is set.
+/// Computes window attention on the CPU. Requires checked arguments and a non-zero `scale`.
 void window_attention(const WindowAttention& problem);
 
 }  // namespace kvscope::kernels::cpu

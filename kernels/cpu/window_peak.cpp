@@ -14,23 +14,24 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr int64_t kColumns = 1024;  ///< of the last sum, that a thread does at a time
+constexpr int64_t kColumns = 1024;  ///< columns of the final sum per work item
 
 void check(const WindowAttention& problem) {
     if (problem.prefix_only || problem.n_kv_heads < 1 || problem.n_heads < 1 ||
         problem.n_heads % problem.n_kv_heads != 0 || problem.head_dim < 1 || problem.window < 1 ||
         problem.window > problem.n_tokens || problem.sliding_window < 0 || problem.scale < 0) {
-        throw std::invalid_argument("window_peak: sizes that do not fit together");
+        throw std::invalid_argument("window_peak: the sizes contradict each other");
     }
     if (problem.keys_dtype != DType::f32 && problem.keys_dtype != DType::bf16) {
         throw std::invalid_argument("window_peak: expected keys in f32 or bf16");
     }
-    if (!problem.queries || !problem.keys || !problem.mean) throw std::invalid_argument("window_peak: a null array");
+    if (!problem.queries || !problem.keys || !problem.mean)
+        throw std::invalid_argument("window_peak: an array is null");
 }
 
-/// The largest of n > 0 numbers, of which none is a NaN.
+// Returns the largest of n > 0 numbers without NaN.
 float largest_of(const float* values, int64_t n) {
-    constexpr int64_t kLanes = 16;  // compared side by side, since one chain of comparisons waits for itself
+    constexpr int64_t kLanes = 16;  // independent comparisons, because a single chain would wait for each result
     float lanes[kLanes];
     std::fill(lanes, lanes + kLanes, values[0]);
     int64_t j = 0;
@@ -42,7 +43,8 @@ float largest_of(const float* values, int64_t n) {
     return *std::max_element(lanes, lanes + kLanes);
 }
 
-/// Sums of `rows` rows of n, each in the order of its numbers: several at a time, for the same reason.
+// Sums `rows` rows of n numbers, each in order. Handles several rows at a time, because one chain of additions would
+// wait.
 void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, double* sums) {
     constexpr int64_t kTogether = 4;
     int64_t row = 0;
@@ -61,7 +63,7 @@ void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, doub
     }
 }
 
-/// Adds the mean of a group's softmaxes of n logits each, which it overwrites, to sums.
+// Replaces the logits of each head by their softmax and adds the mean over the group to `sums`.
 void add_weights(float* logits, int64_t stride, int64_t n, int group, float* sums) {
     for (int h = 0; h < group; ++h) {
         float* of_head = logits + h * stride;
@@ -88,7 +90,7 @@ void window_peak(const WindowAttention& problem) {
     const auto size = [](int64_t count) { return static_cast<size_t>(count); };
     std::vector<float> most(size(w * n), 0.0f), logits(size(w * group * n)), queries(size(w * group * d)), converted;
     for (int64_t g = 0; g < problem.n_kv_heads; ++g) {
-        for (int64_t row = 0; row < w * group; ++row) {  // (w, group), so that a query's heads stand together
+        for (int64_t row = 0; row < w * group; ++row) {  // (w, group), so that the heads of a query are contiguous
             const float* from = problem.queries + (g * group + row % group) * query_head_stride + row / group * d;
             for (int64_t c = 0; c < d; ++c) queries[size(row * d + c)] = from[c] * scale;
         }

@@ -21,7 +21,7 @@ __global__ __launch_bounds__(kDecodeThreads, 1) void attend_pieces(DecodeArrays 
     join_if_last<T>(block, arrays, chain);
 }
 
-/// Blocks that a multiprocessor shall have registers for.
+/// Blocks per multiprocessor for which registers must suffice.
 template <int D, int Q>
 constexpr int kMatrixBlocks = D > 128           ? 1
                               : D > 64 && Q > 4 ? 3
@@ -139,6 +139,6 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_attention_decode(const kvscope::kernels::D
     return call.guarded(cuda::kName, [&] {
         if (dtype == DType::f32) return cuda::decode<float>({rows, n_rows}, head_dim, scale, call);
         if (dtype == DType::bf16) return cuda::decode<bf16>({rows, n_rows}, head_dim, scale, call);
-        return call.refuse(cuda::kName, "the type is neither f32 nor bf16");
+        return call.refuse(cuda::kName, "expected f32 or bf16, found f16");
     });
 }

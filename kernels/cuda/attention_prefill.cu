@@ -60,7 +60,7 @@ bool attend(std::span<const PrefillAttention> problems, const Call& call) {
     return call.launched(kName);
 }
 
-/// Calls `body` with the type and the padded head size of the problems as constants.
+/// Calls `body` with the problems' type and padded head size as constants.
 template <class Body>
 auto of_kind(const PrefillAttention& problem, const Body& body) {
     const int d = PrefillPlan::padded(problem.head_dim);
@@ -78,7 +78,7 @@ std::string reason_against(std::span<const PrefillAttention> problems) {
         const std::string reason = PrefillPlan::reason_against(problem);
         if (!reason.empty()) return reason;
         if (problem.dtype != problems.front().dtype || problem.head_dim != problems.front().head_dim)
-            return "problems of different types or head sizes in one call";
+            return "the problems of a call have different types or head sizes";
     }
     return {};
 }

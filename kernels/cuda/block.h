@@ -16,7 +16,7 @@
 #define KVSCOPE_HOST_DEVICE inline
 #endif
 
-/// Of the loop that follows: unrolled throughout, or by so many.
+// Unrolls the following loop, completely or n times.
 #ifdef __CUDA_ARCH__
 #define KVSCOPE_PRAGMA(x) _Pragma(#x)
 #define KVSCOPE_UNROLL KVSCOPE_PRAGMA(unroll)
@@ -26,14 +26,14 @@
 #define KVSCOPE_UNROLL_BY(n)
 #endif
 
-/// What a kernel is written against, so that the very same code runs as a block of threads on a card and, in tests, one
-/// thread after the other on the processor. A kernel is a function of a block that alternates between
-///   threads(f)    f(thread) for all of them, then a barrier;
-///   registers(f)  the same without the barrier: f must not write what another thread reads before the next barrier;
-/// and what the threads of a warp do together. What a thread keeps from one to the next is its Own.
+/// The interface of a block of threads. The same kernel code runs on a card and, in tests, one thread after the other
+/// on the processor. A kernel is a function of a block, which alternates between
+///   threads(f)    f(thread) for all threads, then a barrier;
+///   registers(f)  the same without a barrier: before the next barrier, f must not write what another thread reads;
+/// and operations of a warp's threads. Own holds what a thread keeps between these calls.
 namespace kvscope::kernels::cuda {
 
-/// An array that stays in registers where its indices are constants.
+/// An array that stays in registers if its indices are constants.
 template <class T, int n>
 struct Numbers {
     T at[n];
@@ -71,8 +71,8 @@ class DeviceBlock {
         f(static_cast<int>(threadIdx.x));
     }
 
-    /// registers(f), but what follows from the thread's number is computed anew: in a loop that takes all registers it
-    /// shall not be kept in any.
+    /// Like registers(f), but computes values that depend on the thread number again. Saves registers in loops that
+    /// need all of them.
     template <class F>
     KVSCOPE_DEVICE void anew(const F& f) {
         int t;
@@ -87,19 +87,20 @@ class DeviceBlock {
         __syncthreads();
     }
 
-    /// x = combine(x, that of the lane whose number differs in the bit `step`).
+    /// Sets x = combine(x, x of the lane whose number differs in the bit `step`).
     template <class T, class F>
     KVSCOPE_DEVICE void join_lanes(Own<T>& x, int step, const F& combine) {
         x.value = combine(x.value, exchanged(x.value, step));
     }
 
-    /// any[t] = 1 where f holds for a thread of t's warp, 0 elsewhere.
+    /// Sets any[t] = 1 if f is true for a thread of t's warp, else 0.
     template <class F>
     KVSCOPE_DEVICE void ask_warps(Own<int>& any, const F& f) {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
-    /// Whether this is the last of n blocks that ask for the same `arrived`, 0 at first: it sees what the others wrote.
+    /// Returns whether this is the last of n blocks to call with the same `arrived`, initially 0. That block sees what
+    /// the others wrote.
     KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
         __shared__ int before;
         __syncthreads();
@@ -112,9 +113,9 @@ class DeviceBlock {
         return before == n - 1;
     }
 
-    /// Four 8 x 8 matrices of 16-bit numbers out of shared memory. address(t) is row t % 8 of matrix t % 32 / 8; a
-    /// thread gets of each the two numbers at row lane / 4, columns 2 (lane % 4) and the next; transposed: of the
-    /// transposed.
+    /// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. address(t) is row t % 8 of matrix t % 32 / 8. A
+    /// thread receives, from each matrix or its transpose, the numbers at row lane / 4, columns 2 (lane % 4) and the
+    /// next.
     template <bool transposed, class Registers, class Address>
     KVSCOPE_DEVICE void load_matrices(const Registers& to, const Address& address) {
         const int t = static_cast<int>(threadIdx.x);
@@ -132,8 +133,8 @@ class DeviceBlock {
                          : "memory");
     }
 
-    /// c (16, 8) += a (16, 16) b (16, 8) of each warp: a and c row by row, b column by column, in the layout of
-    /// mma.m16n8k16. `b` gives the first of two registers.
+    /// c (16, 8) += a (16, 16) b (16, 8) for each warp in the layout of mma.m16n8k16: a and c row-major, b
+    /// column-major. `b` returns the first of two registers.
     template <class C, class A, class B>
     KVSCOPE_DEVICE void multiply(const C& c, const A& a, const B& b) {
         const int t = static_cast<int>(threadIdx.x);
@@ -150,7 +151,8 @@ class DeviceBlock {
 
 #else
 
-/// The same on the processor. Tests let the threads go in either order: what depends on it lacks a barrier.
+/// The same interface on the processor. Tests run the threads in both orders, so that a missing barrier changes
+/// results.
 template <int n_threads>
 class HostBlock {
  public:
@@ -160,7 +162,7 @@ class HostBlock {
     template <class T>
     class Own {
      public:
-        /// Nothing that a thread could count on, as on a card.
+        /// Filled with garbage, as on a card.
         Own() : values_(n_threads) {
             static_assert(std::is_trivially_copyable_v<T>);
             std::memset(static_cast<void*>(values_.data()), 0xff, values_.size() * sizeof(T));
@@ -252,7 +254,7 @@ class HostBlock {
 template <class Block, class T>
 using Own = typename Block::template Own<T>;
 
-/// Of the threads of a block on one number each: reduced[0] = all of them combined, pair by pair in a fixed order.
+/// Combines one number per thread of a block into reduced[0], pairwise in a fixed order.
 template <class Block, class T, class F>
 KVSCOPE_DEVICE void join_threads(Block& block, T* reduced, const F& combine) {
     for (int step = Block::kThreads / 2; step > 0; step /= 2)

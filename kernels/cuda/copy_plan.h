@@ -9,8 +9,8 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Copies of rows, and of those that lie in one array with what they are copied from a detour: first all rows to the
-/// workspace, then from there.
+/// Copies of rows. If source and destination are in one array, all rows first go to the workspace and then to their
+/// places.
 struct CopyPlan {
     struct Stage {
         std::vector<RowCopyPart> parts;

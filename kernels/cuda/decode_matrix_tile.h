@@ -2,44 +2,43 @@
 
 #include "kernels/cuda/decode_tile.h"
 
-/// Decode attention in bf16 on the matrix units (mma.m16n8k16). A block has a piece of a row, a warp some of its
-/// entries: their keys and values go from memory straight to the registers in which a product takes them, 16 bytes a
-/// load, and the next 16 entries are on their way while these are multiplied.
+/// Decode attention in bf16 on the tensor cores (mma.m16n8k16). A block handles one piece of a row, and each warp some
+/// of its entries. Keys and values go from memory directly to the registers of the product, 16 bytes per load, while
+/// the previous 16 entries are multiplied.
 ///
-/// A product of queries by keys has queries as rows and entries as columns; one of values by weights has channels as
-/// rows and queries as columns. What a thread holds of the former's result, a query's logits of two neighbours, is what
-/// it has to bring as weights to the latter, so that nothing is exchanged between threads. A weight is the sum of two
-/// numbers of bf16, which leaves 2^-17 of it. Where there are at most four queries they stand twice among the eight
-/// columns: the second four bring the smaller numbers of the sums.
+/// The product of queries and keys has queries as rows and entries as columns; that of values and weights has channels
+/// as rows and queries as columns. Each thread's logits from the first product are its weights for the second, so
+/// threads exchange nothing. A weight is the sum of two bf16 numbers, with an error of 2^-17. With at most four
+/// queries, the eight columns hold both numbers: the larger ones in the first four, the smaller ones in the rest.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kDecodeColumns = 8;               ///< of a product
-inline constexpr int64_t kDecodeMostStride = 1 << 22;  ///< so that an int holds where a piece's entries are
+inline constexpr int kDecodeColumns = 8;               ///< columns of a product
+inline constexpr int64_t kDecodeMostStride = 1 << 22;  ///< so that offsets within a piece fit into an int
 
-/// What the warps leave for one another.
+/// Shared memory for results of the warps.
 template <int D>
 struct DecodeMatrixShared {
     static constexpr int kWarps = kDecodeThreads / 32;
     float largest[kWarps][kDecodeColumns], total[kWarps][kDecodeColumns];
-    float values[kWarps][kDecodeColumns][D];  ///< before, each thread's scores, and then its weights
-    int64_t state;                            ///< what is asked for late, and would take registers until then
+    float values[kWarps][kDecodeColumns][D];  ///< before that, each thread's scores and then weights
+    int64_t state;                            ///< rarely needed, so not kept in registers
     int begin, first_query, n_queries;
 };
 
-/// One piece of a row whose keys and values are aligned, and up to Q of its queries.
-/// @tparam D channels of keys and values at most: 64, 128 or 256  @tparam Q 4 or 8
+/// One piece of a row with aligned keys and values, and up to Q of its queries.
+/// @tparam D largest number of channels of keys and values: 64, 128 or 256  @tparam Q 4 or 8
 template <class Block, int D, int Q>
 struct DecodeMatrixPiece : PieceOfRow {
-    static constexpr int kBatch = 16;  ///< entries of a warp that are multiplied at once
+    static constexpr int kBatch = 16;  ///< entries of a warp that are multiplied together
     static constexpr int kBatches = kDecodePiece / (Block::kThreads / 32 * kBatch);
-    static constexpr int kOfKey = D / 32, kOfValue = D / 64;  ///< a thread's loads of an entry
-    static constexpr bool kTwice = Q <= 4;                    ///< whether queries stand twice among the columns
+    static constexpr int kOfKey = D / 32, kOfValue = D / 64;  ///< a thread's loads per entry
+    static constexpr bool kTwice = Q <= 4;                    ///< whether each query has two columns
     using Shared = DecodeMatrixShared<D>;
-    using Held = Numbers<Four, D / 16>;  ///< of a batch: keys of two entries, or values of four
+    using Held = Numbers<Four, D / 16>;  ///< one batch: keys of two entries or values of four
     using Scores = Numbers<Numbers<float, 2>, 2 * kBatches>;
     using Sums = Numbers<Numbers<float, 4>, D / 16>;
 
-    // Kept, since what a thread stores could be what it is told, as far as a compiler knows.
+    // Copies, because the compiler must assume that a thread's stores may change the originals.
     const bf16 *keys, *values;  ///< of the piece's first entry
     int key_stride, value_stride, key_dim;
 
@@ -81,19 +80,19 @@ struct DecodeMatrixPiece : PieceOfRow {
     }
 
  private:
-    /// Entries of a warp, in whole batches.
+    /// Returns the number of a warp's entries, in whole batches.
     KVSCOPE_DEVICE int n_of_warp() const {
         return (count + Block::kThreads / 32 * kBatch - 1) / (Block::kThreads / 32 * kBatch) * kBatch;
     }
-    /// The first entry of a batch.
+    /// Returns the first entry of a batch.
     KVSCOPE_DEVICE int first_of(int t, int batch) const { return t / 32 * n_of_warp() + batch * kBatch; }
-    /// Of a batch the first of two neighbours whose logits, weights or values a thread has; `half` of the batch.
+    /// Returns the first of two adjacent entries whose logits, weights or values a thread has in this half of a batch.
     KVSCOPE_DEVICE static int neighbour_of(int t, int half) { return half * 8 + t % 4 * 2; }
     KVSCOPE_DEVICE static int column_of(int t) { return t % 32 / 4; }
     KVSCOPE_DEVICE static int query_of(int t) { return kTwice ? column_of(t) % 4 : column_of(t); }
 
-    /// Begins to bring the keys of a batch, or the values of batch - kBatches. A last entry that is repeated weighs
-    /// nothing, and so does what a warp with fewer entries has.
+    /// Starts to load the keys of a batch, or the values of batch - kBatches. Repeated last entries and missing entries
+    /// get the weight 0.
     KVSCOPE_DEVICE void fetch(int t, int batch, Held& to) const {
         if (batch >= 2 * kBatches || batch % kBatches * kBatch >= n_of_warp()) return;
         if (batch < kBatches)
@@ -126,7 +125,7 @@ struct DecodeMatrixPiece : PieceOfRow {
 
     KVSCOPE_DEVICE static Four words_at(const bf16* p, bool exist) { return exist ? load_once(p) : Four{}; }
 
-    /// Read again for each batch, which the cache answers: there are no registers for them.
+    // Reads the queries again for each batch, from the cache, because there are no free registers.
     KVSCOPE_DEVICE Four query_words(int t, int i, const Shared& shared) const {
         const DecodeRow& row = part.row;
         const int channel = i * 32 + t % 4 * 8;
@@ -135,10 +134,10 @@ struct DecodeMatrixPiece : PieceOfRow {
         return load_aligned(static_cast<const bf16*>(row.q) + query * row.q_stride + channel).words;
     }
 
-    /// Which channels stand in which place of a product is the same for queries and keys: a thread's eight neighbours.
+    // Queries and keys order channels in the same way within a product: eight adjacent ones per thread.
     template <class Loads>
     KVSCOPE_DEVICE void multiply_keys(Block& block, int batch, const Loads& loads, Shared& shared) {
-        Own<Block, Numbers<Numbers<float, 4>, 2>> products;  // the lower rows are none of a query
+        Own<Block, Numbers<Numbers<float, 4>, 2>> products;  // the lower rows belong to no query
         Own<Block, Four> query;
         block.registers([&](int t) { products[t] = {}; });
         KVSCOPE_UNROLL
@@ -158,14 +157,14 @@ struct DecodeMatrixPiece : PieceOfRow {
         });
     }
 
-    /// Of a thread's scores, and then of its weights, as bits: two entries in a word, first those of the larger
-    /// numbers, and behind them those of the smaller ones. Registers are for what is on its way.
+    /// Returns the shared memory of a thread's scores, then its weights, as bits: two entries per word, first the
+    /// larger, then the smaller numbers. Registers are reserved for loads.
     KVSCOPE_DEVICE static float& place_of(int t, int i, Shared& shared) {
         static_assert(sizeof shared.values >= sizeof(float) * 4 * kBatches * Block::kThreads);
         return (&shared.values[0][0][0])[i * Block::kThreads + t];
     }
 
-    /// f(the score, the entry's number in the piece) of all of a thread's that are there.
+    /// Calls f(score, entry in the piece) for all existing entries of a thread.
     template <class F>
     KVSCOPE_DEVICE void each_score(int t, const F& f) {
         KVSCOPE_UNROLL
@@ -178,7 +177,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         }
     }
 
-    /// Scores to 2^(logit - the piece's largest).
+    /// Converts scores to 2^(logit - largest of the piece).
     KVSCOPE_DEVICE void weigh(Block& block, Shared& shared) {
         const float scale = arrays.scale * kLog2E;
         Own<Block, float> reduced;
@@ -202,7 +201,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     /// Returns the sum of a thread's weights.
     KVSCOPE_DEVICE float weigh_scores(int t, const Shared& shared, float largest) {
         const DecodeRow& row = part.row;
-        const bool is_query = column_of(t) < shared.n_queries;  // and no second one
+        const bool is_query = column_of(t) < shared.n_queries;  // not a second column of a query
         const int from = shared.begin;
         const float* n = row.cardinality ? row.cardinality + from : nullptr;
         float* attention = row.attention && is_query
@@ -231,7 +230,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         }
     }
 
-    /// Of each column a warp's numbers become one, which all warps see.
+    /// Combines a warp's numbers per column and shares the results with all warps.
     template <class F>
     KVSCOPE_DEVICE static void join_columns(Block& block, Own<Block, float>& x, const F& combine,
                                             float (&to)[Shared::kWarps][kDecodeColumns]) {
@@ -251,7 +250,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         return x;
     }
 
-    /// Word i of a load has the channels 2 i and 2 i + 1 of an entry: rows lane / 4 and lane / 4 + 8 of product i.
+    // Word i of a load has channels 2 i and 2 i + 1 of an entry: rows lane / 4 and lane / 4 + 8 of product i.
     template <class Loads>
     KVSCOPE_DEVICE void add_values(Block& block, int batch, const Loads& loads, Shared& shared) {
         Own<Block, Numbers<uint32_t, kTwice ? 2 : 4>> weights;
@@ -281,7 +280,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     }
 
     KVSCOPE_DEVICE void write_values(Block& block, Shared& shared) {
-        block.threads([](int) {});  // for the weights in the same place
+        block.threads([](int) {});  // waits for readers of the weights in the same memory
         block.threads([&](int t) {
             KVSCOPE_UNROLL
             for (int i = 0; i < 4 * kOfValue; ++i) {

@@ -10,9 +10,9 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Which blocks work on which rows: made on the host, read by the kernels.
+/// Assigns blocks to rows. Made on the host, read by the kernels.
 struct DecodePlan {
-    /// Queries that a pass of each kind works on at most; the last two kinds are those of the matrix units.
+    /// Largest number of queries per pass of each kind. The last two kinds use the tensor cores.
     static constexpr std::array<int, 6> kQueries = {1, 2, 4, 8, 4, 8};
     static constexpr size_t kFirstMatrixKind = 4;
 
@@ -21,7 +21,7 @@ struct DecodePlan {
         int64_t n_blocks = 0;
     };
 
-    /// Channels that the matrix units' kernels have room for.
+    /// Returns the channels for which the tensor core kernels are compiled.
     static int matrix_width(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kDecodeMostDim; }
 
     std::vector<DecodePart> parts;
@@ -30,7 +30,7 @@ struct DecodePlan {
     int64_t n_states = 0;
     bool wants_attention = false;
 
-    /// @param refused takes why the rows cannot be worked on; empty where they can
+    /// @param refused receives the reason why the rows are not supported, or an empty string
     template <class T>
     static DecodePlan make(std::span<const DecodeRow> rows, int head_dim, std::string& refused) {
         DecodePlan plan;
@@ -66,14 +66,14 @@ struct DecodePlan {
     static std::string reason_against(std::span<const DecodeRow> rows, size_t i, int head_dim) {
         const DecodeRow& row = rows[i];
         const int key_dim = row.key_dim ? row.key_dim : head_dim;
-        if (row.entries) return "entries that are worked out when they are read cannot be read on the device";
+        if (row.entries) return "entries that are computed when they are read are not supported on the device";
         if (head_dim < 1 || head_dim > kDecodeMostDim || key_dim < 1 || key_dim > kDecodeMostDim)
-            return "the size of a head is not within 1 ... " + std::to_string(kDecodeMostDim);
+            return "the head size is not within 1 ... " + std::to_string(kDecodeMostDim);
         if (!row.q || !row.k || !row.v || (!row.continues && !row.out)) return "an array of a row is null";
         if (row.n_queries < 1 || row.n_entries < 1) return "a row has no queries or no entries";
         if (row.n_entries > kDecodeMostEntries) return "a row has too many entries";
         if (row.continues && (i == 0 || rows[i - 1].n_queries != row.n_queries))
-            return "a row goes on from none, or from one with another number of queries";
+            return "a row continues no other row, or a row with another number of queries";
         return {};
     }
 

@@ -3,41 +3,41 @@
 #include "kernels/attention_decode.h"
 #include "kernels/cuda/tile.h"
 
-/// Decode attention as blocks work on it: a row is split along its entries into pieces, whose number depends on the
-/// row's length alone; each leaves a softmax sum and a sum of values, and these are joined in the order of the pieces.
+/// Decode attention by blocks. A row is split into pieces of entries, whose number depends only on the row's length.
+/// Each piece produces a softmax sum and a sum of values, and these are joined in the order of the pieces.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;
-inline constexpr int kDecodePiece = 256;    ///< entries at most
-inline constexpr int kDecodeMostDim = 256;  ///< channels of keys and of values
+inline constexpr int kDecodePiece = 256;    ///< largest number of entries per piece
+inline constexpr int kDecodeMostDim = 256;  ///< largest number of channels of keys and values
 inline constexpr int64_t kDecodeMostEntries = 0x7fffffff;
-inline constexpr int kDecodeMostQueries = 8;         ///< that a block works on at once
-inline constexpr int kDecodeStagedBytes = 32 << 10;  ///< of values that are on their way while keys are multiplied
+inline constexpr int kDecodeMostQueries = 8;         ///< largest number of queries per block
+inline constexpr int kDecodeStagedBytes = 32 << 10;  ///< bytes of values that load while keys are multiplied
 
-/// A row, its strides filled in.
+/// A row with its strides filled in.
 struct DecodePart {
     DecodeRow row;
     int64_t n_pieces;
-    int64_t state;  ///< the first of its (n_pieces, n_queries) states
+    int64_t state;  ///< first of the row's (n_pieces, n_queries) states
     int64_t chain;
     bool aligned_keys, aligned_values;
 };
 
-/// Some queries of a row: a block for each piece.
+/// Some queries of a row, with one block per piece.
 struct DecodePass {
     int64_t part;
     int first_query;
     int64_t first_block;
 };
 
-/// A row and those that continue it. The last of the blocks that work on it joins what they left.
+/// A row and its continuations. The last block to finish joins the results.
 struct DecodeChain {
     int64_t state, n_pieces;
     int n_queries;
     void* out;
     int64_t out_stride;
     int n_blocks;
-    int arrived;  ///< of the blocks
+    int arrived;  ///< number of blocks that have finished
 };
 
 struct DecodeArrays {
@@ -45,12 +45,12 @@ struct DecodeArrays {
     DecodeChain* chains;
     int head_dim;
     float scale;
-    float* largest;  ///< (states); behind join_pieces the factor of the piece's weights
+    float* largest;  ///< (states); after join_pieces() the factor of the piece's weights
     float* total;    ///< (states)
     float* values;   ///< (states, d)
 };
 
-/// A piece of a row, and which of its queries a block works on.
+/// A piece of a row and the queries that a block handles.
 struct PieceOfRow {
     const DecodeArrays& arrays;
     const DecodePart& part;
@@ -68,7 +68,7 @@ struct PieceOfRow {
     }
 };
 
-/// @tparam T of q, k, v  @tparam Q queries
+/// @tparam T type of q, k and v  @tparam Q queries
 template <class T, int Q>
 struct DecodeShared {
     float queries[Q][kDecodeMostDim];
@@ -81,7 +81,7 @@ struct DecodeShared {
 template <class Block, class T, int Q>
 struct DecodePiece : PieceOfRow {
     static constexpr int kLanes = 4;    ///< threads that share an entry's key
-    static constexpr int kEntries = 4;  ///< that a thread works on at once
+    static constexpr int kEntries = 4;  ///< entries per thread and round
     static constexpr int kApart = Block::kThreads / kLanes;
     static constexpr int kPer = kPerLoad<T>;
     using Shared = DecodeShared<T, Q>;
@@ -103,7 +103,7 @@ struct DecodePiece : PieceOfRow {
             sum_values<false>(block, shared);
     }
 
-    /// Entries whose values are staged.
+    /// Returns the number of entries whose values are staged.
     KVSCOPE_DEVICE int n_staged() const {
         const int fit = kDecodeStagedBytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
         return part.aligned_values ? least(count, fit) : 0;
@@ -121,7 +121,7 @@ struct DecodePiece : PieceOfRow {
         });
     }
 
-    /// Zeros behind their channels, and in place of queries that are not there.
+    /// Reads the queries. Fills missing channels and queries with zeros.
     KVSCOPE_DEVICE void read_queries(Block& block, Shared& shared) const {
         const T* q = static_cast<const T*>(part.row.q) + first_query * part.row.q_stride;
         const int width = static_cast<int>(pieces_of(part.row.key_dim, kPer)) * kPer;
@@ -146,7 +146,8 @@ struct DecodePiece : PieceOfRow {
                 KVSCOPE_UNROLL
                 for (int i = 0; i < kEntries * Q; ++i) {
                     const int entry = first + t / kLanes + i / Q * kApart;
-                    // One thread alone where there are few: ptxas would index the others' choice in local memory.
+                    // With few queries one thread writes, because ptxas would index the choice of several in local
+                    // memory.
                     const int writer = Q == 1 ? 0 : i % kLanes;
                     if (t % kLanes == writer && entry < count) shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
                 }
@@ -155,7 +156,7 @@ struct DecodePiece : PieceOfRow {
         block.threads([](int) {});
     }
 
-    /// Of entries `first`, first + kApart, ... the products of every kLanes-th load.
+    /// Multiplies every kLanes-th load of the keys of entries `first`, first + kApart, ...
     template <bool aligned>
     KVSCOPE_DEVICE void multiply_keys(const Shared& shared, int first, int lane,
                                       Numbers<float, kEntries * Q>& sums) const {
@@ -167,7 +168,7 @@ struct DecodePiece : PieceOfRow {
             Numbers<Loaded<T>, kEntries> keys;
             KVSCOPE_UNROLL
             for (int e = 0; e < kEntries; ++e) {
-                const int entry = least(first + e * kApart, count - 1);  // a repeated last one is not written
+                const int entry = least(first + e * kApart, count - 1);  // a repeated last entry is not written
                 keys[e] = load<aligned>(k + entry * row.k_stride + c, row.key_dim - c);
             }
             KVSCOPE_UNROLL
@@ -183,7 +184,7 @@ struct DecodePiece : PieceOfRow {
         }
     }
 
-    /// Logits to 2^(logit - largest), a warp for each query.
+    /// Converts logits to 2^(logit - largest), one warp per query.
     KVSCOPE_DEVICE void weigh(Block& block, Shared& shared) const {
         constexpr int kWarps = Block::kThreads / 32;
         Own<Block, float> largest, total;
@@ -212,7 +213,7 @@ struct DecodePiece : PieceOfRow {
         block.threads([](int) { wait_for_copies<0>(); });
     }
 
-    /// Every 32nd entry; returns the sum of their weights.
+    /// Computes the weights of every 32nd entry. Returns their sum.
     KVSCOPE_DEVICE float weigh_query(Shared& shared, int query, int lane, float largest) const {
         const DecodeRow& row = part.row;
         const float* n = row.cardinality ? row.cardinality + begin : nullptr;
@@ -229,7 +230,7 @@ struct DecodePiece : PieceOfRow {
         return total;
     }
 
-    /// Each thread a few columns of some entries; then these sums are added up.
+    /// Sums values: each thread handles a few columns of some entries, then these sums are added.
     template <bool aligned>
     KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
         const int d = arrays.head_dim, chunks = static_cast<int>(pieces_of(d, kPer));
@@ -267,7 +268,7 @@ struct DecodePiece : PieceOfRow {
         });
     }
 
-    /// Columns [column, column + kPer) of entries `first`, first + apart, ...
+    /// Adds columns [column, column + kPer) of entries `first`, first + apart, ...
     template <bool aligned>
     KVSCOPE_DEVICE void add_values(const Shared& shared, int first, int apart, int column,
                                    Numbers<float, Q * kPer>& sums) const {
@@ -278,7 +279,7 @@ struct DecodePiece : PieceOfRow {
             if (aligned && entry < staged) return load_aligned(shared.staged + entry * arrays.head_dim + column);
             return load<aligned>(v + entry * row.v_stride, left);
         };
-        constexpr int kAtOnce = 4;  // loads under way
+        constexpr int kAtOnce = 4;  // loads in flight
         for (int j = first; j < count; j += kAtOnce * apart) {
             Numbers<Loaded<T>, kAtOnce> values;
             KVSCOPE_UNROLL
@@ -298,15 +299,17 @@ struct DecodePiece : PieceOfRow {
     }
 };
 
-/// Joins the pieces of a chain, of each query by a warp. Leaves each piece's factor in place of its largest logit.
+/// Joins the pieces of a chain, one warp per query. Replaces each piece's largest logit by its factor.
 template <class T, class Block>
 KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const DecodeChain& chain) {
-    constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // the latter of a thread
+    constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // kChannels: per thread
     const int64_t n = chain.n_pieces, apart = chain.n_queries;
     const int head_dim = arrays.head_dim;
     for (int first = 0; first < chain.n_queries; first += kWarps) {
         Own<Block, float> whole, total;
-        const auto query_of = [&](int t) { return least(first + t / 32, chain.n_queries - 1); };  // a repeated last one
+        const auto query_of = [&](int t) {
+            return least(first + t / 32, chain.n_queries - 1);
+        };  // repeats the last query
         const auto state_of = [&](int t, int64_t piece) { return chain.state + piece * apart + query_of(t); };
         const auto factor_of = [&](int t, int64_t piece) {
             return power_of_two(arrays.largest[state_of(t, piece)] - whole[t]);
@@ -350,13 +353,13 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
     }
 }
 
-/// What a block does once it has left its piece: the chain's last one joins them.
+/// Ends a block's work on a piece. The chain's last block joins the pieces.
 template <class T, class Block>
 KVSCOPE_DEVICE void join_if_last(Block& block, const DecodeArrays& arrays, DecodeChain* chain) {
     if (block.is_last(&chain->arrived, chain->n_blocks)) join_pieces<T>(block, arrays, *chain);
 }
 
-/// The weights that a piece left, times what they are of the whole.
+/// Rescales the weights of a piece to the softmax over the whole row.
 template <class Block>
 KVSCOPE_DEVICE void scale_decode_weights(Block& block, const DecodeArrays& arrays, const DecodePass& pass,
                                          int64_t block_index, int most_queries) {

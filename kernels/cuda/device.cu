@@ -15,12 +15,12 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_probe(char* error, size_t error_size) {
     int count = 0;
     if (!succeeded(cudaGetDeviceCount(&count), "looking for a GPU", error, error_size)) return false;
     if (count == 0) {
-        std::snprintf(error, error_size, "the driver finds no GPU");
+        std::snprintf(error, error_size, "the driver found no GPU");
         return false;
     }
-    // A GPU that the library has no code for shows here and nowhere earlier.
+    // Fails if the library has no code for this GPU. Earlier calls do not notice that.
     cudaFuncAttributes attributes;
-    return succeeded(cudaFuncGetAttributes(&attributes, nothing), "asking for code for this GPU", error, error_size);
+    return succeeded(cudaFuncGetAttributes(&attributes, nothing), "looking for code for this GPU", error, error_size);
 }
 
 KVSCOPE_CUDA_EXPORT bool kvscope_cuda_allocate(void** device_memory, size_t bytes, char* error, size_t error_size) {
@@ -57,7 +57,9 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_set_device(int device, char* error, size_t
 KVSCOPE_CUDA_EXPORT bool kvscope_cuda_describe_device(int device,
                                                       kvscope::kernels::cuda::abi::DeviceProperties* properties,
                                                       char* error, size_t error_size) {
-    const auto done = [&](cudaError_t status) { return succeeded(status, "asking about a GPU", error, error_size); };
+    const auto done = [&](cudaError_t status) {
+        return succeeded(status, "reading the properties of a GPU", error, error_size);
+    };
     const auto attribute = [&](int* value, cudaDeviceAttr which) {
         return done(cudaDeviceGetAttribute(value, which, device));
     };
@@ -71,7 +73,7 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_describe_device(int device,
     int kilohertz = 0, bits = 0;
     if (!attribute(&kilohertz, cudaDevAttrMemoryClockRate) || !attribute(&bits, cudaDevAttrGlobalMemoryBusWidth))
         return false;
-    properties->bytes_per_second = 2.0 * 1000.0 * kilohertz * bits / 8;  // two transfers a clock
+    properties->bytes_per_second = 2.0 * 1000.0 * kilohertz * bits / 8;  // two transfers per clock
     int current = 0;
     size_t total = 0;
     if (!done(cudaGetDevice(&current)) || !done(cudaSetDevice(device))) return false;

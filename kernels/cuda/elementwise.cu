@@ -45,7 +45,7 @@ __global__ __launch_bounds__(kElementThreads, 1) void vector_errors(RowErrors p)
     errors_of_block<T>(block, blockIdx.x, p);
 }
 
-/// Calls `body` with a number of the type.
+/// Calls `body` with a value of the type.
 template <class Body>
 void with_type(DType dtype, const Body& body) {
     if (dtype == DType::f32)
@@ -56,7 +56,7 @@ void with_type(DType dtype, const Body& body) {
 
 bool is_ours(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
 
-/// Launches `body(blocks)`, if there are any.
+/// Launches `body(blocks)` unless there are no blocks.
 template <class Body>
 bool launch(const char* name, int64_t n_blocks, const Call& call, const Body& body) {
     if (n_blocks > kMostBlocks) return call.refuse(name, "too many rows");
@@ -75,7 +75,7 @@ bool run(const RmsNorm& problem, const Call& call) {
     return launch(kName, norm_blocks(p.n_rows * p.heads, p.dim), call, [&](unsigned blocks) {
         with_type(p.x_dtype, [&]<class X>(X) {
             with_type(p.out_dtype, [&]<class Out>(Out) {
-                X* x = static_cast<X*>(const_cast<void*>(p.x));  // written where something is added alone
+                X* x = static_cast<X*>(const_cast<void*>(p.x));  // written only if delta is added
                 normalise<X, float, Out><<<blocks, kElementThreads, 0, call.queue()>>>(p, x, nullptr);
             });
         });

@@ -7,13 +7,13 @@
 #include "kernels/row_errors.h"
 #include "kernels/swiglu.h"
 
-/// What works on one element, or on one vector, at a time, as blocks do it.
+/// Elementwise and vector operations of blocks.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kElementThreads = 128;
-inline constexpr int kElementsOfBlock = 1024;  ///< of a row, where elements are worked on one by one
+inline constexpr int kElementsOfBlock = 1024;  ///< elements of a row per block, for elementwise operations
 
-/// Elements [begin, end) of a row: what a block works on where each row has `tiles` blocks.
+/// Elements [begin, end) of a row: a block's part if each row has `tiles` blocks.
 struct RowPart {
     int64_t row, begin, end;
     KVSCOPE_DEVICE RowPart(int64_t block_index, int64_t dim) {
@@ -24,20 +24,18 @@ struct RowPart {
     }
 };
 
-// ---- norms ---------------------------------------------------------------------------------------------------------
-
-/// Vectors of up to this size are worked on by a warp each, longer ones by a block.
+/// Largest vector that one warp normalizes. Longer vectors take a whole block.
 inline constexpr int kNormOfWarp = 512;
 
 KVSCOPE_HOST_DEVICE int vectors_of_norm_block(int64_t dim) { return dim <= kNormOfWarp ? kElementThreads / 32 : 1; }
 
-/// The vectors of a block: out = x / sqrt(mean(x^2) + eps) * weight, x having got `delta` added before where there is
-/// one. The order of the sum depends on the size alone.
+/// Normalizes the vectors of a block: x += delta if given, then out = x / sqrt(mean(x^2) + eps) * weight. The order of
+/// the sum depends only on the size.
 template <class Block, class X, class Delta, class Out>
 struct Norm {
     RmsNorm p;  ///< strides filled in
     X* x;
-    const Delta* delta;  ///< as x lies; nullptr: none
+    const Delta* delta;  ///< in the layout of x, or nullptr
 
     KVSCOPE_DEVICE void run(Block& block, int64_t block_index, float* reduced) const {
         const int vectors = vectors_of_norm_block(p.dim);
@@ -93,9 +91,6 @@ struct Norm {
     }
 };
 
-// ---- elements ------------------------------------------------------------------------------------------------------
-
-/// residual (n) += delta (n).
 template <class Block, class Delta>
 KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, float* residual, const Delta* delta) {
     const int64_t begin = block_index * kElementsOfBlock, end = least(n, begin + kElementsOfBlock);
@@ -104,7 +99,7 @@ KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, f
     });
 }
 
-/// silu(gate) * up of a part of a row; strides filled in.
+/// Computes silu(gate) * up of a part of a row. Requires explicit strides.
 template <class T, class Block>
 KVSCOPE_DEVICE void activate(Block& block, int64_t block_index, const SwiGlu& p) {
     const RowPart part(block_index, p.dim);
@@ -114,14 +109,14 @@ KVSCOPE_DEVICE void activate(Block& block, int64_t block_index, const SwiGlu& p)
     block.registers([&](int t) {
         for (int64_t c = part.begin + t; c < part.end; c += Block::kThreads) {
             const float x = to_float(gate[c]);
-            // Held where f32 still has a finite power.
+            // Limits the exponent so that the power stays finite in f32.
             const float exponent = x * kLog2E < -126.0f ? -126.0f : x * kLog2E;
             out[c] = from_float<T>(x / (1.0f + power_of_two(-exponent)) * to_float(up[c]));
         }
     });
 }
 
-/// The vectors of a token; strides filled in.
+/// Rotates the vectors of a token. Requires explicit strides.
 template <class T, class Block>
 KVSCOPE_DEVICE void rotate(Block& block, int64_t token, const Rope& p) {
     const int half = p.head_dim / 2;
@@ -138,8 +133,6 @@ KVSCOPE_DEVICE void rotate(Block& block, int64_t token, const Rope& p) {
         }
     });
 }
-
-// ---- rows ----------------------------------------------------------------------------------------------------------
 
 /// A RowCopy with its indices on the device, in units of 16, 4 or 1 bytes.
 struct RowCopyPart {
@@ -193,10 +186,10 @@ KVSCOPE_DEVICE void copy_rows_of_block(Block& block, const RowCopyPart& part, in
         copy_units<uint8_t>(block, part, first, end);
 }
 
-/// A warp for each vector. errors (n_rows, n_heads) where the block can write them.
+/// Computes the errors of vectors, one warp each. errors (n_rows, n_heads) must be in device memory.
 template <class T, class Block>
 KVSCOPE_DEVICE void errors_of_block(Block& block, int64_t block_index, const RowErrors& p) {
-    Own<Block, Numbers<double, 2>> sums;  // of squares: of the difference, of what was expected
+    Own<Block, Numbers<double, 2>> sums;  // sums of squares: of the difference, and of the expected vector
     const auto vector_of = [&](int t) { return block_index * (Block::kThreads / 32) + t / 32; };
     const int64_t n = p.n_rows * p.n_heads;
     block.registers([&](int t) {

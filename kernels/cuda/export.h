@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdio>
 
-/// A function that libkvscope_cuda.so shows to the outside.
+/// Marks a function that libkvscope_cuda.so exports.
 #define KVSCOPE_CUDA_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace kvscope::kernels::cuda {
 
-/// Reports a failed CUDA call; true where it succeeded.
+/// Returns whether a CUDA call succeeded. Writes the failure to `error`.
 inline bool succeeded(cudaError_t status, const char* what, char* error, size_t error_size) {
     if (status == cudaSuccess) return true;
-    cudaGetLastError();  // or the next launch is blamed for it
+    cudaGetLastError();  // clears the error, which the next launch would otherwise report
     std::snprintf(error, error_size, "%s: %s (%s)", what, cudaGetErrorString(status), cudaGetErrorName(status));
     return false;
 }

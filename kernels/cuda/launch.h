@@ -11,10 +11,10 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Bytes of shared memory that a block can have on each card that we compile for: sm_86 and sm_89 have the fewest.
+/// Largest shared memory per block in bytes on all supported cards; sm_86 and sm_89 have the least.
 inline constexpr size_t kMostShared = 99 << 10;
 
-/// What a function of the ABI is given beside its problem.
+/// Arguments of an ABI function besides its problem.
 struct Call {
     void* workspace;
     size_t workspace_bytes;
@@ -29,11 +29,11 @@ struct Call {
         return false;
     }
 
-    /// @param told_bytes at most; a call's workspace is never less
+    /// @param told_bytes upper bound; the call's workspace is at least as large
     Staging staging(size_t told_bytes) const { return {told_bytes, queue()}; }
     Staging staging() const { return staging(workspace_bytes); }
 
-    /// Whether the workspace is enough.
+    /// Returns whether the workspace is large enough and aligned.
     bool fits(const char* kernel, const Workspace& layout) const {
         if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
@@ -41,14 +41,14 @@ struct Call {
         return true;
     }
 
-    /// The same; copies what the host wrote to where the layout has it.
+    /// Like fits(), and copies the host's data to its place in the layout.
     bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
         if (!fits(kernel, layout)) return false;
         if (layout.host().empty()) return true;
         return staging.send(kernel, layout.host_place(), layout.host().data(), layout.host().size(), error, error_size);
     }
 
-    /// Lets a kernel take a Shared of dynamic shared memory, above what every kernel may.
+    /// Lets a kernel use dynamic shared memory for a Shared, above the default limit.
     template <class Shared, class Kernel>
     bool opted_in(const char* name, Kernel* kernel) const {
         static_assert(sizeof(Shared) <= kMostShared);
@@ -59,7 +59,7 @@ struct Call {
 
     bool launched(const char* kernel) const { return succeeded(cudaGetLastError(), kernel, error, error_size); }
 
-    /// Runs `body`, and tells what it throws (there is no memory, as a rule) as an error.
+    /// Runs `body` and reports its exception (usually out of memory) as an error.
     template <class Body>
     bool guarded(const char* kernel, const Body& body) const {
         try {

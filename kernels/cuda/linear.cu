@@ -21,16 +21,16 @@ __global__ __launch_bounds__(kLinearThreads) void expand_rows(ExpandProblem p) {
 const char* reason_against(const Linear& p, WeightFormat format) {
     if (p.dtype == DType::f16 || p.y_dtype == DType::f16) return "expected f32 or bf16, found f16";
     if (p.n_rows < 0 || p.in <= 0 || p.out <= 0) return "sizes must be positive";
-    if (p.n_rows > 0 && (!p.x || !p.weight || !p.y)) return "an array is missing";
+    if (p.n_rows > 0 && (!p.x || !p.weight || !p.y)) return "an array is null";
     if (p.in % block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
-        return "a row of the weight is not made of whole blocks, or of eights";
+        return "the row length is not a multiple of the format's block size, or of 8";
     const bool aligned =
         p.dtype == DType::f32 ? is_aligned<float>(p.x, p.x_stride, p.in) : is_aligned<bf16>(p.x, p.x_stride, p.in);
     if (!aligned || reinterpret_cast<uintptr_t>(p.weight) % 16 != 0)
         return "x, its stride or the weight is not aligned to 16 bytes";
     if (pieces_of(p.n_rows, 8) > 65535 || (p.dtype == DType::bf16 && pieces_of(p.out, 16) > 65535))
         return "too many rows or outputs";
-    // What the bf16 kernel counts in 32 bits.
+    // The bf16 kernel uses 32-bit offsets.
     if (p.dtype == DType::bf16 && (p.in > kMostElements || p.n_rows * (p.x_stride ? p.x_stride : p.in) > kMostElements))
         return "the rows of x have too many elements";
     return nullptr;
@@ -59,9 +59,9 @@ bool run_linear(const Linear& p, const Call& call) {
 }
 
 bool run_expand(const char* name, WeightFormat format, DType dtype, const ExpandProblem& p, const Call& call) {
-    if (dtype == DType::f16) return call.refuse(name, "f16 as the result's type");
+    if (dtype == DType::f16) return call.refuse(name, "expected f32 or bf16, found f16");
     if (p.in <= 0 || p.in % block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
-        return call.refuse(name, "a row is not made of whole blocks, or of eights");
+        return call.refuse(name, "the row length is not a multiple of the format's block size, or of 8");
     if (p.n_rows == 0) return true;
     if (!p.table || !p.out || reinterpret_cast<uintptr_t>(p.table) % 16 != 0)
         return call.refuse(name, "an array is null, or the table is not aligned to 16 bytes");
@@ -78,7 +78,8 @@ bool run_expand(const char* name, WeightFormat format, DType dtype, const Expand
 
 bool run_lookup(const abi::RowLookup& p, const Call& call) {
     for (int64_t i = 0; i < p.n_rows; ++i)
-        if (p.rows[i] < 0 || p.rows[i] >= p.n_table_rows) return call.refuse(kLookup, "the table has no such row");
+        if (p.rows[i] < 0 || p.rows[i] >= p.n_table_rows)
+            return call.refuse(kLookup, "a row index is outside the table");
     Staging staging = call.staging();
     Workspace workspace(call.workspace, staging.place());
     const int32_t* rows = workspace.place(std::span<const int32_t>(p.rows, static_cast<size_t>(p.n_rows)));

@@ -5,14 +5,14 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-/// For sm_100 some kernels need more registers than two blocks of a multiprocessor leave.
+// On sm_100 some kernels need more registers than two blocks per multiprocessor allow.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 constexpr bool kNeedsMore = true;
 #else
 constexpr bool kNeedsMore = false;
 #endif
 
-/// @tparam B blocks that a multiprocessor shall have registers for
+/// @tparam B blocks per multiprocessor for which registers must suffice
 template <WeightFormat format, int M, int R, int B>
 __global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && loads_parts(format)
                                                  ? 1
@@ -23,7 +23,7 @@ __global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && loads_parts(
     Tile{p, int64_t{blockIdx.x} * Tile::kRows, int64_t{blockIdx.y} * Tile::kOutputs}.multiply(block, shared);
 }
 
-/// Blocks of the same outputs beside one another: what one has read of the weights the next finds in the cache.
+/// Launches blocks of the same outputs next to each other, so that they share weights through the cache.
 template <WeightFormat format, int M, int R, int B = 2>
 void launch(const LinearProblem& p, cudaStream_t stream) {
     const dim3 blocks(static_cast<unsigned>(pieces_of(p.n_rows, 8 * M)),
@@ -37,7 +37,7 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
     with_format(format, [&]<WeightFormat f>() {
         if (p.n_rows <= 8) return launch<f, 1, 1>(p, stream);
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
-        // What is held of weights leaves registers for fewer sums.
+        // Weights held in registers leave room for fewer sums.
         constexpr bool is_large = f == WeightFormat::f32;
         constexpr int R = !is_large && (is_number(f) || (loads_parts(f) && block_of(f).bytes <= 22)) ? 2 : 1;
         if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);

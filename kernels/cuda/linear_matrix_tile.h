@@ -2,31 +2,30 @@
 
 #include "kernels/cuda/linear_tile.h"
 
-/// Products in bf16 as blocks work on them, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). The block's
-/// warps share the elements: each goes through every eighth group of them, and their sums are added up pair by pair.
-/// Which elements stand in which place of a piece is the same for outputs and rows alike, so a thread may take eight
-/// neighbours at a time: of 32 elements one of four eights, or, where weights are stored in blocks, one of four times
-/// 32, which it loads as a whole. Whatever M and R are, the order of a sum is the same.
+/// Products in bf16 by blocks, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). Each of a block's eight
+/// warps handles every eighth group of elements, and their sums are added pairwise. Outputs and rows order the elements
+/// of a piece in the same way, so a thread can load eight adjacent ones: an eight of 32 elements, or one of four parts
+/// of 32 stored weights. The order of a sum does not depend on M and R.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kMatrixWarps = 8, kMatrixThreads = 32 * kMatrixWarps;
 
-inline constexpr int kMatrixJoined = 8;  ///< pieces of all warps that are joined at once
+inline constexpr int kMatrixJoined = 8;  ///< pieces of all warps that are joined together
 
-/// What the warps leave for one another: each sums of some pieces.
+/// Shared memory for the sums of some pieces of each warp.
 template <int M, int R>
 struct LinearMatrixShared {
     static constexpr int kPieces = M * R < kMatrixJoined ? M * R : kMatrixJoined;
     alignas(16) Numbers<float, 4> sums[kPieces][kMatrixWarps][32];
 };
 
-/// @tparam M eights of rows of x  @tparam R sixteens of outputs
+/// @tparam M groups of eight rows of x  @tparam R groups of 16 outputs
 template <class Block, WeightFormat format, int M, int R>
 struct LinearMatrixTile {
     static constexpr int kOutputs = 16 * R, kRows = 8 * M;
     static constexpr bool kHasBlocks = loads_parts(format);
-    static constexpr int kGroup = kHasBlocks ? 128 : 64;  ///< elements that a warp works on at once
-    static constexpr int kParts = kGroup / 32;            ///< of a group, with an eight of each lane's
+    static constexpr int kGroup = kHasBlocks ? 128 : 64;  ///< elements per warp and step
+    static constexpr int kParts = kGroup / 32;            ///< parts of a group, each with eight elements per lane
     using Shared = LinearMatrixShared<M, R>;
     using Sums = Numbers<Numbers<float, 4>, M * R>;
     using Source = StoredPart<kHasBlocks ? format : WeightFormat::q4_0>;
@@ -46,18 +45,18 @@ struct LinearMatrixTile {
         for (int first = 0; first < M * R; first += Shared::kPieces) join_and_write(block, first, sums, shared);
     }
 
-    /// The first of a lane's eight in a part.
+    /// Returns the first of a lane's eight elements in a part.
     KVSCOPE_DEVICE static int element_of(int t, int first, int part) {
         return first + t / 32 * kGroup + (kHasBlocks ? t % 4 * 32 + part * 8 : part * 32 + t % 4 * 8);
     }
 
-    /// Which 32 of its block a lane has.
+    /// Returns which 32 weights of its block a lane has.
     KVSCOPE_DEVICE static int part_of(int t, int first) {
         return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_of(format).n) / 32 : 0;
     }
 
-    /// Part after part: what a part needs is on its way at once, and leaves registers for the sums.
-    /// @tparam is_whole  all warps' groups are there: what is loaded under no condition is loaded earlier
+    /// Multiplies part by part: the loads of a part are in flight together, and registers remain for the sums.
+    /// @tparam is_whole whether all warps have a full group; unconditional loads start earlier
     template <bool is_whole>
     KVSCOPE_DEVICE void add(Block& block, int first, Own<Block, Sums>& sums) const {
         Own<Block, Numbers<Source, 2 * R>> sources;
@@ -68,7 +67,7 @@ struct LinearMatrixTile {
             });
         KVSCOPE_UNROLL_BY(M > 4 && !kHasBlocks ? 1 : kParts)
         for (int part = 0; part < kParts; ++part) {
-            Own<Block, Numbers<Numbers<Four, 2>, R>> weights;  // as a product takes them, of 16 elements each
+            Own<Block, Numbers<Numbers<Four, 2>, R>> weights;  // in the layout of the product, 16 elements each
             block.anew([&](int t) {
                 KVSCOPE_UNROLL
                 for (int r = 0; r < 2 * R; ++r) {
@@ -87,7 +86,7 @@ struct LinearMatrixTile {
         }
     }
 
-    /// By the part's elements of the m-th eight rows.
+    /// Multiplies the part's elements of the m-th eight rows.
     template <bool is_whole>
     KVSCOPE_DEVICE void multiply(Block& block, int m, int first, int part,
                                  Own<Block, Numbers<Numbers<Four, 2>, R>>& weights, Own<Block, Sums>& sums) const {
@@ -104,11 +103,11 @@ struct LinearMatrixTile {
     }
 
     KVSCOPE_DEVICE const uint8_t* row_of(int t, int r) const {
-        const int64_t output = least(first_output + t % 32 / 4 + 8 * r, p.out - 1);  // a repeated one is not written
+        const int64_t output = least(first_output + t % 32 / 4 + 8 * r, p.out - 1);  // a repeated output is not written
         return p.weight + static_cast<size_t>(output) * p.row_bytes;
     }
 
-    /// Behind the last element zeros.
+    /// Loads the stored weights at `at`, or zeros past the last element.
     template <bool is_whole>
     KVSCOPE_DEVICE Source block_at(int t, int r, int at) const {
         constexpr WeightBlock stored = block_of(format);
@@ -129,7 +128,7 @@ struct LinearMatrixTile {
         return {{pair_of(x[0], x[1]), pair_of(x[2], x[3]), pair_of(x[4], x[5]), pair_of(x[6], x[7])}};
     }
 
-    /// Of row lane / 4 of the m-th eight; a last row that is repeated is not written.
+    /// Loads row lane / 4 of the m-th eight rows. A repeated last row is not written.
     template <bool is_whole>
     KVSCOPE_DEVICE Four elements_of(int t, int m, int at) const {
         if (!is_whole && at >= p.in) return {};
@@ -138,7 +137,7 @@ struct LinearMatrixTile {
         return load_aligned(static_cast<const bf16*>(p.x) + at + before).words;
     }
 
-    /// Of some pieces: a warp has one, which it adds up and writes.
+    /// Adds and writes some pieces, one per warp.
     KVSCOPE_DEVICE void join_and_write(Block& block, int first, Own<Block, Sums>& sums, Shared& shared) const {
         constexpr int n = Shared::kPieces;
         if (first > 0) block.threads([](int) {});

@@ -3,16 +3,15 @@
 #include "kernels/cuda/weight_blocks.h"
 #include "kernels/linear.h"
 
-/// Products in f32 as blocks work on them: a warp has two outputs, its lanes go through `in` eight weights at a time,
-/// and their sums are added up in a fixed order. Each (row, output) has a sum of its own, so that neither the other
-/// rows nor their number touch it.
+/// Products in f32 by blocks: a warp has two outputs, its lanes process eight weights of `in` at a time, and their sums
+/// are added in a fixed order. Each (row, output) has its own sum, so other rows cannot change a result.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kLinearThreads = 128;
-inline constexpr int kLinearOutputs = 2;   ///< of a warp
-inline constexpr int kLinearMostRows = 8;  ///< whose sums and elements fit into registers
+inline constexpr int kLinearOutputs = 2;   ///< outputs per warp
+inline constexpr int kLinearMostRows = 8;  ///< largest number of rows whose sums and elements fit into registers
 
-/// A Linear with strides filled in, as kernels take it.
+/// A Linear with its strides filled in, for the kernels.
 struct LinearProblem {
     int64_t n_rows, in, out;
     const void* x;
@@ -38,11 +37,11 @@ template <class Block, WeightFormat format, int M>
 struct LinearTile {
     static constexpr int R = kLinearOutputs;
     static constexpr int kStep = 32 * kWeightsAtOnce;
-    static constexpr int kAtOnce = M == 1 ? 2 : 1;  ///< eights of weights under way
+    static constexpr int kAtOnce = M == 1 ? 2 : 1;  ///< groups of eight weights in flight
     using Sums = Numbers<float, M * R>;
 
     const LinearProblem& p;
-    int64_t first_row, first_output;  ///< the latter of the block
+    int64_t first_row, first_output;  ///< first_output: of the block
 
     KVSCOPE_DEVICE int64_t output_of(int t) const { return first_output + t / 32 * R; }
     static constexpr int kOutputsOfBlock = Block::kThreads / 32 * R;
@@ -65,7 +64,7 @@ struct LinearTile {
     KVSCOPE_DEVICE void add(int64_t output, int64_t at, Sums& sums) const {
         Numbers<Weights, R> weights;
         KVSCOPE_UNROLL
-        for (int r = 0; r < R; ++r)  // a repeated last one is not written
+        for (int r = 0; r < R; ++r)  // a repeated last output is not written
             weights[r] =
                 weights_at<format>(p.weight + static_cast<size_t>(least(output + r, p.out - 1)) * p.row_bytes, at);
         KVSCOPE_UNROLL
@@ -96,16 +95,16 @@ struct LinearTile {
     }
 };
 
-/// Rows of a stored table as numbers.
+/// Expands rows of a stored table to numbers.
 struct ExpandProblem {
     int64_t n_rows, in;
     const uint8_t* table;
     size_t row_bytes;
-    const int32_t* rows;  ///< (n_rows) which of the table; nullptr: all from the first on
+    const int32_t* rows;  ///< (n_rows) indices into the table; nullptr means the first n_rows
     void* out;            ///< (n_rows, in)
 };
 
-/// Eight weights a thread.
+/// Expands eight weights per thread.
 template <WeightFormat format, class T, class Block>
 KVSCOPE_DEVICE void expand(Block& block, int64_t block_index, const ExpandProblem& p) {
     const int64_t of_row = p.in / kWeightsAtOnce;

@@ -2,31 +2,31 @@
 
 #include "kernels/cuda/prefill_product.h"
 
-/// Column sums of prefill attention, once the rows' softmax is known: a block's rows are keys.
+/// Column sums of prefill attention, after the softmax of all rows is known. A block's rows are keys.
 namespace kvscope::kernels::cuda {
 
-/// The column sums of a problem: a block for each head and tile of keys.
+/// The column sums of a problem, one block per head and tile of keys.
 struct ColumnItem {
     int64_t item;
     int64_t n_tiles;
     int64_t first_block;
 };
 
-/// What a block needs for each tile of queries. In shared memory: all registers are taken.
+/// Constants of a block for all tiles of queries, in shared memory because all registers are used.
 template <class T>
 struct QueriesOfKeys {
     const PrefillAttention* problem;
-    const T* q;              ///< of this head, as is the next
-    const Softmax* softmax;  ///< of each query
-    int64_t apart;           ///< elements from one query to the next
+    const T* q;              ///< of this head, like `softmax`
+    const Softmax* softmax;  ///< one per query
+    int64_t apart;           ///< elements between queries
     int head, first_key, n_keys, n_queries, head_dim;
     int begin, end;            ///< queries that see any of the keys
-    int first_full, end_full;  ///< those that see them all
-    float scale;               ///< to logits in powers of two
+    int first_full, end_full;  ///< queries that see all of the keys
+    float scale;               ///< factor to logits in powers of two
 };
 
-/// While one tile of queries is worked on the next one is copied. In bf16 the keys, which go into registers, lie where
-/// queries do afterwards.
+/// Holds two tiles of queries: one is processed while the next one is copied. In bf16, the keys first use the same
+/// memory and then stay in registers.
 template <class T, int D>
 struct ColumnShared {
     using Shape = PrefillShape<T, D>;
@@ -36,13 +36,13 @@ struct ColumnShared {
     alignas(16) T queries[2 * kQueries];
     alignas(16) T own_keys[Shape::kIsBf16 ? 8 : kKeys];
     alignas(16) Softmax softmax[2 * Shape::kKeys];
-    double sums[2 * Shape::kPieces][Shape::kThreads];  ///< each thread's own: there are no registers for them
+    double sums[2 * Shape::kPieces][Shape::kThreads];  ///< each thread's own sums, for which there are no registers
     QueriesOfKeys<T> of_keys;
-    int low[2 * Shape::kKeys];  ///< the first key that a query sees, where that matters
+    int low[2 * Shape::kKeys];  ///< first key that a query sees, if needed
     KVSCOPE_DEVICE T* keys() { return Shape::kIsBf16 ? queries : own_keys; }
 };
 
-/// Of the queries, whose first keys never fall, the first one that does not see the keys before `key`.
+/// Returns the first query that does not see the keys before `key`. First keys never decrease.
 KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) {
     if (!p.first_keys && p.sliding_window <= 0) return key > 0 ? p.n_queries : 0;
     int64_t low = 0, high = p.n_queries;
@@ -56,9 +56,9 @@ KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) 
     return low;
 }
 
-/// The weights of a tile of keys, summed over the chunk's queries of one head in the order of their tiles. The product
-/// is that of PrefillTile turned round: the block's rows are keys, which in bf16 stay in registers, and queries pass
-/// by.
+/// Sums the weights of a tile of keys over the chunk's queries of one head, in the order of the query tiles. This is
+/// PrefillTile's product transposed: the block's rows are keys, which stay in registers in bf16, and it loops over
+/// queries.
 template <class Block, class T, int D>
 struct ColumnTile {
     using Product = PrefillProduct<Block, T, D>;
@@ -66,7 +66,7 @@ struct ColumnTile {
     using Shape = PrefillShape<T, D>;
     using Shared = ColumnShared<T, D>;
     static constexpr int kKeys = Shape::kRows, kQueries = Shape::kKeys;
-    static constexpr int kOwn = 2 * Shape::kPieces;  ///< keys of a thread
+    static constexpr int kOwn = 2 * Shape::kPieces;  ///< keys per thread
 
     struct Thread {
         typename Product::Scores scores;
@@ -147,7 +147,8 @@ struct ColumnTile {
         }
     }
 
-    /// Of queries that do not exist zeros, their weights too; nothing behind the last that sees any key.
+    /// Copies queries and their weights, with zeros for missing queries. Copies nothing after the last query that sees
+    /// a key.
     KVSCOPE_DEVICE static void copy_queries(int t, int first, int stage, Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         if (first < of.end) {
@@ -156,7 +157,7 @@ struct ColumnTile {
             if (t < kQueries) {
                 const int query = first + t, at = stage * kQueries + t;
                 begin_copy<sizeof(Softmax)>(shared.softmax + at, of.softmax + query, query < of.n_queries);
-                // Before end_full queries see the first of the keys, and the rest as well.
+                // Queries before end_full that see the first key see all of them.
                 const bool may_not = query >= of.end_full && query < of.n_queries;
                 shared.low[at] = may_not ? static_cast<int>(first_key_of(*of.problem, query)) : 0;
             }
@@ -164,8 +165,8 @@ struct ColumnTile {
         commit_copies();
     }
 
-    /// The weights of a tile, in f32, to the sums. In bf16 those of some queries are found while others are multiplied.
-    /// @tparam seen  all of the keys are, by all of the queries
+    /// Adds the weights of a tile in f32. In bf16, computes the weights of some queries while others are multiplied.
+    /// @tparam seen whether every query sees every key
     template <bool seen>
     KVSCOPE_DEVICE static void add_tile(Block& block, int query, int stage, Threads& threads, Shared& shared) {
         constexpr int kPart = Shape::kIsBf16 ? kQueries / 2 : kQueries;
@@ -200,7 +201,7 @@ struct ColumnTile {
         });
     }
 
-    /// Leaves the scores of keys that the queries see, all others kUnseen.
+    /// Keeps the scores of keys that the queries see and sets all others to kUnseen.
     KVSCOPE_DEVICE static void mask(int t, int query, int begin, int end, int stage, const Shared& shared,
                                     Thread& own) {
         const QueriesOfKeys<T>& of = shared.of_keys;
@@ -218,7 +219,7 @@ struct ColumnTile {
         }
     }
 
-    /// Logits are rounded as PrefillTile rounds them: the sums fit the largest logit.
+    // Rounds logits like PrefillTile, so that they match the largest logit.
     KVSCOPE_DEVICE static void add_weights(int t, int column, float scale, const Softmax* of_queries, Thread& own) {
         const Loaded<float> two =
             load_aligned(reinterpret_cast<const float*>(of_queries + column + Product::first_column_of(t)));
@@ -233,7 +234,7 @@ struct ColumnTile {
         }
     }
 
-    /// Adds up the lanes that hold other queries of the same keys.
+    /// Adds the lanes that hold other queries of the same keys, and writes the sums.
     KVSCOPE_DEVICE static void write(Block& block, const Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         const PrefillAttention& p = *of.problem;

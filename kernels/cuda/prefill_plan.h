@@ -10,8 +10,8 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Which blocks work on which problems: made on the host, read by the kernels. All problems are of one kind, (dtype,
-/// padded head size): see PrefillPlan::padded.
+/// Assigns blocks to problems. Made on the host, read by the kernels. All problems have the same type and padded head
+/// size; see padded().
 struct PrefillPlan {
     std::vector<PrefillItem> items;
     std::vector<ColumnItem> columns;
@@ -19,13 +19,14 @@ struct PrefillPlan {
     int64_t n_blocks = 0, n_column_blocks = 0;
     size_t n_sums = 0;
 
-    /// The head size that the kernels are compiled for.
+    /// Returns the head size for which the kernels are compiled.
     static int padded(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 96 ? 96 : head_dim <= 128 ? 128 : 256; }
 
-    /// Why the problem cannot be worked on; empty where it can.
+    /// Returns why the problem is not supported, or an empty string.
     static std::string reason_against(const PrefillAttention& p) {
         if (p.dtype != DType::f32 && p.dtype != DType::bf16) return "the type is neither f32 nor bf16";
-        if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0) return "heads that do not fit together";
+        if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0)
+            return "the number of query heads is not a multiple of the number of KV heads";
         if (p.head_dim < 8 || p.head_dim % 8 != 0 || p.head_dim > kPrefillMostDim)
             return "the head size is " + std::to_string(p.head_dim) + ", expected a multiple of 8 up to 256";
         if (!(p.scale > 0)) return "the scale is not above 0";
@@ -67,7 +68,7 @@ struct PrefillPlan {
         const ColumnItem* columns;
     };
 
-    /// Lets the items point into the workspace.
+    /// Makes the items point into the workspace.
     Placed place(Workspace& workspace) {
         Softmax* sums = workspace.place<Softmax>(n_sums);
         const int64_t* placed_keys = workspace.place(std::span<const int64_t>(first_keys));

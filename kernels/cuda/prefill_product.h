@@ -5,9 +5,9 @@
 #include "kernels/attention_prefill.h"
 #include "kernels/cuda/tile.h"
 
-/// Prefill attention as blocks work on it: what those that attend (prefill_tile.h) and those that sum up columns
-/// (prefill_column_tile.h) share. A thread holds of each 16 x 8 piece of a product the rows lane / 4 and lane / 4 + 8,
-/// columns 2 (lane % 4) and the next: mma.m16n8k16's layout, kept for f32, too.
+/// Shared parts of prefill_tile.h (attention) and prefill_column_tile.h (column sums). Of each 16 x 8 piece of a
+/// product, a thread holds rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next one. This is the layout of
+/// mma.m16n8k16, also used for f32.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kPrefillMostDim = 256;
@@ -17,49 +17,49 @@ struct PrefillShape {
     static constexpr bool kIsBf16 = sizeof(T) == 2;
     static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
     static constexpr int kThreads = 32 * kWarps;
-    /// Pieces of 16 rows of a warp. What it reads of keys and values serves all of them: with one the tensor cores wait
-    /// for shared memory; for more than two there are no registers.
+    /// Pieces of 16 rows per warp, which share loaded keys and values. With one piece the tensor cores would wait for
+    /// shared memory; for more than two there are no registers.
     static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
     static constexpr int kRows = 16 * kPieces * kWarps;
     static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
-    static constexpr int kStride = D + kPerLoad<T>;  ///< of rows in shared memory: apart by 4 banks
-    /// Blocks that a multiprocessor shall have registers for, so that some multiply while others weigh.
+    static constexpr int kStride = D + kPerLoad<T>;  ///< row stride in shared memory: rows are 4 banks apart
+    /// Blocks per multiprocessor for which registers must suffice, so that some multiply while others compute weights.
     static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
-    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< of those that sum up columns
+    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< the same for column sums
 };
 
-/// A problem, with first_keys in device memory, and its blocks: for each KV head those of n_tiles tiles of rows.
+/// A problem, with first_keys in device memory, and its blocks: n_tiles tiles of rows per KV head.
 struct PrefillItem {
     PrefillAttention problem;
     int64_t n_tiles;
     int64_t first_block;
-    Softmax* sums;  ///< (H, n_queries) largest logit and 1 / total; nullptr: nobody asks
+    Softmax* sums;  ///< (H, n_queries) largest logit and 1 / total; nullptr if not needed
 };
 
-/// Score of a key that a query does not see: as a logit, too, whatever the scale, with a weight of 0.
+/// Score, and scaled logit, of a key that a query does not see. Its weight is 0.
 inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
-/// The first key that a query sees.
+/// Returns the first key that a query sees.
 KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
     if (p.first_keys) return p.first_keys[query];
     return p.sliding_window > 0 ? most<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
 }
 
-/// Products of a block's rows, each warp's on their own, and the rows of a tile.
+/// Products of a block's rows, separate for each warp, and the rows of a tile.
 template <class Block, class T, int D>
 struct PrefillProduct {
     using Shape = PrefillShape<T, D>;
     static constexpr int kPieces = Shape::kPieces, kStride = Shape::kStride;
-    static constexpr int kColumns = Shape::kKeys;  ///< of a product
+    static constexpr int kColumns = Shape::kKeys;  ///< columns of a product
     static constexpr int kPer = kPerLoad<T>;
     using Scores = Numbers<Numbers<Numbers<float, 4>, kColumns / 8>, kPieces>;
     using Fragments = Numbers<Four, kPieces>;  ///< 16 elements of a warp's rows
 
-    /// Row i of a thread's 2 * kPieces.
+    /// Returns row i of a thread's 2 * kPieces rows.
     KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * kPieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
 
-    /// Begins to copy `left` rows of d elements, `apart` elements from each other, into shared memory; zeros beside and
-    /// below them.
+    /// Starts to copy `left` rows of d elements, `apart` elements from each other, into shared memory. Pads rows and
+    /// columns with zeros.
     template <int n_rows>
     KVSCOPE_DEVICE static void copy_rows(int t, int d, T* to, const T* from, int64_t apart, int left) {
         constexpr int kLoads = D / kPer;
@@ -83,13 +83,13 @@ struct PrefillProduct {
         }
     }
 
-    /// Where a thread's part of a tile's columns begins.
+    /// Returns the start of a thread's part of a tile's columns.
     KVSCOPE_DEVICE static const T* begin_of(int t, const T* columns) {
         return columns + (t % 32 / 16 * 8 + t % 8) * kStride + t / 8 % 2 * 8;
     }
 
-    /// scores += rows columns^T, unscaled, of the columns from `begin` to `end`. fragments(c) brings elements c ... c +
-    /// 15 of the rows and says where they are; columns(t) is begin_of.
+    /// scores += rows columns^T, unscaled, for columns from `begin` to `end`. fragments(c) loads elements c ... c + 15
+    /// of the rows and returns their place; columns(t) is begin_of().
     template <class Fragment, class Columns, class Score>
     KVSCOPE_DEVICE static void multiply_bf16(Block& block, const Fragment& fragments, const Columns& columns, int begin,
                                              int end, const Score& scores) {
@@ -113,7 +113,7 @@ struct PrefillProduct {
         }
     }
 
-    /// Elements c ... c + 15 of a warp's rows.
+    /// Loads elements c ... c + 15 of a warp's rows.
     template <class Fragment>
     KVSCOPE_DEVICE static void load_rows(Block& block, const T* rows, int c, const Fragment& to) {
         KVSCOPE_UNROLL
@@ -155,8 +155,8 @@ struct PrefillProduct {
         block.registers([&](int t) { each(scores(t), [](float& score, int, int) { score = 0; }); });
     }
 
-    /// f(score, row, column) of all that a thread holds: its row i of 2 * kPieces, and the column of the product less
-    /// that of its first one.
+    /// Calls f(score, row, column) for all scores of a thread: row i of 2 * kPieces, and the column relative to the
+    /// thread's first column.
     template <class F>
     KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
         KVSCOPE_UNROLL

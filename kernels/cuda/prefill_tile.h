@@ -2,23 +2,23 @@
 
 #include "kernels/cuda/prefill_product.h"
 
-/// Prefill attention: a block's rows are (query, head of the KV head's group), queries slowest; it goes through the
-/// keys in tiles that begin at multiples of their size, whatever the chunk.
+/// Prefill attention: a block's rows are (query, head of the KV head's group), queries slowest. It loops over tiles of
+/// keys, which begin at multiples of their size for any chunk.
 namespace kvscope::kernels::cuda {
 
-/// A row of a block, and the keys that it sees: of a row that does not exist none, and high is below 0.
+/// A row of a block and its visible keys. For a row that does not exist, high is below 0.
 struct PrefillRow {
     int query, head;
     int low, high;
 };
 
-/// What a block needs for each tile of keys. In shared memory: all registers are taken.
+/// Constants of a block for all tiles of keys, in shared memory because all registers are used.
 template <class T>
 struct KeysOfRows {
     const T *k, *v;
     int begin, end, head_dim;
-    int first_full, last_full;  ///< of those that all rows see
-    float scale;                ///< to logits in powers of two
+    int first_full, last_full;  ///< keys that all rows see
+    float scale;                ///< factor to logits in powers of two
     const float* cardinality;
     const PrefillItem* item;
 };
@@ -42,12 +42,12 @@ struct PrefillTile {
     using Shared = PrefillShared<T, D>;
     static constexpr int kKeys = Shape::kKeys, kRows = Shape::kRows, kStride = Shape::kStride;
     static constexpr int kPieces = Shape::kPieces;
-    using OfRows = Numbers<float, 2 * kPieces>;  ///< of a thread's
+    using OfRows = Numbers<float, 2 * kPieces>;  ///< one number per row of a thread
 
     struct Thread {
         Numbers<Numbers<Numbers<float, 4>, D / 8>, kPieces> out;
         typename Product::Scores scores;
-        OfRows largest, total;  ///< logit in powers of two, and the sum of weights
+        OfRows largest, total;  ///< logit in powers of two, and sum of weights
     };
     using Threads = Own<Block, Thread>;
 
@@ -62,7 +62,7 @@ struct PrefillTile {
 
     KVSCOPE_DEVICE PrefillRow row(int i) const {
         const int group = problem.n_heads / problem.n_kv_heads;
-        const int64_t first = (item.n_tiles - 1 - block_index / problem.n_kv_heads) * kRows;  // the longest first
+        const int64_t first = (item.n_tiles - 1 - block_index / problem.n_kv_heads) * kRows;  // longest tile first
         const int at = static_cast<int>(first % group) + i;
         const int query = static_cast<int>(first / group) + at / group, head = kv_head() * group + at % group;
         if (query >= problem.n_queries) return {query, head, 0, -1};
@@ -87,7 +87,7 @@ struct PrefillTile {
         return keys;
     }
 
-    /// A tile's values are copied while its keys are multiplied, and the next one's keys while its values are.
+    /// Copies a tile's values while its keys are multiplied, and the next tile's keys while the values are multiplied.
     KVSCOPE_DEVICE void attend(Block& block, Shared& shared) const {
         Threads threads;
         const KeysOfRows<T>& keys = shared.of_rows;
@@ -148,7 +148,7 @@ struct PrefillTile {
         }
     }
 
-    /// Begins to copy the rows from `key` on of k or v; nothing behind the last.
+    /// Starts to copy rows of k or v from `key` on. Copies nothing after the last key.
     KVSCOPE_DEVICE static void copy_tile(int t, const KeysOfRows<T>& keys, const T* rows, int key, T* to) {
         const int d = keys.head_dim;
         if (key < keys.end) Product::template copy_rows<kKeys>(t, d, to, rows + int64_t{key} * d, d, keys.end - key);
@@ -178,7 +178,7 @@ struct PrefillTile {
         }
     }
 
-    /// Leaves the scores of keys that are seen, and brings what was summed before to the scale of the largest so far.
+    /// Masks invisible keys and rescales the earlier sums to the new largest logit.
     KVSCOPE_DEVICE static void find_largest(Block& block, int key, Threads& threads, Shared& shared) {
         const KeysOfRows<T>& keys = shared.of_rows;
         if (key < keys.first_full || key + kKeys - 1 > keys.last_full)
@@ -203,11 +203,11 @@ struct PrefillTile {
             return any;
         });
         block.registers([&](int t) {
-            if (grew[t]) rescale(largest[t], threads[t]);  // elsewhere by 1, which changes nothing
+            if (grew[t]) rescale(largest[t], threads[t]);  // elsewhere the factor is 1, which changes nothing
         });
     }
 
-    /// Leaves the scores of keys that a row sees, all others kUnseen.
+    /// Keeps the scores of keys that a row sees and sets all others to kUnseen.
     KVSCOPE_DEVICE static void mask(int t, int key, const Shared& shared, Thread& own) {
         Numbers<int, 2 * kPieces> low, high;
         KVSCOPE_UNROLL
@@ -240,7 +240,7 @@ struct PrefillTile {
         }
     }
 
-    /// Of 16 keys the scores to weights 2^(logit - largest).
+    /// Converts the scores of 16 keys to weights 2^(logit - largest).
     KVSCOPE_DEVICE static void weigh(int t, int key, Thread& own, const Shared& shared) {
         const float scale = shared.of_rows.scale;
         KVSCOPE_UNROLL
@@ -255,7 +255,7 @@ struct PrefillTile {
         }
     }
 
-    /// In bf16 the weights of some keys are found while the values of those before them are multiplied.
+    /// In bf16, computes the weights of some keys while the values of the previous ones are multiplied.
     KVSCOPE_DEVICE static void add_values(Block& block, Threads& threads, Shared& shared) {
         if constexpr (Shape::kIsBf16) {
             add_values_bf16(block, threads, shared);

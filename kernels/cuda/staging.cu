@@ -14,18 +14,18 @@ namespace kvscope::kernels::cuda {
 namespace {
 
 constexpr size_t kHalf = size_t{16} << 20;
-constexpr size_t kMostReserved = kHalf / 4;  ///< so that a half is mostly used before the other one is turned to
+constexpr size_t kMostReserved = kHalf / 4;  ///< so that most of a half is used before the other half
 
 }  // namespace
 
-/// Pinned memory, and as much of the device's, in two halves: one is filled while the device reads the other.
+/// Pinned memory and equally much device memory, in two halves: the host fills one while the device reads the other.
 struct Ring {
     std::mutex mutex;
     char* memory = nullptr;
-    char* twin = nullptr;  ///< on the device; nullptr where it has no room
+    char* twin = nullptr;  ///< device memory, or nullptr if there was not enough
     cudaStream_t copies = nullptr;
-    cudaEvent_t arrived = nullptr;         ///< behind the last copy to the twin
-    std::array<cudaEvent_t, 2> read = {};  ///< behind the last that read a half
+    cudaEvent_t arrived = nullptr;         ///< after the last copy to the twin
+    std::array<cudaEvent_t, 2> read = {};  ///< after the last reader of each half
     int half = 0;
     size_t used = 0;
 
@@ -40,30 +40,30 @@ struct Ring {
         }
         if (!twin && cudaMalloc(reinterpret_cast<void**>(&twin), 2 * kHalf)) {
             twin = nullptr;
-            cudaGetLastError();  // the card is full: what the host tells goes to the callers' workspaces
+            cudaGetLastError();  // the card is full, so the host's data go to the callers' workspaces
         }
         return cudaHostAlloc(reinterpret_cast<void**>(&memory), 2 * kHalf, cudaHostAllocDefault);
     }
 
     size_t begin() const { return static_cast<size_t>(half) * kHalf + used; }
 
-    /// Goes to the other half, once the device has read what is in it.
+    /// Switches to the other half after the device has read its contents.
     cudaError_t turn(cudaStream_t stream) {
         if (const cudaError_t status = cudaEventRecord(read[static_cast<size_t>(half)], stream)) return status;
         half = 1 - half;
         used = 0;
-        return cudaEventSynchronize(read[static_cast<size_t>(half)]);  // at once where it was never recorded
+        return cudaEventSynchronize(read[static_cast<size_t>(half)]);  // returns immediately if never recorded
     }
 
     char* reserve(size_t bytes, cudaStream_t stream) {
         if (bytes > kMostReserved) return nullptr;
         const bool has_room = open() == cudaSuccess && twin && (used + bytes <= kHalf || turn(stream) == cudaSuccess);
         if (has_room) return twin + begin();
-        cudaGetLastError();  // or what is launched next is blamed for it; who sends something is told again
+        cudaGetLastError();  // clears the error, which the next launch would otherwise report; send() reports it again
         return nullptr;
     }
 
-    /// To the place of the twin that was reserved.
+    /// Sends to the reserved place of the twin.
     cudaError_t send(const char* from, size_t bytes, cudaStream_t stream) {
         std::memcpy(memory + begin(), from, bytes);
         if (const cudaError_t status =
@@ -74,7 +74,7 @@ struct Ring {
         return cudaStreamWaitEvent(stream, arrived);
     }
 
-    /// Anywhere else.
+    /// Sends to any other place.
     cudaError_t send_in_order(char* to, const char* from, size_t bytes, cudaStream_t stream) {
         if (const cudaError_t status = open()) return status;
         while (bytes > 0) {
@@ -94,8 +94,8 @@ struct Ring {
 
 namespace {
 
-/// Of a device's stream: what is behind what is known within one alone. For as long as the program: the driver may be
-/// gone before static objects are.
+/// Returns the ring of a device's stream, because events are ordered within one stream only. Rings are never destroyed,
+/// because the driver may already be unloaded when static objects are destroyed.
 Ring& ring_of(cudaStream_t stream) {
     static auto& mutex = *new std::mutex;
     static auto& rings = *new std::map<std::pair<int, cudaStream_t>, std::unique_ptr<Ring>>;

@@ -9,19 +9,18 @@ namespace kvscope::kernels::cuda {
 
 struct Ring;
 
-/// What the host tells a call's kernels, on its way through pinned memory: the caller may reuse its own at once, and
-/// waits for what the device has still to do only where the pinned memory is full. It lives until the kernels are
-/// launched.
+/// Sends the host's data for a call through pinned memory. The caller may reuse its own memory immediately, and waits
+/// for the device only if the pinned memory is full. Must exist until the kernels are launched.
 class Staging {
  public:
-    /// @param most_bytes that the host will tell; where these are many there is no place
+    /// @param most_bytes upper bound of the data; place() is nullptr if it is large
     Staging(size_t most_bytes, cudaStream_t stream);
 
-    /// Where on the device what is sent should lie: nothing reads there any more, so it is copied while earlier calls
-    /// are worked on. nullptr: there is no such room.
+    /// Returns device memory for the data that no earlier call reads, so that the copy overlaps with earlier work, or
+    /// nullptr if there is none.
     char* place() const { return place_; }
 
-    /// Copies to `place`, or behind what is on the stream to anywhere else.
+    /// Copies to place(), or, in the stream's order, to any other device memory.
     bool send(const char* kernel, char* to, const char* from, size_t bytes, char* error, size_t error_size);
 
  private:

@@ -4,11 +4,11 @@
 
 #include "kernels/cuda/block.h"
 
-/// The arithmetic that the kernels share.
+/// Arithmetic shared by the kernels.
 namespace kvscope::kernels::cuda {
 
-/// Logit, in powers of two, of an entry that a query does not see, and the largest one before the first entry: apart
-/// enough for the former's weight to be 0, and finite, so that no difference is a NaN.
+/// kMasked is the logit (in powers of two) of an entry that a query does not see; kLowest the largest logit before the
+/// first entry. Their distance makes the weight 0, and finite values avoid NaN.
 inline constexpr float kMasked = -1e30f;
 inline constexpr float kLowest = -1e20f;
 inline constexpr float kLog2E = 1.4426950408889634f;
@@ -41,7 +41,7 @@ KVSCOPE_HOST_DEVICE float power_of_two(float x) {
 #endif
 }
 
-/// The same in one instruction instead of four, but 0 instead of what f32 holds with fewer bits.
+/// Faster power of two with one instruction instead of four. Returns 0 instead of subnormal numbers.
 KVSCOPE_HOST_DEVICE float quick_power_of_two(float x) {
 #ifdef __CUDA_ARCH__
     float power;
@@ -52,7 +52,7 @@ KVSCOPE_HOST_DEVICE float quick_power_of_two(float x) {
 #endif
 }
 
-/// a * b + c, rounded once on a card.
+/// Returns a * b + c, rounded once on a card.
 KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
     return fmaf(a, b, c);
@@ -61,7 +61,7 @@ KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
 #endif
 }
 
-/// Products and sums that are rounded each on its own, where numbers have to be those of another implementation.
+/// Products and sums with separate rounding, for results that must equal those of another implementation.
 KVSCOPE_HOST_DEVICE float product_of(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fmul_rn(a, b);
@@ -88,7 +88,7 @@ KVSCOPE_HOST_DEVICE T most(T a, T b) {
     return a < b ? b : a;
 }
 
-/// most in one instruction instead of two; of a number and a NaN the number.
+/// Faster most() with one instruction instead of two. If one operand is NaN, returns the other.
 KVSCOPE_HOST_DEVICE float quick_most(float a, float b) {
 #ifdef __CUDA_ARCH__
     return fmaxf(a, b);
@@ -122,7 +122,7 @@ struct Most {
     }
 };
 
-/// A softmax's sum over some entries: total of 2^(logit - largest), logits in powers of two.
+/// Softmax sum over some entries: total of 2^(logit - largest), logits in powers of two.
 struct Softmax {
     float largest = kLowest;
     float total = 0;
@@ -134,7 +134,7 @@ KVSCOPE_DEVICE Softmax exchanged(const Softmax& x, int step) {
 }
 #endif
 
-/// Of two sets of entries, either of which may be empty.
+/// Joins the sums of two sets of entries, either of which may be empty.
 struct Join {
     KVSCOPE_HOST_DEVICE Softmax operator()(const Softmax& a, const Softmax& b) const {
         const float largest = most(a.largest, b.largest);
@@ -142,21 +142,20 @@ struct Join {
     }
 };
 
-/// 1 / total; 0 where no entry was seen.
+/// Returns 1 / total, or 0 if no entry was seen.
 KVSCOPE_HOST_DEVICE float inverse_of(float total) { return total == 0 ? 0.0f : 1.0f / total; }
 
-/// Entries [begin, end).
 struct Range {
     int64_t begin, end;
 };
 
-/// Piece `index` of n things split into `pieces` that differ in length by one at most.
+/// Returns piece `index` of n items split into `pieces` whose lengths differ by at most one.
 KVSCOPE_HOST_DEVICE Range piece_of(int64_t n, int64_t pieces, int64_t index) {
     return {n * index / pieces, n * (index + 1) / pieces};
 }
 
-/// The last of n items whose first block is not above `block`, of n_blocks in all; those without blocks are passed
-/// over. Where items have about as many blocks each, it is found at once instead of by a chain of loads.
+/// Returns the last of n items whose first block is not above `block`, skipping items without blocks. A guess avoids a
+/// chain of loads if items have similar numbers of blocks.
 template <class Item>
 KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block, int64_t n_blocks) {
     const float share = (static_cast<float>(block) + 0.5f) / static_cast<float>(n_blocks);
@@ -174,11 +173,11 @@ KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t 
     return low;
 }
 
-/// As many elements as a load of 16 bytes brings.
+/// Elements per load of 16 bytes.
 template <class T>
 inline constexpr int kPerLoad = 16 / static_cast<int>(sizeof(T));
 
-/// The 16 bytes of a load, and the numbers in them.
+/// The 16 bytes of a load, read as numbers.
 template <class T>
 struct Loaded {
     Four words;
@@ -190,7 +189,7 @@ struct Loaded {
     }
 };
 
-/// kPerLoad elements at p, which the caller knows to be there and aligned.
+/// Loads kPerLoad elements from p. Requires that they exist and are aligned.
 template <class T>
 KVSCOPE_DEVICE Loaded<T> load_aligned(const T* p) {
 #ifdef __CUDACC__
@@ -203,7 +202,7 @@ KVSCOPE_DEVICE Loaded<T> load_aligned(const T* p) {
 #endif
 }
 
-/// 16 bytes at p in the device's memory, which no kernel writes meanwhile and which are read once.
+/// Loads 16 bytes of device memory that no kernel writes meanwhile and that are read only once.
 template <class T>
 KVSCOPE_DEVICE Four load_once(const T* p) {
 #ifdef __CUDACC__
@@ -217,7 +216,7 @@ KVSCOPE_DEVICE Four load_once(const T* p) {
 #endif
 }
 
-/// kPerLoad elements at p, wherever they lie, with zeros behind the `left` that there are.
+/// Loads up to kPerLoad elements from p at any alignment. Zeros replace elements from `left` on.
 template <class T>
 KVSCOPE_DEVICE Loaded<T> load_some(const T* p, int left) {
     Loaded<T> x;
@@ -250,7 +249,7 @@ KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
 #endif
 }
 
-/// Two numbers of bf16 in a word.
+/// Packs two bf16 numbers into a word.
 KVSCOPE_DEVICE uint32_t pair_of(float low, float high) {
 #ifdef __CUDACC__
     uint32_t pair;
@@ -261,9 +260,9 @@ KVSCOPE_DEVICE uint32_t pair_of(float low, float high) {
 #endif
 }
 
-/// Begins a copy of the element, or of the 16 bytes, at `from` to shared memory; of zeros where there is nothing, and
-/// `from` is not read. commit_copies closes what was begun since the last one, and wait_for_copies<n> waits until all
-/// but the last n of a thread's closed ones are there; others see them behind a barrier.
+/// Starts to copy an element, or 16 bytes, from `from` to shared memory; writes zeros without reading if `is_there` is
+/// false. commit_copies() closes a group of copies. wait_for_copies<n>() waits for all but the last n groups of the
+/// thread; other threads see the data after a barrier.
 template <int bytes = 16, class T>
 KVSCOPE_DEVICE void begin_copy(T* to, const T* from, bool is_there) {
 #ifdef __CUDACC__

@@ -3,14 +3,14 @@
 #include "kernels/cuda/tile.h"
 #include "kernels/weight_format.h"
 
-/// Stored weights as numbers, eight neighbours at a time: whatever the format these have a factor and, in some formats,
-/// a number to add. Each operation is rounded on its own, so that the numbers are those of kernels::expand_weights.
+/// Decodes stored weights, eight adjacent ones at a time. Each group has a factor and, in some formats, an offset.
+/// Operations are rounded separately, so the numbers equal those of kernels::expand_weights().
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kWeightsAtOnce = 8;
 using Weights = Numbers<float, kWeightsAtOnce>;
 
-/// Blocks begin at even addresses and no better ones.
+// Blocks are only aligned to 2 bytes.
 KVSCOPE_HOST_DEVICE uint32_t two_bytes_at(const uint8_t* p) {
 #ifdef __CUDA_ARCH__
     return *reinterpret_cast<const uint16_t*>(p);
@@ -23,7 +23,6 @@ KVSCOPE_HOST_DEVICE uint32_t two_bytes_at(const uint8_t* p) {
 
 KVSCOPE_HOST_DEVICE float half_number(uint32_t bits) { return to_float(half{static_cast<uint16_t>(bits)}); }
 
-/// Eight bytes, four in each word.
 struct Eight {
     uint32_t low, high;
     KVSCOPE_HOST_DEVICE uint32_t word(int i) const { return i < 4 ? low : high; }
@@ -33,7 +32,7 @@ KVSCOPE_HOST_DEVICE Eight eight_at(const uint8_t* p) {
     return {two_bytes_at(p) | two_bytes_at(p + 2) << 16, two_bytes_at(p + 4) | two_bytes_at(p + 6) << 16};
 }
 
-/// Byte i of a word, less `zero`: the byte stands behind the leading bit of 2^23, which is subtracted as well. Exact,
+/// Returns byte i of a word minus `zero`. Places the byte in the mantissa of 2^23 and subtracts that, which is exact
 /// and faster than a conversion.
 KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
     constexpr float kLeading = 8388608.0f;
@@ -45,10 +44,10 @@ KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
     return sum_of(bits_to_float(bits), -(kLeading + static_cast<float>(zero)));
 }
 
-/// Bit i of `bits` as the lowest of byte i, of the first four.
+/// Spreads the lowest four bits to the lowest bits of four bytes.
 KVSCOPE_HOST_DEVICE uint32_t spread(uint32_t bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
 
-/// factor q + offset, q being a number_at.
+/// The number is factor q + offset, where q is a result of number_at().
 struct Scaling {
     float factor, offset;
 };
@@ -59,7 +58,7 @@ KVSCOPE_HOST_DEVICE float scaled(float q, const Scaling& scaling) {
     return adds ? sum_of(x, scaling.offset) : x;
 }
 
-/// Eight such numbers, a byte each.
+/// Returns eight scaled numbers, one per byte.
 template <bool adds>
 KVSCOPE_HOST_DEVICE Weights scaled(const Eight& q, int zero, const Scaling& scaling) {
     Weights x;
@@ -72,7 +71,7 @@ constexpr bool is_number(WeightFormat format) {
     return format == WeightFormat::f32 || format == WeightFormat::bf16 || format == WeightFormat::f16;
 }
 
-/// Formats of blocks of 32 with an offset, and those whose numbers have a fifth bit elsewhere.
+// Formats of blocks of 32: with an offset, and with a fifth bit stored separately.
 constexpr bool small_adds(WeightFormat format) { return format == WeightFormat::q4_1 || format == WeightFormat::q5_1; }
 constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
 
@@ -81,12 +80,12 @@ constexpr int stored_words(WeightFormat format) {
     return block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
 }
 
-/// Eight weights as they come from memory, before anything is worked out: what can be on its way meanwhile. A row's
-/// numbers; or factor and offset as halves, what else scales them, and the bytes that have their bits.
+/// Eight weights as loaded from memory, before any computation: numbers of a row, or factor and offset as halves,
+/// further scales, and the bytes with the weights' bits.
 template <WeightFormat format>
 using Stored = Numbers<uint32_t, stored_words(format)>;
 
-/// Of a block of 32 at p the weights [at, at + 8).
+/// Loads weights [at, at + 8) of the block of 32 at p.
 template <WeightFormat format>
 KVSCOPE_HOST_DEVICE Stored<format> load_small(const uint8_t* p, int at) {
     constexpr int fifths = small_adds(format) ? 4 : 2, bytes = fifths + (has_fifth(format) ? 4 : 0);
@@ -106,7 +105,7 @@ KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int a
     const Scaling scaling{half_number(stored[0] & 0xffffu), adds ? half_number(stored[0] >> 16) : 0.0f};
     Eight q{stored[1], stored[2]};
     if constexpr (format == q8_0) {
-        constexpr uint32_t kSigns = 0x80808080u;  // from -128 ... 127 to 0 ... 255
+        constexpr uint32_t kSigns = 0x80808080u;  // maps -128 ... 127 to 0 ... 255
         return scaled<false>(Eight{q.low ^ kSigns, q.high ^ kSigns}, 128, scaling);
     } else {
         constexpr uint32_t kLower = 0x0f0f0f0fu;
@@ -121,15 +120,15 @@ KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int a
     }
 }
 
-/// Scale number `i` of six bits of q3_k: the lower four are in 8 bytes, the upper two in 4.
+// Scale `i` of q3_k has six bits: the lower four in 8 bytes, the upper two in 4 bytes.
 KVSCOPE_HOST_DEVICE uint32_t q3_scale_bytes(const uint8_t* p, int i) { return p[96 + i % 8] | p[104 + i % 4] << 8; }
 KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     const uint32_t low = (bytes & 255) >> i / 8 * 4 & 15, high = bytes >> 8 >> i / 4 * 2 & 3;
     return static_cast<int>(low | high << 4) - 32;
 }
 
-/// Scale number `i` of six bits, and the minimum, of q4_k and q5_k: the upper bits of the first four of each hold those
-/// of the others.
+// Scale and minimum `i` of q4_k and q5_k have six bits each. The upper bits of the first four hold those of the last
+// four.
 KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }
@@ -141,7 +140,7 @@ KVSCOPE_HOST_DEVICE Scaling six_bit_scaling(uint32_t bytes, uint32_t halves, int
             product_of(static_cast<float>(minimum), -half_number(halves >> 16))};
 }
 
-/// Of a block of 256 at p the weights [at, at + 8).
+/// Loads weights [at, at + 8) of the block of 256 at p.
 template <WeightFormat format>
 KVSCOPE_HOST_DEVICE Stored<format> load_large(const uint8_t* p, int at) {
     using enum WeightFormat;
@@ -182,7 +181,7 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     const float factor = half_number(halves & 0xffffu);
     Scaling scaling{0, 0};
     int shift = 0, high_shift = 0, zero = 0;
-    uint32_t mask = 15, high_mask = 0;  // of a byte
+    uint32_t mask = 15, high_mask = 0;  // masks per byte
     if constexpr (format == q2_k) {
         scaling = {product_of(static_cast<float>(scales & 15), factor),
                    product_of(static_cast<float>(scales >> 4), -half_number(halves >> 16))};
@@ -206,7 +205,7 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     return scaled<adds>(Eight{numbers(low.low, high.low), numbers(low.high, high.high)}, zero, scaling);
 }
 
-/// The lower word of two behind `bits` bits, at most 31.
+/// Returns the lower word of two words shifted right by `bits`, at most 31.
 KVSCOPE_HOST_DEVICE uint32_t shifted(uint32_t low, uint32_t high, uint32_t bits) {
 #ifdef __CUDA_ARCH__
     return __funnelshift_r(low, high, bits);
@@ -225,8 +224,8 @@ KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
 #endif
 }
 
-/// Words at p, which lies at a whole one or in the middle of one: nothing beside the 4 n bytes is read but what stands
-/// before them in the same word. Without a branch, since of a warp's threads some have the one case and some the other.
+/// Loads n words from p, which is aligned to a word or to half a word. Reads at most the half word before p in
+/// addition. Branch-free, because threads of a warp have both cases.
 template <int n>
 KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     const auto beside = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % 4);
@@ -234,28 +233,28 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     Numbers<uint32_t, n> words;
     KVSCOPE_UNROLL
     for (int i = 0; i < n; ++i) words[i] = word_at(from + 4 * i);
-    const uint32_t last = two_bytes_at(p + 4 * n - 2);  // in the first case those of the last word once more
+    const uint32_t last = two_bytes_at(p + 4 * n - 2);  // if aligned, a part of the last word again
     KVSCOPE_UNROLL
     for (int i = 0; i < n; ++i) words[i] = shifted(words[i], i + 1 < n ? words[i + 1] : last, 8 * beside);
     return words;
 }
 
-/// Formats of which a thread has room for 32 weights as they come from memory: not those of blocks of 256 that have
-/// some bits elsewhere.
+/// Whether a thread has registers for 32 loaded weights. Excludes formats of 256 whose bits are stored in several
+/// places.
 constexpr bool loads_parts(WeightFormat format) {
     return !is_number(format) &&
            (block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
 }
 
-/// Such 32 weights, loaded word by word: a block of 32, or an eighth of a block of 256.
+/// 32 weights loaded word by word: a block of 32, or an eighth of a block of 256.
 template <WeightFormat format>
 struct StoredPart {
     static constexpr bool kIsSmall = block_of(format).n == 32;
-    Stored<format> head;  ///< but for the bits of eight
-    uint32_t scales[2];   ///< of blocks of 256: of either half of the part
+    Stored<format> head;  ///< without the bits of eight weights
+    uint32_t scales[2];   ///< of each half of the part, for blocks of 256
     Numbers<uint32_t, format == WeightFormat::q8_0 || !kIsSmall ? 8 : 4> bits;
 
-    /// Weights [8 i, 8 i + 8) of part `part` of its block.
+    /// Returns weights [8 i, 8 i + 8) of part `part` of its block.
     KVSCOPE_HOST_DEVICE Weights weights(int part, int i) const {
         constexpr int first = kIsSmall ? 1 : 2;
         const int at = format == WeightFormat::q8_0 || !kIsSmall ? 2 * i : i % 2 * 2;
@@ -271,7 +270,7 @@ struct StoredPart {
     }
 };
 
-/// Of the block at p part `part`, 0 where it has one.
+/// Loads part `part` of the block at p. A block of 32 has only part 0.
 template <WeightFormat format>
 KVSCOPE_HOST_DEVICE StoredPart<format> load_part(const uint8_t* p, int part) {
     StoredPart<format> x;
@@ -290,7 +289,7 @@ KVSCOPE_HOST_DEVICE StoredPart<format> load_part(const uint8_t* p, int part) {
     return x;
 }
 
-/// Weights [at, at + 8) of a row, `at` a multiple of 8; a row of numbers is aligned to 16 bytes.
+/// Loads weights [at, at + 8) of a row; `at` is a multiple of 8. Rows of plain numbers are aligned to 16 bytes.
 template <WeightFormat format>
 KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
     if constexpr (format == WeightFormat::f32) {
@@ -309,7 +308,7 @@ KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
     }
 }
 
-/// The numbers that load_stored(row, at) brought.
+/// Returns the numbers that load_stored(row, at) loaded.
 template <WeightFormat format>
 KVSCOPE_DEVICE Weights weights_of(const Stored<format>& stored, int64_t at) {
     Weights x;

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kName = "window_attention";
 using Block = DeviceBlock<kWindowKeys>;
 
-/// Per head, query and tile of keys the softmax sums: (H, w, tiles). Grid (tiles, H, query blocks).
+/// Softmax sums (H, w, tiles) per head, query and tile of keys. Grid (tiles, H, query blocks).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void tile_sums(WindowAttention p, int64_t n_keys, Softmax* sums) {
     __shared__ WindowShared shared;
@@ -19,13 +19,13 @@ __global__ __launch_bounds__(kWindowKeys) void tile_sums(WindowAttention p, int6
         block, head, first, shared, sums + int64_t{head} * p.window * gridDim.x + blockIdx.x, gridDim.x);
 }
 
-/// One thread per head and query: (H, w).
+/// Joins the tiles of each query, one thread per head and query (H, w).
 __global__ void query_totals(int64_t n_queries, int64_t n_tiles, const Softmax* sums, Softmax* totals) {
     const int64_t query = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (query < n_queries) totals[query] = window_total(sums, n_tiles, query);
 }
 
-/// Grid (tiles, H).
+/// Mean weight of each key. Grid (tiles, H).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void key_means(WindowAttention p, int64_t n_keys, const Softmax* totals) {
     __shared__ WindowShared shared;
@@ -35,7 +35,7 @@ __global__ __launch_bounds__(kWindowKeys) void key_means(WindowAttention p, int6
                                                                             totals + int64_t{head} * p.window, shared);
 }
 
-/// Grid (tiles).
+/// Mean over queries of each key's largest weight. Grid (tiles).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void key_peaks(WindowAttention p, int64_t n_keys, const Softmax* totals) {
     __shared__ WindowShared shared;

@@ -3,12 +3,12 @@
 #include "kernels/cuda/tile.h"
 #include "kernels/window_attention.h"
 
-/// The observation window's attention as blocks work on it: a thread has a key, and the queries go by in sixteens.
+/// Window attention by blocks. Each thread has one key and loops over the queries, 16 at a time.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kWindowKeys = 128;    ///< keys of a tile, and threads of a block
-inline constexpr int kWindowQueries = 16;  ///< worked on at once
-inline constexpr int kWindowDims = 32;     ///< elements of the head held in shared memory at once
+inline constexpr int kWindowKeys = 128;    ///< keys per tile and threads per block
+inline constexpr int kWindowQueries = 16;  ///< queries processed together
+inline constexpr int kWindowDims = 32;     ///< elements of a head in shared memory at a time
 
 struct WindowShared {
     float keys[kWindowKeys][kWindowDims + 1];
@@ -21,10 +21,10 @@ struct WindowTile {
     using Logits = Numbers<float, kWindowQueries>;
 
     const WindowAttention& p;
-    int64_t n_keys, first_key;  ///< of all, and of the tile
+    int64_t n_keys, first_key;  ///< number of all keys, and first key of the tile
 
-    /// Logits of the thread's key for queries [first, first + kWindowQueries) of a head, in powers of two; kMasked
-    /// where a query does not see it.
+    /// Computes the logits of the thread's key for queries [first, first + kWindowQueries) of a head, in powers of two.
+    /// kMasked if the query does not see the key.
     KVSCOPE_DEVICE void logits(Block& block, int head, int first, WindowShared& shared, Own<Block, Logits>& out) const {
         block.registers([&](int t) { out[t] = {}; });
         for (int c = 0; c < p.head_dim; c += kWindowDims) {
@@ -68,13 +68,13 @@ struct WindowTile {
         }
     }
 
-    /// Softmax sums of this tile's keys: sums[query * apart].
+    /// Softmax sums of this tile's keys, written to sums[query * apart].
     KVSCOPE_DEVICE void sum(Block& block, int head, int first, WindowShared& shared, Softmax* sums,
                             int64_t apart) const {
         Own<Block, Logits> x;
         logits(block, head, first, shared, x);
         Own<Block, Softmax> own;
-        KVSCOPE_UNROLL  // so that x stays in registers
+        KVSCOPE_UNROLL  // keeps x in registers
             for (int i = 0; i < kWindowQueries; ++i) {
             block.registers([&](int t) { own[t] = x[t][i] < kLowest ? Softmax{} : Softmax{x[t][i], 1.0f}; });
             KVSCOPE_UNROLL
@@ -92,12 +92,12 @@ struct WindowTile {
         });
     }
 
-    /// The weight of a thread's key for one query. @param of_query window_total
+    /// Returns the weight of a thread's key for one query. @param of_query result of window_total()
     KVSCOPE_DEVICE static float weight(float logit, const Softmax& of_query) {
         return power_of_two(logit - of_query.largest) * of_query.total;
     }
 
-    /// Mean weight of the tile's keys over the window's queries. @param totals (w) of the head
+    /// Mean weight of the tile's keys over the window's queries. @param totals (w) for the head
     KVSCOPE_DEVICE void mean(Block& block, int head, const Softmax* totals, WindowShared& shared) const {
         Own<Block, float> sum;
         Own<Block, Logits> x;
@@ -116,7 +116,8 @@ struct WindowTile {
         });
     }
 
-    /// Mean over the queries of the largest weight of a KV head, which is the mean over its query heads.
+    /// Mean over the queries of the largest weight in any KV head, where a KV head's weight is the mean of its query
+    /// heads.
     /// @param totals (H, w)
     KVSCOPE_DEVICE void peak(Block& block, const Softmax* totals, WindowShared& shared) const {
         struct Thread {
@@ -158,7 +159,7 @@ struct WindowTile {
     KVSCOPE_DEVICE static float larger_or_nan(float a, float b) { return !(a >= b) && a == a ? b : a; }
 };
 
-/// Of tiles' sums (queries, tiles) those of one query, in the tiles' order: the largest logit and 1 / total.
+/// Joins one query's sums of all tiles, (queries, tiles), in order. Returns the largest logit and 1 / total.
 KVSCOPE_DEVICE Softmax window_total(const Softmax* sums, int64_t n_tiles, int64_t query) {
     Softmax total;
     for (int64_t tile = 0; tile < n_tiles; ++tile) total = Join{}(total, sums[query * n_tiles + tile]);

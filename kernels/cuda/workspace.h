@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-/// How a call divides the workspace that it is given: arrays of the kernels' own, and what the host writes, which is
-/// copied to the device as one, into the workspace or to a place of its own; arrays placed between such contents are
-/// copied along. A layout without memory tells how much it takes.
+/// Divides a call's workspace into arrays of the kernels and data from the host. The host's data are copied to the
+/// device together, into the workspace or to another place, with all arrays placed between them. A layout without
+/// memory only computes the size.
 namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
 
-/// So many bytes, and what is left free behind them.
+/// Rounds up to the alignment of workspace arrays.
 constexpr size_t aligned_bytes(size_t bytes) {
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
@@ -20,7 +20,7 @@ constexpr size_t aligned_bytes(size_t bytes) {
 class Workspace {
  public:
     Workspace() = default;
-    /// @param told where on the device what the host writes comes to lie; nullptr: in the workspace
+    /// @param told device memory for the host's data, or nullptr for the workspace
     explicit Workspace(void* device, char* told = nullptr)
         : has_memory_(true), device_(static_cast<char*>(device)), told_(told) {}
 
@@ -44,16 +44,17 @@ class Workspace {
     }
 
     size_t bytes() const { return bytes_; }
-    /// Of these what the host writes.
+    /// Returns the bytes of the host's data.
     size_t told_bytes() const { return told_bytes_; }
 
-    /// What the host writes, and where it comes to lie.
+    // The host's data and their destination.
     std::span<const char> host() const { return host_; }
     char* host_place() const { return told_ ? told_ : device_ + host_begin_; }
 
  private:
     bool has_memory_ = false;
-    char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  // no memory, and no null that offsets are added to
+    char* device_ = reinterpret_cast<char*>(
+        kWorkspaceAlignment);  // non-null placeholder without memory, so that offsets can be added
     char* told_ = nullptr;
     size_t bytes_ = 0, host_begin_ = 0, told_bytes_ = 0;
     std::vector<char> host_;
