@@ -37,7 +37,7 @@ class Backend {
     /// Throws std::runtime_error if memory is insufficient.
     virtual void* allocate(size_t bytes) const = 0;
     virtual void release(void* data) const noexcept = 0;
-    // upload() copies from host memory, download() to host memory.
+    /// upload() copies from host memory, download() to host memory.
     virtual void upload(void* to, const void* from, size_t bytes) const = 0;
     virtual void download(void* to, const void* from, size_t bytes) const = 0;
 

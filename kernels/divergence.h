@@ -4,9 +4,9 @@
 
 namespace kvscope::kernels {
 
-/// Divergences of all pairs of rows of `distributions` (n_rows, n) into out (n_rows, n_rows), natural logarithms, in
-/// f64. Rows must be non-negative with sum 1. 0 log 0 = 0, and values below the smallest normal number (2.2e-308) count
-/// as 0. A row with NaN makes its row and column of `out` NaN. The result does not depend on the number of threads.
+// Divergences of all pairs of rows of `distributions` (n_rows, n) into out (n_rows, n_rows), natural logarithms, in
+// f64. Rows must be non-negative with sum 1. 0 log 0 = 0, and values below the smallest normal number (2.2e-308) count
+// as 0. A row with NaN makes its row and column of `out` NaN. The result does not depend on the number of threads.
 
 /// out[i][j] = JSD(p_i || p_j) = (KL(p_i || m) + KL(p_j || m)) / 2, m = (p_i + p_j) / 2, in [0, ln 2]. A series keeps
 /// the result accurate for nearly equal rows, where a difference of entropies would cancel.

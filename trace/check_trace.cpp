@@ -52,7 +52,7 @@ class TraceCheck {
  private:
     hid_t file(const GroupPlace& place) { return source_.open(place.file).get(); }
 
-    // Turns unreadable contents into one problem.
+    /// Turns unreadable contents into one problem.
     template <class Action>
     void guarded(const std::string& path, Action action) {
         try {
@@ -123,14 +123,14 @@ class TraceCheck {
         check_json("/model@config_json", model.config_json);
     }
 
-    // The recipe decides, because a trace that lost its prompts also contains the model's spectra.
+    /// The recipe decides, because a trace that lost its prompts also contains the model's spectra.
     bool is_of_model_alone() {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
                h5::exists(file(*source_.model), fmt::format("/model/{}", schema::model::spectrum_q.path));
     }
 
-    // Checks that each prompt of a complete trace has the runs that the recipe lists.
+    /// Checks that each prompt of a complete trace has the runs that the recipe lists.
     void check_recipe() {
         if (source_.is_folder || !source_.root.complete || source_.root.recipe_json.empty()) return;
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
@@ -260,7 +260,7 @@ class TraceCheck {
         }
     }
 
-    // Returns T, the length of the full run's step_kl.
+    /// Returns T, the length of the full run's step_kl.
     std::optional<std::size_t> full_run_steps(const PromptPlace& place) {
         for (const GroupPlace& run : place.runs) {
             try {
@@ -276,7 +276,7 @@ class TraceCheck {
         return std::nullopt;
     }
 
-    // Returns the length of a one-dimensional data set, or nullopt if it is missing or has another rank.
+    /// Returns the length of a one-dimensional data set, or nullopt if it is missing or has another rank.
     std::optional<std::size_t> length_of(const GroupPlace& place, const schema::DataSet& data_set) {
         const std::string path = fmt::format("{}/{}", place.group, data_set.path);
         if (!h5::exists(file(place), path) || h5::is_group(file(place), path)) return std::nullopt;
@@ -284,7 +284,7 @@ class TraceCheck {
         return shape.size() == 1 ? std::optional(shape[0]) : std::nullopt;
     }
 
-    // Returns whether the run's policy is full.
+    /// Returns whether the run's policy is full.
     bool check_run(const GroupPlace& place, const ModelAttributes& model, const PromptAttributes& prompt,
                    std::optional<std::size_t> steps) {
         const h5::Handle group = h5::open_group(file(place), place.group);

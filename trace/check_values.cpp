@@ -16,7 +16,7 @@ namespace kvscope::trace {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Tolerance for rounding errors in sums of f32.
+/// Tolerance for rounding errors in sums of f32.
 constexpr double slack = 1e-3;
 
 class Values {
@@ -199,7 +199,7 @@ struct KeptRows {
     std::vector<std::uint32_t> indices;
 };
 
-// Returns the kept entries, or nullopt if offsets and indices contradict each other.
+/// Returns the kept entries, or nullopt if offsets and indices contradict each other.
 std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     const auto& offsets_set = schema::run::kept_offsets;
     const auto& indices_set = schema::run::kept_indices;
@@ -239,7 +239,7 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     return kept;
 }
 
-// Some policies move entries between layers (PyramidKV) or heads (Ada-SnapKV), so only the run's total is fixed.
+/// Some policies move entries between layers (PyramidKV) or heads (Ada-SnapKV), so only the run's total is fixed.
 void check_budget(const Values& values, const KeptRows& kept, const PromptAttributes& prompt,
                   const RunAttributes& run) {
     if (run.budget_of && (*run.budget_of != schema::run::budget_of_bytes || run.policy == "full")) {

@@ -12,8 +12,8 @@ namespace kvscope::trace {
 
 namespace {
 
-// For shuffled floats, level 2 gives slightly smaller output than zlib's level 1 in two thirds of its time. Level 1 is
-// faster, but its output is a quarter larger for scores with many zeros.
+/// For shuffled floats, level 2 gives slightly smaller output than zlib's level 1 in two thirds of its time. Level 1 is
+/// faster, but its output is a quarter larger for scores with many zeros.
 constexpr int packing_level = 2;
 
 std::size_t pieces_along(const ChunkLayout& layout, std::size_t dimension) {

@@ -17,7 +17,7 @@ class Extents {
     Extents(const ModelAttributes& model, const PromptAttributes& prompt, const RunAttributes& run)
         : model_(&model), prompt_(&prompt), run_(&run) {}
 
-    // Set by the caller when known: Σ of the run, and T of the prompt's full run.
+    /// Set by the caller when known: Σ of the run, and T of the prompt's full run.
     std::optional<std::size_t> entries;
     std::optional<std::size_t> steps;
 

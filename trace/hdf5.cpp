@@ -18,7 +18,7 @@ struct Innermost {
     bool out_of_memory = false;
 };
 
-// errno of the last failed system call. Requires the Guard.
+/// errno of the last failed system call. Requires the Guard.
 int noted_error = 0;
 
 herr_t collect(unsigned /*n*/, const H5E_error2_t* error, void* data) {
@@ -36,7 +36,7 @@ Innermost innermost_error() {
     return out;
 }
 
-thread_local int n_held = 0;  // number of Guards that this thread holds
+thread_local int n_held = 0;  ///< number of Guards that this thread holds
 
 }  // namespace
 

@@ -107,7 +107,7 @@ struct Value {
 std::optional<Value> read_attribute(hid_t object, const std::string& name);
 std::vector<std::string> attribute_names(hid_t object);
 
-// Texts are stored as UTF-8 of variable length, which h5py returns as str.
+/// Texts are stored as UTF-8 of variable length, which h5py returns as str.
 void write_attribute(hid_t object, const std::string& name, const std::string& value);
 void write_attribute(hid_t object, const std::string& name, std::int64_t value);
 void write_attribute(hid_t object, const std::string& name, std::uint64_t value);

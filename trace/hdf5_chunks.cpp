@@ -16,9 +16,9 @@ namespace kvscope::trace::h5 {
 
 namespace {
 
-// Limits for the packed chunks in memory at a time.
+/// Limits for the packed chunks in memory at a time.
 constexpr std::size_t most_bytes_at_once = std::size_t{64} << 20, most_chunks_at_once = 4096;
-// HDF5 handles larger chunks, which occur only in tables of very long texts, because each thread would hold two.
+/// HDF5 handles larger chunks, which occur only in tables of very long texts, because each thread would hold two.
 constexpr std::size_t largest_chunk = std::size_t{4} << 20;
 
 /// Whether values pass `deflate`, alone or after `shuffle`, in whole chunks. Sets `is_shuffled`.

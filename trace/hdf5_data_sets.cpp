@@ -15,10 +15,10 @@ namespace kvscope::trace::h5 {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-// For shuffled floats, the output of level 1 is only a few percent larger than that of level 9, and several times
-// faster.
+/// For shuffled floats, the output of level 1 is only a few percent larger than that of level 9, and several times
+/// faster.
 constexpr unsigned deflate_level = 1;
-// Above this size, texts are stored with variable length, because padding to a fixed length would waste memory.
+/// Above this size, texts are stored with variable length, because padding to a fixed length would waste memory.
 constexpr std::size_t fixed_text_bytes = std::size_t{64} << 20;
 
 template <class T>

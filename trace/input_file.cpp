@@ -29,7 +29,7 @@ bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
     return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
 }
 
-// Like read_whole(), and records a failure for the error message.
+/// Like read_whole(), and records a failure for the error message.
 bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
     const int error = read_whole(file.descriptor, address, size, buffer);
     if (error != 0) h5::note_system_error(error);

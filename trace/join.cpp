@@ -41,8 +41,8 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-// Sets a damaged part aside so that the next command makes it again. Leaves a part that only cannot be read now, and
-// the extended trace, which cannot be made again.
+/// Sets a damaged part aside so that the next command makes it again. Leaves a part that only cannot be read now, and
+/// the extended trace, which cannot be made again.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -67,8 +67,8 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
     }
 }
 
-// Reads a few megabytes at a time along the first dimension, because kept entries can form millions of rows of one
-// number.
+/// Reads a few megabytes at a time along the first dimension, because kept entries can form millions of rows of one
+/// number.
 void read_data_set(hid_t data_set, const std::string& action) {
     constexpr hsize_t most_bytes = hsize_t{4} << 20, most_row_bytes = hsize_t{1} << 40;
     const h5::Handle type(H5Dget_type(data_set), H5Tclose), space(H5Dget_space(data_set), H5Sclose);
@@ -99,7 +99,7 @@ void read_data_set(hid_t data_set, const std::string& action) {
     }
 }
 
-// Reads all data once. Packed chunks are copied unchanged, so damage must be found before the parts are removed.
+/// Reads all data once. Packed chunks are copied unchanged, so damage must be found before the parts are removed.
 void require_readable(hid_t file, const std::string& group, std::set<std::uint64_t>& seen) {
     for (const std::string& name : h5::members(file, group)) {
         const std::string path = fmt::format("{}/{}", group, name);
@@ -126,7 +126,7 @@ void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     });
 }
 
-// Adds a second name for a data set. Does nothing if the data set is missing or the name exists.
+/// Adds a second name for a data set. Does nothing if the data set is missing or the name exists.
 void link_data_set(hid_t file, const std::string& from, const std::string& to, const schema::DataSet& data_set) {
     const std::string source = fmt::format("{}/{}", from, data_set.path);
     const std::string target = fmt::format("{}/{}", to, data_set.path);
@@ -143,7 +143,7 @@ void link_shared(hid_t file, const std::string& from, const std::string& to,
     for (const schema::DataSet* data_set : data_sets) link_data_set(file, from, to, *data_set);
 }
 
-// Links scores that a run shares with another run of the prompt, so that the file stores them once.
+/// Links scores that a run shares with another run of the prompt, so that the file stores them once.
 void share_scores(const PromptPlace& place, hid_t file) {
     for (const GroupPlace& run : place.runs) {
         const h5::Handle group = h5::open_group(file, run.group);
@@ -160,7 +160,7 @@ void share_scores(const PromptPlace& place, hid_t file) {
     }
 }
 
-// Links the data sets that a prompt shares with the prompt of the same context.
+/// Links the data sets that a prompt shares with the prompt of the same context.
 void share_context(const PromptPlace& place, const PromptAttributes& prompt,
                    const std::optional<std::filesystem::path>& base, hid_t file) {
     const std::string from = fmt::format("/prompts/{}", *prompt.context_of);

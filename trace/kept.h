@@ -21,7 +21,7 @@ struct TokenFate {
     std::uint32_t entry = 0;     ///< position of the token's entry, which is that of the entry's last token
     std::uint32_t n_tokens = 1;  ///< number of tokens in that entry
     float cardinality = 1;       ///< n of that entry as attention uses it; a policy may cap it
-    // Relative errors of the keys and values that the row's cache returns for its tokens. NaN if not recorded.
+    /// Relative errors of the keys and values that the row's cache returns for its tokens. NaN if not recorded.
     float key_error = std::numeric_limits<float>::quiet_NaN();
     float value_error = std::numeric_limits<float>::quiet_NaN();
 

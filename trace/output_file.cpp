@@ -19,7 +19,7 @@ namespace kvscope::trace {
 
 struct OutputFile::Disk {
     int descriptor = -1;
-    int error = 0;  // errno of the first failed write
+    int error = 0;  ///< errno of the first failed write
 };
 
 namespace {
@@ -31,8 +31,8 @@ namespace {
                                       : ""));
 }
 
-// Blocks SIGXFSZ, which the kernel sends at a file size limit and which would end the program. The write then fails as
-// on a full disk.
+/// Blocks SIGXFSZ, which the kernel sends at a file size limit and which would end the program. The write then fails as
+/// on a full disk.
 class FileSizeSignalBlocked {
  public:
     FileSizeSignalBlocked() {
@@ -58,7 +58,7 @@ class FileSizeSignalBlocked {
     sigset_t before_{};
 };
 
-// Returns 0, or errno on failure.
+/// Returns 0, or errno on failure.
 int write_whole(int descriptor, const void* data, std::size_t size, off_t at) {
     const FileSizeSignalBlocked blocked;
     const char* bytes = static_cast<const char*>(data);
@@ -161,7 +161,7 @@ class Descriptor {
     }
     [[nodiscard]] int id() const { return id_; }
     [[nodiscard]] int open_error() const { return error_; }
-    // Returns 0, or errno on failure. Network file systems may report a full disk only here.
+    /// Returns 0, or errno on failure. Network file systems may report a full disk only here.
     int close() {
         const int result = ::close(std::exchange(id_, -1));
         return result == 0 ? 0 : errno;

@@ -38,7 +38,7 @@ std::optional<int> number(std::string_view text) {
     return value;
 }
 
-// Returns the contents of a file, or nullopt if there is no file.
+/// Returns the contents of a file, or nullopt if there is no file.
 std::optional<std::string> read_file(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int error = descriptor < 0 ? errno : 0;
@@ -75,7 +75,7 @@ void add_part(Parts& parts, std::string_view stem) {
     }
 }
 
-// Whether a removal has deleted everything except possibly the lock.
+/// Whether a removal has deleted everything except possibly the lock.
 bool is_emptied(const fs::path& folder) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))

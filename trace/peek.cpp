@@ -21,7 +21,7 @@ const std::string action = "read the data set";
 
 h5::Handle as_handle(hid_t type) { return {h5::checked(type, action), H5Tclose}; }
 
-// How to read one element, or one column of a table.
+/// How to read one element, or one column of a table.
 enum class Shown { number, signed_integer, unsigned_integer, text, name, nothing };
 
 Shown shown_as(hid_t type) {
@@ -40,7 +40,7 @@ Shown shown_as(hid_t type) {
     }
 }
 
-// Returns the type in memory for elements that are read as `shown`.
+/// Returns the type in memory for elements that are read as `shown`.
 h5::Handle memory_type(hid_t stored, Shown shown) {
     switch (shown) {
         case Shown::number:
@@ -96,7 +96,7 @@ PeekValue value_of(const char* bytes, hid_t type, Shown shown) {
     return {};
 }
 
-// Reads a block of an open data set, or, if `column` is not null, one column of a table.
+/// Reads a block of an open data set, or, if `column` is not null, one column of a table.
 std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stored, const std::string* column) {
     const std::size_t count =
         std::accumulate(block.count.begin(), block.count.end(), std::size_t{1}, std::multiplies<>());
@@ -135,7 +135,7 @@ std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stor
     return out;
 }
 
-// A block of one data set, or of the batches of a task's results, which together form one data set.
+/// A block of one data set, or of the batches of a task's results, which together form one data set.
 class Window {
  public:
     Window(Source& source, std::vector<std::filesystem::path> files, const std::string& data_set,
@@ -203,7 +203,7 @@ class Window {
         }
     }
 
-    // Reads the block's rows: all columns, or one column of a table.
+    /// Reads the block's rows: all columns, or one column of a table.
     std::vector<PeekValue> read_rows(hid_t type, const std::string* column) const {
         Block block;
         const std::size_t rank = out_.shape.size();
@@ -232,7 +232,7 @@ class Window {
         return out;
     }
 
-    // Opens the file again each time, because the source keeps only a few files open.
+    /// Opens the file again each time, because the source keeps only a few files open.
     h5::Handle open_part(const std::filesystem::path& file) const {
         return h5::open_data_set(source_.open(file).get(), data_set_);
     }
@@ -241,14 +241,14 @@ class Window {
     std::vector<std::filesystem::path> files_;
     const std::string& data_set_;
     h5::Handle type_;
-    int n_members_ = -1;  // number of a table's columns, or -1
+    int n_members_ = -1;  ///< number of a table's columns, or -1
     std::vector<std::size_t> extents_, first_;
     Peek out_;
 };
 
 bool lies_in(const std::string& data_set, const std::string& group) { return data_set.starts_with(group + "/"); }
 
-// Returns the files that can contain the data set.
+/// Returns the files that can contain the data set.
 std::vector<std::filesystem::path> files_with(const Source& source, const std::string& data_set) {
     if (!source.is_folder) return {source.path};
     if (source.model && lies_in(data_set, source.model->group)) return {source.model->file};

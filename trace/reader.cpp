@@ -16,7 +16,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// A prompt's runs with their given labels. Runs that exist only in memory come last.
+/// A prompt's runs with their given labels. Runs that exist only in memory come last.
 struct Extended {
     std::vector<RunAttributes> runs;
     std::vector<std::shared_ptr<const AddedRun>> added;
@@ -26,7 +26,7 @@ struct Extended {
 
 struct Reader::Impl {
     std::shared_ptr<const TraceFiles> files;
-    std::map<int, std::shared_ptr<const Extended>> extended = {};  // prompts with added or renamed runs
+    std::map<int, std::shared_ptr<const Extended>> extended = {};  ///< prompts with added or renamed runs
 
     const std::vector<RunAttributes>& runs(int prompt) const {
         const auto found = extended.find(prompt);
@@ -41,7 +41,7 @@ struct Reader::Impl {
         }
         return all[static_cast<std::size_t>(run)];
     }
-    // Returns nullptr for places without a run and for runs in a file.
+    /// Returns nullptr for places without a run and for runs in a file.
     const AddedRun* added(Place place) const {
         if (place.prompt < 0 || place.run < 0) return nullptr;
         run(place.prompt, place.run);
@@ -145,8 +145,8 @@ Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
     return block;
 }
 
-// Returns how many layers of a large data set to read at a time, or 0 if it is small enough to read in one piece.
-// Chunks never span layers.
+/// Returns how many layers of a large data set to read at a time, or 0 if it is small enough to read in one piece.
+/// Chunks never span layers.
 std::size_t layers_in_a_piece(const std::vector<std::size_t>& shape, std::size_t element_bytes) {
     constexpr std::size_t most_bytes = std::size_t{1} << 19;
     constexpr std::size_t largest_layer = std::size_t{1}
@@ -242,7 +242,7 @@ std::size_t Reader::n_rows(int prompt, int run) const {
 
 namespace {
 
-// Fills each vector of a record from its data set, if that exists.
+/// Fills each vector of a record from its data set, if that exists.
 struct FillFrom {
     const Reader& reader;
     Place place;

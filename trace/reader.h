@@ -73,8 +73,8 @@ class Reader {
     [[nodiscard]] const ModelAttributes& model() const;
     [[nodiscard]] int n_prompts() const;
     [[nodiscard]] const PromptAttributes& prompt(int prompt) const;
-    // Indices have no gaps, even if an incomplete trace lacks prompts or runs. prompt_number() and run_number() return
-    // the number in the trace. An added run has the next free number.
+    /// Indices have no gaps, even if an incomplete trace lacks prompts or runs. prompt_number() and run_number() return
+    /// the number in the trace. An added run has the next free number.
     [[nodiscard]] int prompt_number(int prompt) const;
     [[nodiscard]] int run_number(int prompt, int run) const;
     [[nodiscard]] int n_runs(int prompt) const;

@@ -83,7 +83,7 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
-    // Only in isolated mode.
+    /// Only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
     std::optional<double> decode_tokens_per_s;
@@ -93,21 +93,21 @@ struct RunAttributes {
 struct RunRecord : RunAttributes {
     std::vector<std::uint64_t> kept_offsets;  ///< (L·R + 1)
     std::vector<std::uint32_t> kept_indices;  ///< (Σ)
-    // (L, R, N) Stored as `scores`. At most one of the two is filled.
+    /// (L, R, N) Stored as `scores`. At most one of the two is filled.
     std::vector<float> scores;
     std::vector<double> scores_f64;
     std::vector<float> head_jsd;                   ///< (L, R, R), nats
     std::vector<std::int32_t> merged_token_entry;  ///< (L, R, N)
     std::vector<float> merged_cardinality;         ///< (Σ)
-    // (L) Keys made by merging while the prompt was read, and those among them that lie outside their two sources.
+    /// (L) Keys made by merging while the prompt was read, and those among them that lie outside their two sources.
     std::vector<std::uint64_t> merged_keys, merged_keys_outside;
     std::vector<std::uint8_t> channels_kept;  ///< (L, R, d)
     std::vector<float> channel_scores;        ///< (L, R, d)
-    // (L, R) Set if entries are stored in another form than whole keys and values.
+    /// (L, R) Set if entries are stored in another form than whole keys and values.
     std::vector<std::uint32_t> stored_entries;
     std::vector<std::uint8_t> stored_is_whole;  ///< (Σ) empty if the entries that are not whole come first in each row
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
-    // (L)
+    /// (L)
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
     std::vector<std::uint32_t> switch_steps;           ///< steps of the answer after which the cache changed its form
     std::vector<std::uint8_t> switch_is_full;          ///< same length: 1 if the cache became full

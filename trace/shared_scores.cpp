@@ -21,8 +21,8 @@ namespace kvscope::trace {
 
 namespace {
 
-// Compares bits, because NaN marks positions that are not candidates and NaN never equals NaN. The digest of a large
-// array is the digest of its pieces' digests. It depends on the piece size, so digests are never stored.
+/// Compares bits, because NaN marks positions that are not candidates and NaN never equals NaN. The digest of a large
+/// array is the digest of its pieces' digests. It depends on the piece size, so digests are never stored.
 template <class T>
 SharedScores::Digest digest_of(std::span<const T> scores) {
     constexpr std::size_t piece_bytes = std::size_t{1} << 20;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t open_files_kept = 16;
 constexpr std::uintmax_t superblock_bytes = 48;
 
-// Whether a file is a workspace of the app, judged by its extension and first bytes.
+/// Whether a file is a workspace of the app, judged by its extension and first bytes.
 bool is_workspace(const fs::path& path) {
     constexpr std::string_view zip = "PK\3\4";
     std::string begin(zip.size(), '\0');
@@ -76,7 +76,7 @@ std::optional<int> number(const std::string& name) {
     return value;
 }
 
-// Returns the groups below `parent` whose names are numbers.
+/// Returns the groups below `parent` whose names are numbers.
 std::vector<GroupPlace> numbered_groups(hid_t file, const fs::path& path, const std::string& parent) {
     std::vector<GroupPlace> out;
     if (!h5::is_group(file, parent)) return out;

@@ -45,7 +45,7 @@ struct StoreAttribute {
     }
 };
 
-// Returns the expected shape for messages.
+/// Returns the expected shape for messages.
 std::string expected_shape(const schema::DataSet& data_set, const Extents& extents) {
     std::vector<std::string> out;
     for (int i = 0; i < data_set.rank; ++i) {
@@ -70,7 +70,7 @@ struct CheckShape {
 struct StoreDataSet {
     hid_t group;
     const Extents& extents;
-    // Whether a required data set is written even if it is empty.
+    /// Whether a required data set is written even if it is empty.
     bool write_empty = false;
 
     template <class T>
@@ -110,7 +110,7 @@ void check_kept(std::string_view group, const RunRecord& record, std::size_t vis
     }
 }
 
-// Requires that check_kept() succeeded.
+/// Requires that check_kept() succeeded.
 void check_token_entry(std::string_view group, const RunRecord& record, std::size_t visible_tokens) {
     const auto& entries = record.merged_token_entry;
     for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -13,7 +13,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// Returns the index of the group with this number.
+/// Returns the index of the group with this number.
 template <class Places>
 std::optional<std::size_t> index_of(const Places& places, int number) {
     const auto found = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.number == number; });
@@ -21,7 +21,7 @@ std::optional<std::size_t> index_of(const Places& places, int number) {
     return static_cast<std::size_t>(found - places.begin());
 }
 
-// The last reader that shares the files closes them, on any thread.
+/// The last reader that shares the files closes them, on any thread.
 struct CloseFiles {
     void operator()(const TraceFiles* files) const {
         const h5::Guard guard;
@@ -29,7 +29,7 @@ struct CloseFiles {
     }
 };
 
-// Whether every row holds all n positions. The positions are then known, which saves a long read for long prompts.
+/// Whether every row holds all n positions. The positions are then known, which saves a long read for long prompts.
 bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
     for (std::size_t row = 0; row < offsets.size(); ++row) {
         if (offsets[row] != row * n) return false;
@@ -158,8 +158,8 @@ bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_se
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
-// Returns the place's own group or, in an unfinished trace, the group of the run with which it shares scores. Returns
-// nullptr if neither contains the data set.
+/// Returns the place's own group or, in an unfinished trace, the group of the run with which it shares scores. Returns
+/// nullptr if neither contains the data set.
 const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
@@ -173,8 +173,8 @@ const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet
     return index && lies_in(runs[*index], data_set) ? &runs[*index] : nullptr;
 }
 
-// Returns the group that contains the data set: the place's own, or that of the prompt whose context it shares in an
-// unfinished trace. Returns nullptr if neither contains it.
+/// Returns the group that contains the data set: the place's own, or that of the prompt whose context it shares in an
+/// unfinished trace. Returns nullptr if neither contains it.
 const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set) const {
     if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
     if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;
@@ -267,7 +267,7 @@ std::shared_ptr<const Kept> TraceFiles::read_kept(int prompt, int run) const {
     return out;
 }
 
-// Reads how merged or compressed entries are stored.
+/// Reads how merged or compressed entries are stored.
 void TraceFiles::read_storage(Place place, Kept& kept) const {
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
         if (!has(place, data_set)) return;

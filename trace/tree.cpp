@@ -15,7 +15,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// A trace needs six levels. Each level costs HDF5 a walk from the root.
+/// A trace needs six levels. Each level costs HDF5 a walk from the root.
 constexpr std::ptrdiff_t deepest = 64;
 
 class TreeList {
@@ -42,7 +42,7 @@ class TreeList {
     }
 
  private:
-    // Whether the group holds a prompt's runs, which are listed separately because they may be in other files.
+    /// Whether the group holds a prompt's runs, which are listed separately because they may be in other files.
     bool is_listed_apart(const std::string& group) const {
         return std::any_of(source_.prompts.begin(), source_.prompts.end(),
                            [&](const PromptPlace& prompt) { return group == prompt.group + "/runs"; });

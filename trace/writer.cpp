@@ -47,7 +47,7 @@ bool same_recipe(const nlohmann::json& recipe, const std::string& other) {
     return !parsed.is_discarded() && parsed == recipe;
 }
 
-enum class Found { nothing, same, part, other };  // part: the found recipe is a part of the wanted recipe
+enum class Found { nothing, same, part, other };  ///< part: the found recipe is a part of the wanted recipe
 
 using IsPart = std::function<bool(const std::string& recipe_json)>;
 
@@ -56,7 +56,7 @@ Found found_recipe(const nlohmann::json& recipe, const std::string& other, const
     return is_part && is_part(other) ? Found::part : Found::other;
 }
 
-// Classifies the file at the output path. Throws for a folder or a device, which even force never replaces.
+/// Classifies the file at the output path. Throws for a folder or a device, which even force never replaces.
 Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsPart& is_part = {}) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
@@ -79,7 +79,7 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsP
     }
 }
 
-// Classifies the .part folder. A folder without finished files, even without trace.json, counts as nothing.
+/// Classifies the .part folder. A folder without finished files, even without trace.json, counts as nothing.
 Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const IsPart& is_part = {}) {
     std::error_code error;
     if (!fs::exists(folder, error)) return Found::nothing;
@@ -101,7 +101,7 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
     }
 }
 
-// Adds advice for a part that may be sound.
+/// Adds advice for a part that may be sound.
 ReadFailed still_there(const ReadFailed& failure) {
     return ReadFailed(
         fmt::format("{}; kvscope keeps the file, because it may be sound: run the same command again once it is "
@@ -110,15 +110,15 @@ ReadFailed still_there(const ReadFailed& failure) {
                     failure.what()));
 }
 
-// Returns the value as text, e.g. "16", or an empty string if that is too long for a message.
+/// Returns the value as text, e.g. "16", or an empty string if that is too long for a message.
 std::string in_a_word(const nlohmann::json& value) {
     constexpr size_t most_characters = 40;
     const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return text.size() > most_characters ? "" : text;
 }
 
-// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or only the key if a value
-// is long.
+/// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or only the key if a
+/// value is long.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
     const std::string is = operation == "add" ? "nothing" : in_a_word(there.at(nlohmann::json::json_pointer(path)));
@@ -128,9 +128,9 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
 }
 
-// Describes the first few differences, e.g. " (it differs in new_tokens: existing 16, requested 32; seed: 0 there, 1
-// wanted)", or returns an empty string if a recipe is invalid.
-// @param may_extend ignores entries that are only appended to a list
+/// Describes the first few differences, e.g. " (it differs in new_tokens: existing 16, requested 32; seed: 0 there, 1
+/// wanted)", or returns an empty string if a recipe is invalid.
+/// @param may_extend ignores entries that are only appended to a list
 std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
     constexpr size_t most_named = 3;
     const auto there = bounded_json::parse_or_discard(other);
@@ -151,7 +151,7 @@ std::string difference(const nlohmann::json& recipe, const std::string& other, b
                        left > 0 ? fmt::format("; and {} more", left) : "");
 }
 
-// Describes the differences from the trace at the output, or returns an empty string if that is not a trace.
+/// Describes the differences from the trace at the output, or returns an empty string if that is not a trace.
 std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path, bool may_extend) {
     try {
         const h5::Guard guard;
@@ -167,7 +167,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
                     path.string(), why));
 }
 
-// @param output the complete trace that can be extended, or empty if there is none
+/// @param output the complete trace that can be extended, or empty if there is none
 [[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend,
                                          const fs::path& output) {
     std::string why;
@@ -185,7 +185,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
         output.string()));
 }
 
-// Throws OutputBusy if another process writes into the folder.
+/// Throws OutputBusy if another process writes into the folder.
 void require_free(const fs::path& folder) {
     std::error_code error;
     if (!fs::exists(folder / "lock", error)) return;
@@ -196,7 +196,7 @@ void require_free(const fs::path& folder) {
     }
 }
 
-// Force may replace a trace in any state, but not another file that the user named by mistake.
+/// Force may replace a trace in any state, but not another file that the user named by mistake.
 void require_replaceable(const fs::path& path) {
     std::error_code error;
     const std::string extension = path.extension().string();
@@ -215,7 +215,7 @@ void require_folder_can_be_made(const fs::path& output) {
     }
 }
 
-// Returns why the folder of an unfinished trace cannot be made, and what to do.
+/// Returns why the folder of an unfinished trace cannot be made, and what to do.
 std::string problem_of_folder(const fs::path& folder, int error) {
     const fs::path parent = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
     const std::string reason = std::strerror(error);
@@ -225,7 +225,7 @@ std::string problem_of_folder(const fs::path& folder, int error) {
     return fmt::format("{} is not writable ({}); choose an output in another folder", parent.string(), reason);
 }
 
-// Returns whether the folder is new.
+/// Returns whether the folder is new.
 bool make_folder(const fs::path& folder) {
     const int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
     std::error_code ignored;
@@ -250,7 +250,7 @@ void require_own_entries(const fs::path& folder) {
                         folder.string(), name));
 }
 
-// Removes only files that a writer makes, even by force.
+/// Removes only files that a writer makes, even by force.
 void empty_folder(const fs::path& folder) {
     require_own_entries(folder);
     std::vector<fs::path> found;
@@ -259,7 +259,7 @@ void empty_folder(const fs::path& folder) {
     for (const fs::path& path : found) fs::remove(path);
 }
 
-// With force, an unreadable file is also replaced once the new trace is complete.
+/// With force, an unreadable file is also replaced once the new trace is complete.
 Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     try {
         return look_at_file(path, recipe, options.is_part_of_it);
@@ -269,7 +269,7 @@ Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const W
     }
 }
 
-// Returns what the output path contains.
+/// Returns what the output path contains.
 Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     require_folder_can_be_made(path);
     const bool may_extend = options.is_part_of_it != nullptr;
@@ -356,7 +356,7 @@ struct Writer::Impl {
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
     }
 
-    // Requires the lock. Checks again, because another process may have written here before.
+    /// Requires the lock. Checks again, because another process may have written here before.
     void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options,
                      bool extends_output) {
         try {
@@ -396,7 +396,7 @@ struct Writer::Impl {
         write_folder_record(folder, root);
     }
 
-    // Damage here is an error: the extended trace stays unchanged and cannot be made again.
+    /// Damage here is an error: the extended trace stays unchanged and cannot be made again.
     void load_base() {
         if (!fs::exists(folder / base_part())) return;
         const h5::Guard guard;
@@ -429,7 +429,7 @@ struct Writer::Impl {
     }
     bool has_run(int prompt, int run) const { return contains(parts, prompt, run) || contains(base, prompt, run); }
 
-    // A crash after the final rename can leave the folder.
+    /// A crash after the final rename can leave the folder.
     void drop_leftovers(const nlohmann::json& recipe) const {
         if (look_at_folder(folder, recipe) != Found::same) return;
         try {
@@ -440,8 +440,8 @@ struct Writer::Impl {
         }
     }
 
-    // Loads the attributes that shapes depend on. Sets damaged parts aside to be made again. A part that cannot be read
-    // now (no memory, no descriptors) may be hours of work, so it ends the command.
+    /// Loads the attributes that shapes depend on. Sets damaged parts aside to be made again. A part that cannot be
+    /// read now (no memory, no descriptors) may be hours of work, so it ends the command.
     void load_parts() {
         const h5::Guard guard;
         const auto readable = [&](const std::string& part, auto load) {
@@ -514,8 +514,8 @@ struct Writer::Impl {
         }
     }
 
-    // Whether the run `run` of the prompt `source` has entries that this run can share. If the record has kept entries,
-    // they must be equal.
+    /// Whether the run `run` of the prompt `source` has entries that this run can share. If the record has kept
+    /// entries, they must be equal.
     bool can_share(int source, int prompt, int run, const RunRecord& record) const {
         if (!has_run(source, run)) return false;
         const h5::Guard guard;

@@ -41,8 +41,8 @@ int64_t segment_length(const DecodeRow& row) { return row.entries ? kDecodeTile 
 
 int64_t n_segments(const DecodeRow& row) { return (row.n_entries + segment_length(row) - 1) / segment_length(row); }
 
-// Partial results of the segments of a row and its continuations: `largest` and `total` (segments, n_queries), `values`
-// (segments, n_queries, d).
+/// Partial results of the segments of a row and its continuations: `largest` and `total` (segments, n_queries),
+/// `values` (segments, n_queries, d).
 struct Partials {
     std::span<const DecodeRow> rows;
     int64_t n_segments;
@@ -51,7 +51,7 @@ struct Partials {
     float* values;
 };
 
-// Rescales the weights of segment s to the softmax over the whole row.
+/// Rescales the weights of segment s to the softmax over the whole row.
 void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     if (row.attention == nullptr) return;
     float* weights = row.attention + query * (row.attention_stride ? row.attention_stride : row.n_entries);
@@ -59,7 +59,7 @@ void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     for (int64_t j = s * length; j < end; ++j) weights[j] *= factor;
 }
 
-// Joins the segments in a fixed order.
+/// Joins the segments in a fixed order.
 template <class T>
 void finish_row(const Partials& partials, int head_dim) {
     const DecodeRow& row = partials.rows.front();
@@ -85,7 +85,7 @@ void finish_row(const Partials& partials, int head_dim) {
     }
 }
 
-// Returns the floats of scratch that attend_tile() needs for a row, or 0 if its entries are plain arrays.
+/// Returns the floats of scratch that attend_tile() needs for a row, or 0 if its entries are plain arrays.
 size_t tile_floats(const DecodeRow& row, int head_dim) {
     if (!row.entries) return 0;
     const int64_t key_dim = key_dim_of(row, head_dim);
@@ -93,7 +93,7 @@ size_t tile_floats(const DecodeRow& row, int head_dim) {
            row.entries->scratch_floats(row.n_queries);
 }
 
-// Attends to computed entries in f32, whatever the queries' type.
+/// Attends to computed entries in f32, whatever the queries' type.
 void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale, float* keys) {
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);

@@ -47,8 +47,8 @@ void check(const PrefillAttention& problem) {
             "column_stride is smaller than the number of keys");
 }
 
-// A block of one problem's queries for one KV head. Tasks that add to the same column sums take turns in a fixed order,
-// so that the sums do not depend on the threads.
+/// A block of one problem's queries for one KV head. Tasks that add to the same column sums take turns in a fixed
+/// order, so that the sums do not depend on the threads.
 struct Task {
     const PrefillAttention* problem;
     int kv_head;

@@ -18,14 +18,14 @@ namespace {
 constexpr double kSmallest = std::numeric_limits<double>::min();
 constexpr int64_t kParallelWork = int64_t{1} << 16;  ///< fewer elements are not worth several threads
 
-// Returns condition ? a : b without a branch, because the loops below vectorize only without branches.
+/// Returns condition ? a : b without a branch, because the loops below vectorize only without branches.
 KVSCOPE_INLINE double blend(bool condition, double a, double b) {
     const uint64_t mask = uint64_t{0} - static_cast<uint64_t>(condition);
     return std::bit_cast<double>((std::bit_cast<uint64_t>(a) & mask) | (std::bit_cast<uint64_t>(b) & ~mask));
 }
 
-// ln x of a normal positive number, to about 1 ulp, without branches: x = 2^e m with m in [sqrt 1/2, sqrt 2), and the
-// series of ln m = 2 atanh((m - 1) / (m + 1)). For x = 0 the result is finite but meaningless.
+/// ln x of a normal positive number, to about 1 ulp, without branches: x = 2^e m with m in [sqrt 1/2, sqrt 2), and the
+/// series of ln m = 2 atanh((m - 1) / (m + 1)). For x = 0 the result is finite but meaningless.
 KVSCOPE_INLINE double log_of_normal(double x) {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
     constexpr uint64_t kRootHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
@@ -51,8 +51,8 @@ KVSCOPE_INLINE double log_of_normal(double x) {
     return e * kLn2High + (2.0 * s + (2.0 * s * z * series + e * kLn2Low));
 }
 
-// p ln(p/m) + q ln(q/m) >= 0, m = (p + q) / 2. With t = (p - q) / (p + q) this is m ((1 + t) ln(1 + t) + (1 - t) ln(1 -
-// t)) = 2 m sum_k t^2k / (2k (2k - 1)). The series is used for small t, where the logarithms would cancel.
+/// p ln(p/m) + q ln(q/m) >= 0, m = (p + q) / 2. With t = (p - q) / (p + q) this is m ((1 + t) ln(1 + t) + (1 - t) ln(1
+/// - t)) = 2 m sum_k t^2k / (2k (2k - 1)). The series is used for small t, where the logarithms would cancel.
 KVSCOPE_INLINE double jsd_term(double p, double q, double log_p, double log_q) {
     const double sum = p + q;
     const double m = 0.5 * sum;
@@ -106,7 +106,7 @@ KVSCOPE_INLINE void logs_body(const double* p, int64_t n, double of_zero, double
     }
 }
 
-// The loops above, compiled for one instruction set.
+/// The loops above, compiled for one instruction set.
 struct Loops {
     double (*jsd)(const double*, const double*, const double*, const double*, int64_t);
     double (*dot)(const double*, const double*, int64_t);
@@ -142,7 +142,7 @@ const Loops& loops() {
     return loops_generic;
 }
 
-// Rows with subnormal values replaced by 0, and their logarithms.
+/// Rows with subnormal values replaced by 0, and their logarithms.
 struct Rows {
     int64_t n;
     std::vector<double> p, logs;

@@ -9,7 +9,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-// With fewer elements, waking other threads takes longer than the work.
+/// With fewer elements, waking other threads takes longer than the work.
 constexpr int64_t kWorthThreads = 1 << 15;
 
 template <class Problem>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kSame = 1e-9;  ///< quotas and fractions differ only by rounding if closer than this
 
-// Splits `total` among the entries of `takers` and adds the parts to `shares`.
+/// Splits `total` among the entries of `takers` and adds the parts to `shares`.
 void add_shares(std::span<const double> weights, const std::vector<size_t>& takers, int64_t total,
                 std::vector<int64_t>& shares) {
     double sum = 0.0;

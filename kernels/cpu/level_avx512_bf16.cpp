@@ -19,7 +19,7 @@ struct Simd : SimdAvx512 {
     static void store_bf16(bf16* p, vec x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
     }
-    // 32 numbers in the layout of the product instruction.
+    /// 32 numbers in the layout of the product instruction.
     using pairs = __m512bh;
     static pairs pairs_of(vec a, vec b) { return _mm512_cvtne2ps_pbh(b, a); }
     static void store_pairs(bf16* p, pairs x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
@@ -27,25 +27,25 @@ struct Simd : SimdAvx512 {
     // Weights of few bits: rounds all possible numbers once into a table, then looks each weight up.
 
     using indices = __m512i;  ///< 32 indices of 16 bits, of which only the lower four or five bits count
-    // x times first, first + 1, …
+    /// x times first, first + 1, …
     template <int first>
     static vec times_counted(vec x) {
         const vec counted =
             _mm512_setr_ps(0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f);
         return _mm512_mul_ps(_mm512_add_ps(counted, set1(first)), x);
     }
-    // The lower halves of 16 bytes, then the upper halves with other bits above them.
+    /// The lower halves of 16 bytes, then the upper halves with other bits above them.
     static indices halves_of(const uint8_t* p) {
         const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
         const __m512i words = _mm512_cvtepu8_epi16(twice);
         return _mm512_mask_srli_epi16(words, 0xffff0000u, words, 4);
     }
-    // 32 bytes shifted right by `shift` bits.
+    /// 32 bytes shifted right by `shift` bits.
     static indices bytes_of(const uint8_t* p, int shift) {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm512_srl_epi16(_mm512_cvtepu8_epi16(bytes), _mm_cvtsi32_si128(shift));
     }
-    // The lower four bits and, from `fifth`, a fifth bit.
+    /// The lower four bits and, from `fifth`, a fifth bit.
     static indices with_fifth(indices x, uint32_t fifth) {
         const __m512i four = _mm512_and_si512(x, _mm512_set1_epi16(15));
         return _mm512_mask_mov_epi16(four, fifth, _mm512_or_si512(four, _mm512_set1_epi16(16)));
@@ -54,21 +54,21 @@ struct Simd : SimdAvx512 {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm256_test_epi8_mask(bytes, _mm256_set1_epi8(static_cast<char>(1 << bit)));
     }
-    // Table of 32 rounded numbers.
+    /// Table of 32 rounded numbers.
     using table = __m512i;
     static table table_of(vec low, vec high) { return reinterpret_cast<table>(_mm512_cvtne2ps_pbh(high, low)); }
-    // Looks up numbers in the first or last half of the table.
+    /// Looks up numbers in the first or last half of the table.
     static pairs look_up(indices x, table numbers, bool last) {
         const indices four = _mm512_and_si512(x, _mm512_set1_epi16(15));
         return look_up(last ? _mm512_or_si512(four, _mm512_set1_epi16(16)) : four, numbers);
     }
-    // Looks up numbers in the whole table.
+    /// Looks up numbers in the whole table.
     static pairs look_up(indices x, table numbers) {
         return reinterpret_cast<pairs>(_mm512_permutexvar_epi16(x, numbers));
     }
 };
 
-// Multiplies pairs of bf16 and sums in f32 with one instruction.
+/// Multiplies pairs of bf16 and sums in f32 with one instruction.
 struct PairProducts {
     typedef uint32_t elem;
     typedef uint32_t unaligned __attribute__((aligned(2), may_alias));
@@ -82,7 +82,7 @@ struct PairProducts {
     }
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 
-    // Lane i receives the pair (a[i], b[i]), both non-negative, rounded to nearest.
+    /// Lane i receives the pair (a[i], b[i]), both non-negative, rounded to nearest.
     static void store_pair(elem* p, __m512 a, __m512 b) {
         const __m512i half = _mm512_set1_epi32(0x8000);
         const __m512i upper_words = _mm512_set_epi16(63, 31, 61, 29, 59, 27, 57, 25, 55, 23, 53, 21, 51, 19, 49, 17, 47,
@@ -92,14 +92,14 @@ struct PairProducts {
         _mm512_storeu_si512(p, _mm512_permutex2var_epi16(low, upper_words, high));
     }
 
-    // Picks the elements first … first + 15 of two vectors alternately.
+    /// Picks the elements first … first + 15 of two vectors alternately.
     static __m512i pairs_from(int first) {
         const __m512i both = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
                                               6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
         return _mm512_add_epi16(both, _mm512_set1_epi16(static_cast<short>(first)));
     }
 
-    // Converts (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows. A missing last row counts as zeros.
+    /// Converts (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows. A missing last row counts as zeros.
     static void interleave(const bf16* rows, int64_t count, int64_t d, elem* out) {
         for (int64_t row = 0; row < count; row += 2) {
             const bf16* a = rows + row * d;
@@ -123,7 +123,7 @@ struct PairProducts {
     }
 };
 
-// Rows of bf16 that are multiplied without conversion.
+/// Rows of bf16 that are multiplied without conversion.
 struct PairRows : Bf16Rows<Simd> {
     using operand = __m512bh;
     static constexpr int kStep = 32;
@@ -131,7 +131,7 @@ struct PairRows : Bf16Rows<Simd> {
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
 
-// Factors of linear products: packed rows stay bf16.
+/// Factors of linear products: packed rows stay bf16.
 struct PairFactors {
     using T = bf16;
     using elem = bf16;

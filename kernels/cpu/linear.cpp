@@ -10,20 +10,20 @@
 namespace kvscope::kernels {
 namespace {
 
-// Bytes of x that are packed at a time.
+/// Bytes of x that are packed at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
-// Rows of a task that share a transposed weight panel: enough rows to pay for the transposition, and few enough that
-// their x stays in the second-level cache between panels.
+/// Rows of a task that share a transposed weight panel: enough rows to pay for the transposition, and few enough that
+/// their x stays in the second-level cache between panels.
 constexpr int64_t fewest_per_task = 192, most_per_task = 512;
 constexpr size_t x_of_task = size_t{600} << 10;
-// Two panels of outputs begin and end at cache lines, so that threads share no line.
+/// Two panels of outputs begin and end at cache lines, so that threads share no line.
 constexpr int64_t panels_per_task = 2;
-// With fewer multiplications, waking other threads takes longer than the work.
+/// With fewer multiplications, waking other threads takes longer than the work.
 constexpr int64_t worth_threads = 1 << 16;
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// A range of rows whose packed form is small, and how threads share its work.
+/// A range of rows whose packed form is small, and how threads share its work.
 struct Share {
     const Linear& problem;
     const LinearKernel& kernel;
@@ -47,8 +47,8 @@ struct Share {
         const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
         return (n_rows + most - 1) / most;
     }
-    // With few rows, memory bandwidth is the limit, and sequential reads are fastest. Two ranges per thread let others
-    // take work from a delayed thread.
+    /// With few rows, memory bandwidth is the limit, and sequential reads are fastest. Two ranges per thread let others
+    /// take work from a delayed thread.
     int64_t panels_together() const {
         return by_panel ? panels_per_task : std::max(int64_t{1}, (n_panels + 2 * threads - 1) / (2 * threads));
     }
@@ -56,7 +56,7 @@ struct Share {
     int64_t tiles_of_part() const { return (tiles.n_tiles + n_parts - 1) / n_parts; }
 };
 
-// Bytes of each scratch area: packed x, and per thread the result, the panel and the decoded weights.
+/// Bytes of each scratch area: packed x, and per thread the result, the panel and the decoded weights.
 struct Scratch {
     size_t packed, result, panel, decoded;
     explicit Scratch(const Share& share)

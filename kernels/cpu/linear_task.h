@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 
 /// Largest number of outputs per task.
 inline constexpr int64_t kLinearPanel = 48;
-// Largest number of rows per tile, and floats of a tile's result.
+/// Largest number of rows per tile, and floats of a tile's result.
 inline constexpr int64_t kLinearTileRows = 16;
 inline constexpr int64_t kLinearTileResult = (kLinearTileRows + 1) * kLinearPanel;
 

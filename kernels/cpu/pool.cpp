@@ -15,8 +15,8 @@ namespace kvscope::kernels {
 
 namespace {
 
-// Maxima of all windows in two passes for any width (van Herk): running maxima from the left and from the right within
-// blocks of `width`. Each window is the tail of one block and the head of the next.
+/// Maxima of all windows in two passes for any width (van Herk): running maxima from the left and from the right within
+/// blocks of `width`. Each window is the tail of one block and the head of the next.
 template <class T>
 void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     const int64_t half = width / 2;
@@ -42,7 +42,7 @@ void pool_max(const T* in, int64_t n, int64_t width, T* out) {
 
 constexpr int64_t kNarrow = 31;  ///< up to this width, one pass per window position is faster than van Herk's method
 
-// Whether all values are non-negative and not NaN, so that the maximum has the same bits in any order.
+/// Whether all values are non-negative and not NaN, so that the maximum has the same bits in any order.
 template <class T>
 bool is_unsigned(const T* in, int64_t n) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -52,7 +52,7 @@ bool is_unsigned(const T* in, int64_t n) {
     return beyond == 0;
 }
 
-// Like pool_max() for narrow windows of non-negative numbers, in loops that vectorize. `out` must not be `in`.
+/// Like pool_max() for narrow windows of non-negative numbers, in loops that vectorize. `out` must not be `in`.
 template <class T>
 void pool_max_narrow(const T* in, int64_t n, int64_t width, T* out) {
     constexpr int64_t kBlock = 2048;  // fits into the first-level cache

@@ -26,13 +26,13 @@ struct Place {
     uint32_t index;
 };
 
-// Returns a key that ascends as scores descend. NaN has the highest key.
+/// Returns a key that ascends as scores descend. NaN has the highest key.
 template <class Score>
 KeyOf<Score> descending_key(Score score) {
     return score == score ? static_cast<KeyOf<Score>>(~key_of(score)) : ~KeyOf<Score>{0};
 }
 
-// Stable radix sort from the lowest digit.
+/// Stable radix sort from the lowest digit.
 template <class Key>
 void sort(std::vector<Place<Key>>& places) {
     std::array<std::array<uint32_t, kDigits>, kPasses<Key>> counts{};

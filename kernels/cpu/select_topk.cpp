@@ -24,7 +24,7 @@ int64_t first_nan(const Score* values, int64_t n) {
     return i;
 }
 
-// The k-th largest key, and how many keys equal to it are among the k largest.
+/// The k-th largest key, and how many keys equal to it are among the k largest.
 template <class Key>
 struct Cut {
     Key key;
@@ -34,8 +34,8 @@ struct Cut {
 constexpr int kDigitBits = 11;
 using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< number of keys with each digit
 
-// Returns the largest digit for which this and higher digits have at least k keys. Reduces k to the count still needed
-// from it.
+/// Returns the largest digit for which this and higher digits have at least k keys. Reduces k to the count still needed
+/// from it.
 int cut_digit(const Histogram& histogram, int64_t& k) {
     int digit = (1 << kDigitBits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];
@@ -49,8 +49,8 @@ Histogram sum_of(const std::vector<Histogram>& histograms) {
     return sum;
 }
 
-// Radix selection from the most significant digit; 0 < k <= n_rows * n. Each pass continues with the bucket that
-// contains the k-th key.
+/// Radix selection from the most significant digit; 0 < k <= n_rows * n. Each pass continues with the bucket that
+/// contains the k-th key.
 template <class Score>
 Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k) {
     using Key = KeyOf<Score>;

@@ -7,7 +7,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-// A constant size lets the compiler vectorize the inner loops.
+/// A constant size lets the compiler vectorize the inner loops.
 template <size_t size>
 void shuffle(const unsigned char* __restrict elements, size_t n, unsigned char* __restrict shuffled) {
     for (size_t i = 0; i < n; ++i)
@@ -20,7 +20,7 @@ void unshuffle(const unsigned char* __restrict shuffled, size_t n, unsigned char
         for (size_t byte = 0; byte < size; ++byte) elements[i * size + byte] = shuffled[byte * n + i];
 }
 
-// Calls body(begin, end) for ranges of elements that fit into the first-level cache.
+/// Calls body(begin, end) for ranges of elements that fit into the first-level cache.
 template <class Body>
 void in_blocks(size_t n, size_t size, const Body& body) {
     const size_t together = std::max<size_t>(1, 16384 / std::max<size_t>(1, size));

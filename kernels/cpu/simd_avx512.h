@@ -19,7 +19,7 @@ struct SimdAvx512 {
     static constexpr int direct_outputs = 4;
     static constexpr int direct_registers = 29;
 
-    // In each group of four lanes, the first and third are added first, then the second and fourth.
+    /// In each group of four lanes, the first and third are added first, then the second and fourth.
     static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
 
     static vec zero() { return _mm512_setzero_ps(); }
@@ -70,7 +70,7 @@ struct SimdAvx512 {
         return _mm512_mask_mov_ps(otherwise, inside, x);
     }
 
-    // Takes sixteenths of the exponent from a table in one register, so that a cubic suffices for the remainder.
+    /// Takes sixteenths of the exponent from a table in one register, so that a cubic suffices for the remainder.
     static vec exp2(vec x) {
         // At -127 the exponent's field is empty, so smaller values become 0. The clamp also separates a product in x
         // from the additions below, which the compiler would otherwise fuse, with a large error for huge x. This

@@ -13,7 +13,7 @@ struct SimdGeneric {
     static constexpr int W = 4;
     static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
     static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
-    // Largest number of rows for which the weight is not transposed: plain bf16 and f32, and weights stored in blocks.
+    /// Largest number of rows for which the weight is not transposed: plain bf16 and f32, and weights stored in blocks.
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
     static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
     static constexpr int direct_rows = 3;        ///< most rows of x in a tile of LinearDirect
@@ -103,13 +103,13 @@ struct SimdGeneric {
             }
     }
 
-    // First step of sum_each(): folds four vectors into one.
+    /// First step of sum_each(): folds four vectors into one.
     static vec fold(vec a, vec b, vec c, vec d) {
         vec x[4] = {a, b, c, d};
         transpose(x);
         return (x[0] + x[1]) + (x[2] + x[3]);
     }
-    // Joins W / 4 folded groups into the sums of their vectors, in order.
+    /// Joins W / 4 folded groups into the sums of their vectors, in order.
     static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
 };
 

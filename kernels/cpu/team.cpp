@@ -28,7 +28,7 @@ void pause() {
 #endif
 }
 
-// Busy-waits until `done` is true or the time is over. Returns whether it became true.
+/// Busy-waits until `done` is true or the time is over. Returns whether it became true.
 template <class Done>
 bool look_out(std::chrono::microseconds time, const Done& done) {
     using Clock = std::chrono::steady_clock;
@@ -42,9 +42,9 @@ bool look_out(std::chrono::microseconds time, const Done& done) {
     return false;
 }
 
-// Longer than the gap between two loops of a decode step. Waking a sleeping thread takes about 50 µs.
+/// Longer than the gap between two loops of a decode step. Waking a sleeping thread takes about 50 µs.
 constexpr std::chrono::microseconds between_loops{200};
-// Wait for a member that other programs delay during its work.
+/// Wait for a member that other programs delay during its work.
 constexpr std::chrono::microseconds for_the_last{50};
 
 class Team {
@@ -78,7 +78,8 @@ class Team {
  private:
     static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
 
-    // Keeps the exception, which must not leave its thread, and must reach the caller only after all members have left.
+    /// Keeps the exception, which must not leave its thread, and must reach the caller only after all members have
+    /// left.
     void take_part(int member) noexcept {
         try {
             call_(context_, member);
@@ -96,7 +97,7 @@ class Team {
             inside_.wait(inside, std::memory_order_acquire);
     }
 
-    // Signals that ask the program to end go to the program's own threads, which can delay them, and not to workers.
+    /// Signals that ask the program to end go to the program's own threads, which can delay them, and not to workers.
     class SignalsBlocked {
      public:
         SignalsBlocked() {
@@ -139,7 +140,7 @@ class Team {
         }
     }
 
-    // Returns whether this member joined before the work was done.
+    /// Returns whether this member joined before the work was done.
     bool enter() {
         int32_t inside = inside_.load(std::memory_order_acquire);
         while (inside >= 0)

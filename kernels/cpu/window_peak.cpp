@@ -29,7 +29,7 @@ void check(const WindowAttention& problem) {
         throw std::invalid_argument("window_peak: an array is null");
 }
 
-// Returns the largest of n > 0 numbers without NaN.
+/// Returns the largest of n > 0 numbers without NaN.
 float largest_of(const float* values, int64_t n) {
     constexpr int64_t kLanes = 16;  // independent comparisons, because a single chain would wait for each result
     float lanes[kLanes];
@@ -43,8 +43,8 @@ float largest_of(const float* values, int64_t n) {
     return *std::max_element(lanes, lanes + kLanes);
 }
 
-// Sums `rows` rows of n numbers, each in order. Handles several rows at a time, because one chain of additions would
-// wait.
+/// Sums `rows` rows of n numbers, each in order. Handles several rows at a time, because one chain of additions would
+/// wait.
 void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, double* sums) {
     constexpr int64_t kTogether = 4;
     int64_t row = 0;
@@ -63,7 +63,7 @@ void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, doub
     }
 }
 
-// Replaces the logits of each head by their softmax and adds the mean over the group to `sums`.
+/// Replaces the logits of each head by their softmax and adds the mean over the group to `sums`.
 void add_weights(float* logits, int64_t stride, int64_t n, int group, float* sums) {
     for (int h = 0; h < group; ++h) {
         float* of_head = logits + h * stride;

@@ -141,7 +141,7 @@ struct AddElements {
     DType delta_dtype = DType::f32;
 };
 
-// These need no workspace. row_errors writes `errors` in device memory.
+/// These need no workspace. row_errors writes `errors` in device memory.
 inline constexpr const char* kRmsNormSymbol = "kvscope_cuda_rms_norm";         ///< Kernel<RmsNorm>
 inline constexpr const char* kAddRmsNormSymbol = "kvscope_cuda_add_rms_norm";  ///< Kernel<AddRmsNorm>
 inline constexpr const char* kAddSymbol = "kvscope_cuda_add";                  ///< Kernel<AddElements>

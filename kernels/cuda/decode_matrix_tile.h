@@ -38,7 +38,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     using Scores = Numbers<Numbers<float, 2>, 2 * kBatches>;
     using Sums = Numbers<Numbers<float, 4>, D / 16>;
 
-    // Copies, because the compiler must assume that a thread's stores may change the originals.
+    /// Copies, because the compiler must assume that a thread's stores may change the originals.
     const bf16 *keys, *values;  ///< of the piece's first entry
     int key_stride, value_stride, key_dim;
 
@@ -125,7 +125,7 @@ struct DecodeMatrixPiece : PieceOfRow {
 
     KVSCOPE_DEVICE static Four words_at(const bf16* p, bool exist) { return exist ? load_once(p) : Four{}; }
 
-    // Reads the queries again for each batch, from the cache, because there are no free registers.
+    /// Reads the queries again for each batch, from the cache, because there are no free registers.
     KVSCOPE_DEVICE Four query_words(int t, int i, const Shared& shared) const {
         const DecodeRow& row = part.row;
         const int channel = i * 32 + t % 4 * 8;
@@ -134,7 +134,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         return load_aligned(static_cast<const bf16*>(row.q) + query * row.q_stride + channel).words;
     }
 
-    // Queries and keys order channels in the same way within a product: eight adjacent ones per thread.
+    /// Queries and keys order channels in the same way within a product: eight adjacent ones per thread.
     template <class Loads>
     KVSCOPE_DEVICE void multiply_keys(Block& block, int batch, const Loads& loads, Shared& shared) {
         Own<Block, Numbers<Numbers<float, 4>, 2>> products;  // the lower rows belong to no query
@@ -250,7 +250,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         return x;
     }
 
-    // Word i of a load has channels 2 i and 2 i + 1 of an entry: rows lane / 4 and lane / 4 + 8 of product i.
+    /// Word i of a load has channels 2 i and 2 i + 1 of an entry: rows lane / 4 and lane / 4 + 8 of product i.
     template <class Loads>
     KVSCOPE_DEVICE void add_values(Block& block, int batch, const Loads& loads, Shared& shared) {
         Own<Block, Numbers<uint32_t, kTwice ? 2 : 4>> weights;

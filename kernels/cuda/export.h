@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 
-/// Marks a function that libkvscope_cuda.so exports.
+// Marks a function that libkvscope_cuda.so exports.
 #define KVSCOPE_CUDA_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace kvscope::kernels::cuda {

@@ -219,7 +219,7 @@ struct ColumnTile {
         }
     }
 
-    // Rounds logits like PrefillTile, so that they match the largest logit.
+    /// Rounds logits like PrefillTile, so that they match the largest logit.
     KVSCOPE_DEVICE static void add_weights(int t, int column, float scale, const Softmax* of_queries, Thread& own) {
         const Loaded<float> two =
             load_aligned(reinterpret_cast<const float*>(of_queries + column + Product::first_column_of(t)));

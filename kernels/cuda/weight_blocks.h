@@ -10,7 +10,7 @@ namespace kvscope::kernels::cuda {
 inline constexpr int kWeightsAtOnce = 8;
 using Weights = Numbers<float, kWeightsAtOnce>;
 
-// Blocks are only aligned to 2 bytes.
+/// Blocks are only aligned to 2 bytes.
 KVSCOPE_HOST_DEVICE uint32_t two_bytes_at(const uint8_t* p) {
 #ifdef __CUDA_ARCH__
     return *reinterpret_cast<const uint16_t*>(p);
@@ -71,7 +71,7 @@ constexpr bool is_number(WeightFormat format) {
     return format == WeightFormat::f32 || format == WeightFormat::bf16 || format == WeightFormat::f16;
 }
 
-// Formats of blocks of 32: with an offset, and with a fifth bit stored separately.
+/// Formats of blocks of 32: with an offset, and with a fifth bit stored separately.
 constexpr bool small_adds(WeightFormat format) { return format == WeightFormat::q4_1 || format == WeightFormat::q5_1; }
 constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
 
@@ -120,15 +120,15 @@ KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int a
     }
 }
 
-// Scale `i` of q3_k has six bits: the lower four in 8 bytes, the upper two in 4 bytes.
+/// Scale `i` of q3_k has six bits: the lower four in 8 bytes, the upper two in 4 bytes.
 KVSCOPE_HOST_DEVICE uint32_t q3_scale_bytes(const uint8_t* p, int i) { return p[96 + i % 8] | p[104 + i % 4] << 8; }
 KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     const uint32_t low = (bytes & 255) >> i / 8 * 4 & 15, high = bytes >> 8 >> i / 4 * 2 & 3;
     return static_cast<int>(low | high << 4) - 32;
 }
 
-// Scale and minimum `i` of q4_k and q5_k have six bits each. The upper bits of the first four hold those of the last
-// four.
+/// Scale and minimum `i` of q4_k and q5_k have six bits each. The upper bits of the first four hold those of the last
+/// four.
 KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }

@@ -47,14 +47,14 @@ class Workspace {
     /// Returns the bytes of the host's data.
     size_t told_bytes() const { return told_bytes_; }
 
-    // The host's data and their destination.
+    /// The host's data and their destination.
     std::span<const char> host() const { return host_; }
     char* host_place() const { return told_ ? told_ : device_ + host_begin_; }
 
  private:
     bool has_memory_ = false;
     char* device_ = reinterpret_cast<char*>(
-        kWorkspaceAlignment);  // non-null placeholder without memory, so that offsets can be added
+        kWorkspaceAlignment);  ///< non-null placeholder without memory, so that offsets can be added
     char* told_ = nullptr;
     size_t bytes_ = 0, host_begin_ = 0, told_bytes_ = 0;
     std::vector<char> host_;
