@@ -25,8 +25,7 @@ class AddedRun {
     // The next three throw DamagedTrace if the run does not have the data set.
 
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set) const;
-    /// Returns the whole data set or one block. Throws std::out_of_range if the block lies outside. T as in
-    /// Reader::read().
+    /// Returns the data set or one block. Throws std::out_of_range if the block lies outside. T as in Reader::read().
     template <class T>
     [[nodiscard]] std::vector<T> read(const schema::DataSet& data_set, const Block* block = nullptr) const;
     [[nodiscard]] std::shared_ptr<const Kept> kept() const;
@@ -34,7 +33,6 @@ class AddedRun {
     [[nodiscard]] RunRecord record() const;
 
  private:
-    /// Calls `action` with the data set's vector. Returns false if the run does not have the data set.
     template <class Action>
     bool visit(const schema::DataSet& data_set, Action action) const;
     [[noreturn]] void missing(const schema::DataSet& data_set) const;

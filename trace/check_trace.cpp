@@ -123,7 +123,8 @@ class TraceCheck {
         check_json("/model@config_json", model.config_json);
     }
 
-    /// The recipe decides, because a trace that lost its prompts also contains the model's spectra.
+    /// Whether the trace was meant to contain only the model's spectra. A trace that lost its prompts has spectra, too,
+    /// so the recipe decides.
     bool is_of_model_alone() {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
@@ -185,7 +186,6 @@ class TraceCheck {
         }
     }
 
-    /// Checks a run's numbers for impossible values.
     void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {
         const auto at = [&](const char* name) { return fmt::format("{}@{}", group, name); };
         require(run.window >= 0, at("window"), "0 or more", static_cast<double>(run.window));

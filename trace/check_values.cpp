@@ -38,8 +38,7 @@ class Values {
         problems_.warning(path(data_set), std::move(expected), std::move(found));
     }
 
-    /// Returns all values. Returns an empty vector if the data set is missing or unsound, or after reporting that it is
-    /// unreadable.
+    /// Returns all values, or nothing if the data set is missing, unsound or unreadable. Reports an unreadable one.
     template <class T>
     std::vector<T> read(const schema::DataSet& data_set) const {
         std::vector<T> out;
@@ -48,12 +47,12 @@ class Values {
         return out;
     }
 
-    /// Calls `look` for each layer until it returns false. Reads several small layers at a time, because each element
-    /// of a one-dimensional data set counts as a layer.
+    /// Calls `look` for each layer until it returns false. Reads small layers together, because each element of a
+    /// one-dimensional data set is a layer.
     template <class T>
     void each_layer(const schema::DataSet& data_set,
                     const std::function<bool(std::size_t, std::span<const T>)>& look) const {
-        constexpr std::size_t together = 1 << 18;  // values
+        constexpr std::size_t together = 1 << 18;  // values per read
         if (!sound(data_set)) return;
         guarded(data_set, [&] {
             const h5::Handle open = h5::open_data_set(file_, path(data_set));
@@ -179,7 +178,6 @@ void check_modes(const Values& values, const schema::DataSet& modes, const schem
     });
 }
 
-/// Checks symmetric matrices of cosines, each of shape (rows, rows).
 void check_cosines(const Values& values, const schema::DataSet& data_set, std::size_t rows) {
     values.range(data_set, -1 - slack, 1 + slack);
     const auto all = values.read<float>(data_set);
@@ -430,7 +428,7 @@ void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
     }
 }
 
-/// Checks that the steps rise and the forms alternate.
+/// Checks that the steps ascend and that the cache alternates between compressed and full.
 void check_switches(const Values& values) {
     using namespace schema::run;
     const auto steps = values.read<std::uint32_t>(switch_steps);

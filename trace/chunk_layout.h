@@ -1,4 +1,4 @@
-// Layout of a data set's values in chunks, and packing of one chunk. Uses no HDF5, so several threads can pack at once.
+// Layout of a data set in chunks, and packing of single chunks. Uses no HDF5, so that several threads can pack.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class ChunkPacker {
     ChunkPacker(const ChunkPacker&) = delete;
     ChunkPacker& operator=(const ChunkPacker&) = delete;
 
-    /// @param values all values of the data set or block; positions of the chunk beyond its end are filled with 0
+    /// Packs chunk `number` of `values`, all values of the data set or block. Pads with 0 past their end.
     void pack(const ChunkLayout& layout, std::size_t number, const unsigned char* values, PackedChunk& packed);
 
  private:

@@ -61,8 +61,8 @@ class Extents {
         return std::nullopt;
     }
 
-    /// Returns the shape of a data set with `count` elements. An axis of unknown length takes the remaining factor.
-    /// Returns an empty vector if the elements do not fill such a shape.
+    /// Returns the shape of a data set with `count` elements, or an empty vector if they do not fill such a shape. The
+    /// length of an axis without a known length is computed from `count`.
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set, std::size_t count) const {
         std::vector<std::size_t> out;
         for (int i = 0; i < data_set.rank; ++i) {

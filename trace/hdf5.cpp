@@ -162,8 +162,7 @@ std::uint64_t address(hid_t location, const std::string& path) {
 }
 
 bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes) {
-    // Deflate packs at most 1032 to 1. Sizes up to `floor` are harmless, and unwritten chunks (fill value) take no
-    // bytes.
+    // Deflate packs at most 1032 to 1. Sizes up to `floor` are harmless. Unwritten chunks take no bytes in the file.
     constexpr std::uint64_t floor = std::uint64_t{64} << 20;
     return bytes <= floor || (bytes - floor) / 1100 <= stored_bytes;
 }

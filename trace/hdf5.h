@@ -1,8 +1,7 @@
-// Wrappers of HDF5's C interface: handles close themselves, failed calls throw HDF5's message, and types are checked
-// before data are read.
+// Wrappers of HDF5's C interface: handles close themselves, failed calls throw, and types are checked before reads.
 #pragma once
 
-// Selects this version's names in newer HDF5 releases.
+// Selects the interface of HDF5 1.10 in newer releases.
 #define H5_USE_110_API
 #include <hdf5.h>
 
@@ -48,14 +47,13 @@ struct Failure : TraceError {
     int system_error;  ///< errno if the system caused the failure, else 0
 };
 
-/// Records the errno of a failed system call, so that the HDF5 call in progress reports it when it fails. 0 clears it.
-/// For the driver of files being read.
+/// Records the errno of a failed system call, so that the HDF5 call in progress can report it. 0 clears it. Used by the
+/// driver for reading.
 void note_system_error(int error);
 
 /// Throws ReadFailed if the system caused the failure, else DamagedTrace. `where` names the place, e.g. "t.h5: /model".
 [[noreturn]] void throw_unreadable(const std::string& where, const Failure& failure);
 
-/// Owns an open HDF5 object.
 class Handle {
  public:
     using Close = herr_t (*)(hid_t);
@@ -82,7 +80,7 @@ class Handle {
 template <class Result>
 Result checked(Result result, const std::string& action);
 
-/// Returns false also if damage hides the answer. Throws Failure if the system does not let the file be read.
+/// Whether an object exists; false if damage hides it. Throws Failure if the system does not let the file be read.
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);
@@ -117,7 +115,7 @@ void write_attribute(hid_t object, const std::string& name, const std::vector<st
 
 struct DataSetInfo {
     std::string type;                     ///< f32, u64, text, table …
-    std::optional<schema::Type> element;  ///< empty if not a type of the format
+    std::optional<schema::Type> element;  ///< nullopt if the trace format does not use the type
     std::vector<std::size_t> shape;
     std::uint64_t bytes = 0;
     std::uint64_t stored_bytes = 0;
@@ -143,9 +141,7 @@ std::vector<std::string> read_texts(hid_t data_set);
 template <class T>
 void write(hid_t location, const std::string& path, std::span<const T> values, std::span<const std::size_t> shape);
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values);
-/// Returns the creation property list that write() uses for a data set of this shape.
 Handle creation_properties(std::span<const std::size_t> shape, std::size_t element_size);
-/// Returns the HDF5 type of T in memory.
 template <class T>
 hid_t native_type();
 /// Returns a UTF-8 text type of `length` bytes padded with NUL, or of variable length if `length` is 0.

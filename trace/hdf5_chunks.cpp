@@ -21,7 +21,7 @@ constexpr std::size_t most_bytes_at_once = std::size_t{64} << 20, most_chunks_at
 /// HDF5 handles larger chunks, which occur only in tables of very long texts, because each thread would hold two.
 constexpr std::size_t largest_chunk = std::size_t{4} << 20;
 
-/// Whether values pass `deflate`, alone or after `shuffle`, in whole chunks. Sets `is_shuffled`.
+/// Whether a data set uses `deflate`, alone or after `shuffle`, on whole chunks. Sets `is_shuffled`.
 bool has_filters(hid_t creation, std::size_t element_bytes, bool& is_shuffled) {
     unsigned options = 0;
     if (H5Pget_chunk_opts(creation, &options) < 0 || options != 0) return false;
@@ -43,7 +43,7 @@ bool is_plain(hid_t type) {
     return of == H5T_INTEGER || of == H5T_FLOAT || (of == H5T_STRING && H5Tis_variable_str(type) == 0);
 }
 
-/// Returns nullopt if the data set has another storage layout.
+/// Returns the chunk layout, or nullopt if the data set is stored in another way.
 std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) {
     const Handle creation(checked(H5Dget_create_plist(data_set), action), H5Pclose);
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
@@ -66,8 +66,7 @@ std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) 
     return layout;
 }
 
-/// Returns the number of chunks per batch. Batches have similar sizes, so a small last batch does not idle most
-/// threads.
+/// Returns the number of chunks per batch. Batches have similar sizes, so that the last one keeps all threads busy.
 std::size_t chunks_at_once(const ChunkLayout& layout) {
     const std::size_t n_chunks = layout.n_chunks();
     const std::size_t most =
@@ -96,7 +95,6 @@ bool narrow(ChunkLayout& layout, const Block& block) {
     return true;
 }
 
-/// A chunk that one thread packs and another thread writes.
 struct ChunkInWork {
     PackedChunk packed;
     std::atomic<bool> is_packed = false;
@@ -154,14 +152,13 @@ bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size
     H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }
     H5E_END_TRY
     if (status >= 0) return size > 0;
-    // HDF5 1.10 fails for a missing chunk if the data set has others. This slower function finds out.
+    // HDF5 1.10 fails for a missing chunk if others exist. This slower function tells missing chunks apart.
     unsigned passed_by = 0;
     haddr_t at = HADDR_UNDEF;
     checked(H5Dget_chunk_info_by_coord(data_set, offset.data(), &passed_by, &at, &size), action);
     return at != HADDR_UNDEF && size > 0;
 }
 
-/// Reads a chunk's packed bytes from the file.
 Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize_t>& offset, PackedChunk& packed,
               const std::string& action) {
     hsize_t size = 0;
@@ -178,7 +175,7 @@ Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize
 /// Calls use(unpacker, number, bytes) for each chunk on all threads of the team. `use` returns whether the chunk is
 /// sound.
 /// @param block the block that the layout describes, or nullptr for the whole data set
-/// @returns Fetched::whole, or why the loop stopped at a chunk that is not packed
+/// @returns Fetched::whole, or the kind of chunk that stopped the loop
 template <class Use>
 Fetched over_chunks(hid_t data_set, const ChunkLayout& layout, const Block* block, const std::string& action,
                     const Use& use) {

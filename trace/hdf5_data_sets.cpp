@@ -15,8 +15,7 @@ namespace kvscope::trace::h5 {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-/// For shuffled floats, the output of level 1 is only a few percent larger than that of level 9, and several times
-/// faster.
+/// Level 1 is several times faster than level 9, and its output for shuffled floats is only a few percent larger.
 constexpr unsigned deflate_level = 1;
 /// Above this size, texts are stored with variable length, because padding to a fixed length would waste memory.
 constexpr std::size_t fixed_text_bytes = std::size_t{64} << 20;
@@ -79,7 +78,6 @@ void write_raw(hid_t location, const std::string& path, hid_t type, hid_t memory
     data_set.close(action);
 }
 
-/// Reads the whole data set, or one block of it.
 void read_values(hid_t data_set, const Block* block, hid_t memory_type, void* values, const std::string& action) {
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
     if (H5Tequal(type.get(), memory_type) > 0 && read_chunks(data_set, block, values, action)) return;
@@ -338,7 +336,7 @@ std::vector<std::string> read_texts(hid_t data_set) {
         if (status >= 0) {
             for (const char* text : pointers) out.emplace_back(text == nullptr ? "" : text);
         }
-        // H5Dvlen_reclaim clears HDF5's error record, so check first.
+        // H5Dvlen_reclaim clears HDF5's error record, so the status is checked first.
         checked(status, action);
         H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data()));
         return out;

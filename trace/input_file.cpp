@@ -66,7 +66,7 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     if (!read_noting(f, address, size, buffer)) return -1;
     const auto* bytes = static_cast<const unsigned char*>(buffer);
     if (!begins_a_heap(bytes, size)) return 0;
-    // HDF5 first reads a heap's beginning, then the rest.
+    // HDF5 first reads only the heap's beginning, so the rest may have to be read here.
     const std::uint64_t total = little_endian(bytes + 8, 8);
     if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
     if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;

@@ -1,7 +1,6 @@
-// Opens HDF5 files for reading so that damaged contents cannot crash the program.
-//
-// HDF5 1.10 does not check lengths in the global heap, which stores texts of variable length, and may access memory
-// outside its buffers. Checksums protect all other structures. The driver used here checks each heap first.
+// Opens HDF5 files for reading so that damaged contents cannot crash the program. HDF5 1.10 does not check the lengths
+// of texts in the global heap and may read outside its buffers; checksums protect everything else. The driver used here
+// checks each heap first.
 #pragma once
 
 #include <cstddef>

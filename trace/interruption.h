@@ -10,8 +10,8 @@ struct Interrupted : std::exception {
     const char* what() const noexcept override { return "the work was stopped"; }
 };
 
-/// Makes reads of traces on this thread throw Interrupted after a stop request, so long work ends after the current
-/// data set. Effective for the object's lifetime.
+/// During this object's lifetime, reads of traces on its thread throw Interrupted after a stop request. Long work thus
+/// ends after the current data set.
 class Interruptible {
  public:
     explicit Interruptible(std::stop_token token);

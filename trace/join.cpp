@@ -41,8 +41,8 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-/// Sets a damaged part aside so that the next command makes it again. Leaves a part that only cannot be read now, and
-/// the extended trace, which cannot be made again.
+/// Sets a damaged part aside, so that the next command makes it again. Keeps a part that is only unreadable at the
+/// moment, and the extended trace, which cannot be made again.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -67,8 +67,7 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
     }
 }
 
-/// Reads a few megabytes at a time along the first dimension, because kept entries can form millions of rows of one
-/// number.
+/// Reads a few megabytes at a time, because a data set of kept entries can have millions of rows of one number.
 void read_data_set(hid_t data_set, const std::string& action) {
     constexpr hsize_t most_bytes = hsize_t{4} << 20, most_row_bytes = hsize_t{1} << 40;
     const h5::Handle type(H5Dget_type(data_set), H5Tclose), space(H5Dget_space(data_set), H5Sclose);

@@ -22,11 +22,11 @@ struct FileIdentity {
 /// Returns the identity of the file at `path`, following links, or nullopt if there is no file.
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 
-/// Joins the parts in `folder` into a file there, syncs it, and renames it to `output` with complete = 1.
-/// The caller holds the folder's lock but no h5::Guard: the function takes one guard per part.
+/// Joins the parts in `folder` into one file, syncs it, and renames it to `output` with complete = 1. The caller holds
+/// the folder's lock but no h5::Guard: the function takes one guard per part.
 /// @param replaced identity of the file at `output` when the caller began
 /// Throws OutputExists if `output` has changed since; std::invalid_argument if numbers have gaps or the model is
-/// missing; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace if a part was damaged and set aside.
+/// missing; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace if a damaged part was set aside.
 void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output,
                 const std::optional<FileIdentity>& replaced);
 

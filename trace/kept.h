@@ -28,8 +28,7 @@ struct TokenFate {
     [[nodiscard]] bool is_held() const { return kind != Kind::dropped; }
 };
 
-/// The entries of a run, one row per layer and head. Without merging, each kept token has its own entry. The members
-/// below `indices` describe merged and compressed entries.
+/// The entries of a run, one row per layer and head. Without merging, each kept token has its own entry.
 struct Kept {
     std::size_t n_layers = 0;
     std::size_t n_rows = 0;                ///< R, rows of one layer
@@ -42,10 +41,10 @@ struct Kept {
     std::vector<std::uint64_t> held_offsets{};  ///< (L·R + 1) start of each row in `held_tokens`
     std::vector<std::uint32_t> held_tokens{};   ///< tokens that have an entry, ascending in each row, if the run merges
     std::vector<std::uint32_t> held_with{};     ///< for each of `held_tokens`, the number of tokens in its entry
-    /// (L, R) number of entries stored in parts: the first ones of the row, or those marked in `is_whole`.
+    /// (L, R) number of entries that are not whole: the first ones of each row, or those with is_whole = 0.
     std::vector<std::uint32_t> stored_entries{};
     std::vector<std::uint8_t> is_whole{};           ///< (Σ) 1 if the entry is a whole key and value, or empty
-    std::vector<float> key_error{}, value_error{};  ///< (L, R)
+    std::vector<float> key_error{}, value_error{};  ///< (L, R) see TokenFate; empty if not recorded
 
     [[nodiscard]] std::size_t count(std::size_t layer, std::size_t row) const {
         const std::size_t i = layer * n_rows + row;

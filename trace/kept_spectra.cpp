@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In file order.
+/// The six arrays in the order of the cache file.
 template <class Record>
 auto arrays_of(Record& record) {
     return std::array{&record.spectrum_q,      &record.head_spectrum_q, &record.spectrum_k,
@@ -32,8 +32,7 @@ std::array<std::size_t, 6> sizes_of(const ModelAttributes& model) {
     return {whole, query_heads, whole, kv_heads, whole, kv_heads};
 }
 
-/// Returns an empty path if there is no cache folder. The fingerprint comes from a file, so it must not contain path
-/// separators.
+/// Returns an empty path without a cache folder, or if the fingerprint (read from a file) is not a safe file name.
 fs::path file_of(const ModelAttributes& model) {
     const auto& name = model.fingerprint;
     if (name.empty() || !std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0; }))

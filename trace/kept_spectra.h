@@ -1,5 +1,5 @@
-// Cache of the spectra of models' projections, for traces that contain none. Each model has one file, named by its
-// fingerprint, in $XDG_CACHE_HOME/kvscope/spectra (default ~/.cache/kvscope/spectra).
+// Cache of model spectra for traces without them: one file per model, named by its fingerprint, in
+// $XDG_CACHE_HOME/kvscope/spectra (default ~/.cache/kvscope/spectra).
 #pragma once
 
 #include "trace/reader.h"

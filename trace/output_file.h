@@ -1,7 +1,5 @@
-// Writes HDF5 files so that a full disk cannot crash the program.
-//
-// HDF5 1.10 may crash when it closes a file after a failed write. The driver used here hides the first error from HDF5,
-// and close() reports it.
+// Writes HDF5 files so that a full disk cannot crash the program. HDF5 1.10 may crash when it closes a file after a
+// failed write. The driver used here hides the failure from HDF5, and close() reports it.
 #pragma once
 
 #include <hdf5.h>

@@ -38,7 +38,6 @@ std::optional<int> number(std::string_view text) {
     return value;
 }
 
-/// Returns the contents of a file, or nullopt if there is no file.
 std::optional<std::string> read_file(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int error = descriptor < 0 ? errno : 0;

@@ -21,7 +21,6 @@ const std::string action = "read the data set";
 
 h5::Handle as_handle(hid_t type) { return {h5::checked(type, action), H5Tclose}; }
 
-/// How to read one element, or one column of a table.
 enum class Shown { number, signed_integer, unsigned_integer, text, name, nothing };
 
 Shown shown_as(hid_t type) {
@@ -40,7 +39,6 @@ Shown shown_as(hid_t type) {
     }
 }
 
-/// Returns the type in memory for elements that are read as `shown`.
 h5::Handle memory_type(hid_t stored, Shown shown) {
     switch (shown) {
         case Shown::number:
@@ -203,7 +201,6 @@ class Window {
         }
     }
 
-    /// Reads the block's rows: all columns, or one column of a table.
     std::vector<PeekValue> read_rows(hid_t type, const std::string* column) const {
         Block block;
         const std::size_t rank = out_.shape.size();
@@ -248,7 +245,6 @@ class Window {
 
 bool lies_in(const std::string& data_set, const std::string& group) { return data_set.starts_with(group + "/"); }
 
-/// Returns the files that can contain the data set.
 std::vector<std::filesystem::path> files_with(const Source& source, const std::string& data_set) {
     if (!source.is_folder) return {source.path};
     if (source.model && lies_in(data_set, source.model->group)) return {source.model->file};

@@ -1,5 +1,4 @@
-// Reads small blocks of any data set in a trace, whether or not schema.h declares it, for the app's view of a file's
-// contents.
+// Reads blocks of any data set in a trace, declared in schema.h or not, for the app's view of a file's contents.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +10,18 @@
 
 namespace kvscope::trace {
 
-/// One value: integers that a double cannot represent are exact texts, enumerations give their names ("?" if unnamed),
-/// and monostate means that the type is neither number nor text (reference, list, nested table …).
+/// One value. Integers that a double cannot represent are exact texts, enumerations are names ("?" if unnamed), and
+/// types other than number and text (reference, list …) are monostate.
 using PeekValue = std::variant<std::monostate, double, std::string>;
 
-/// A two-dimensional block of a data set. The last dimension gives the columns, the one before it the rows, and all
-/// others stay at one index. A one-dimensional data set is one column. A table's columns are its last dimension.
+/// A two-dimensional block of a data set. The last dimension gives the columns, the one before it the rows; all others
+/// stay at one index. A one-dimensional data set is one column. The columns of a table are its last dimension.
 struct Peek {
     std::string type;                       ///< as in TreeNode
     std::vector<std::size_t> shape;         ///< shape of the whole data set; empty for a single value
     std::vector<std::string> names;         ///< names of the table columns in the block; empty if not a table
     std::vector<std::string> column_types;  ///< types of the table columns in the block
-    std::size_t first_row = 0, n_rows = 0;  ///< size of the block, at most the requested size
+    std::size_t first_row = 0, n_rows = 0;  ///< first and number of rows; n_rows is at most the requested number
     std::size_t first_column = 0, n_columns = 0;
     std::vector<PeekValue> values;  ///< (n_rows, n_columns), row-major
 
@@ -31,9 +30,8 @@ struct Peek {
     }
 };
 
-/// Reads only the requested block. `first` is its first index in each dimension, table columns included; missing
-/// numbers are 0. In a `.part` folder a path means the same as in the finished trace: all batches of a task's results
-/// are one table.
+/// Reads only the requested block. `first` is its first index in each dimension; missing numbers are 0. In a `.part`
+/// folder, all batches of a task's results are one table, as in the finished trace.
 /// Throws as Reader does, std::invalid_argument if there is no such data set, std::out_of_range if `first` lies
 /// outside.
 Peek peek(const std::filesystem::path& path, const std::string& data_set, const std::vector<std::size_t>& first,

@@ -1,8 +1,6 @@
-// Reads a complete trace file, or a `.part` folder as an incomplete trace. Opening a trace reads its attributes only,
-// so even a large one opens immediately. Each data set is read on request. Unknown items are ignored.
-//
-// Any number of threads may use one Reader: a mutex serializes calls into HDF5. Failed reads throw the types of
-// trace_errors.h, and an index out of range throws std::out_of_range.
+// Reads a complete trace, or a `.part` folder as an incomplete trace. Opening reads only attributes, so even a large
+// trace opens immediately; data sets are read on request. Any number of threads may use one Reader, because a mutex
+// serializes HDF5. Failed reads throw the types of trace_errors.h; an index out of range throws std::out_of_range.
 #pragma once
 
 #include <cstddef>
@@ -47,15 +45,14 @@ class Reader {
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
 
-    /// Returns a reader of the same trace with one more run of `prompt`, which exists only in memory (a what-if) and
-    /// has the index n_runs(prompt). Other prompts with the same context do not get the run. An empty vector means that
-    /// the data set does not exist. Both readers share open files, attributes and kept entries, so the call is cheap.
-    /// Reads of the added run never wait for HDF5.
+    /// Returns a reader with an additional run of `prompt` that exists only in memory (a what-if), at index
+    /// n_runs(prompt). An empty vector in `run` means that the data set does not exist. Open files, attributes and kept
+    /// entries are shared, so the call is cheap. Reads of the added run never wait for HDF5.
     /// Throws std::invalid_argument if a vector does not have the shape of schema.h or the kept entries break the
     /// format.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
-    /// Returns a reader of the same trace with other values of `RunAttributes::given_label`, by {prompt, run}. Runs
-    /// that are not in `labels` lose theirs. As cheap as with_run(). Throws std::out_of_range if there is no such run.
+    /// Returns a reader with other values of `RunAttributes::given_label`, by {prompt, run}. All other runs lose
+    /// theirs. As cheap as with_run(). Throws std::out_of_range if there is no such run.
     [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
     /// Returns false for a run that with_run() added.
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
@@ -73,8 +70,7 @@ class Reader {
     [[nodiscard]] const ModelAttributes& model() const;
     [[nodiscard]] int n_prompts() const;
     [[nodiscard]] const PromptAttributes& prompt(int prompt) const;
-    /// Indices have no gaps, even if an incomplete trace lacks prompts or runs. prompt_number() and run_number() return
-    /// the number in the trace. An added run has the next free number.
+    /// Returns the prompt's number in the trace. Numbers of an incomplete trace may have gaps; indices have none.
     [[nodiscard]] int prompt_number(int prompt) const;
     [[nodiscard]] int run_number(int prompt, int run) const;
     [[nodiscard]] int n_runs(int prompt) const;
@@ -96,11 +92,9 @@ class Reader {
     template <class T>
     [[nodiscard]] std::vector<T> read_layer(Place place, const schema::DataSet& data_set, std::size_t layer) const;
 
-    // Shortcuts for frequently used data sets.
-
     [[nodiscard]] std::vector<std::int32_t> token_ids(int prompt) const;
     [[nodiscard]] std::vector<std::string> token_text(int prompt) const;
-    /// Returns the (H, N) values of one layer.
+    /// Returns the (H, N) window attention of one layer.
     [[nodiscard]] std::vector<float> window_attention(int prompt, std::size_t layer) const;
     /// Returns the (R, N) scores of one layer, exact for f32 and f64, or an empty vector if the run has no scores.
     [[nodiscard]] std::vector<double> scores(int prompt, int run, std::size_t layer) const;
@@ -109,13 +103,11 @@ class Reader {
     /// Returns R, the rows per layer of the run: G or H, by its granularity.
     [[nodiscard]] std::size_t n_rows(int prompt, int run) const;
 
-    // Complete groups, as the writer received them.
+    // Complete records, as the writer received them.
 
     [[nodiscard]] ModelRecord model_record() const;
     [[nodiscard]] PromptRecord prompt_record(int prompt) const;
     [[nodiscard]] RunRecord run_record(int prompt, int run) const;
-
-    // /results
 
     [[nodiscard]] std::vector<std::string> result_tasks() const;
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;

@@ -7,14 +7,12 @@
 
 namespace kvscope::trace {
 
-/// Whether a trace with the recipe `part` can be extended to the recipe `whole`: `whole` contains all its prompts,
-/// starts with all its runs in the same order, and is otherwise equal. Returns false if either is not a recipe with
-/// prompts and runs.
+/// Whether a trace with the recipe `part` can be extended to the recipe `whole`: `whole` contains all prompts of
+/// `part`, begins with its runs in the same order, and is otherwise equal. False if either lacks prompts or runs.
 bool is_part_of_recipe(const nlohmann::json& part, const nlohmann::json& whole);
 bool is_part_of_recipe(const std::string& part_json, const std::string& whole_json);
 
-/// Returns the recipe of a complete trace or of a folder `<output>.part`. Returns an empty string if there is neither
-/// or it cannot be read; a Writer then reports the reason.
+/// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if there is none or it is unreadable.
 std::string recipe_at(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

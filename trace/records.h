@@ -1,5 +1,5 @@
-// The trace's contents as plain structs. Members have the names, shapes and units of schema.h. Arrays are row-major. An
-// empty vector means that the data set does not exist.
+// The trace's contents as plain structs, with the names, shapes and units of schema.h. Arrays are row-major. An empty
+// vector means that the data set does not exist.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,9 @@ struct ModelAttributes {
 };
 
 struct ModelRecord : ModelAttributes {
-    std::vector<float> spectrum_q, spectrum_k, spectrum_v;                 ///< (L, hidden)
-    std::vector<float> head_spectrum_q, head_spectrum_k, head_spectrum_v;  ///< (L, H | G | G, d)
+    std::vector<float> spectrum_q, spectrum_k, spectrum_v;  ///< shape (L, hidden)
+    std::vector<float> head_spectrum_q, head_spectrum_k,
+        head_spectrum_v;  ///< shape (L, H, d) for q, (L, G, d) for k and v
 };
 
 struct PromptAttributes {
@@ -53,17 +54,18 @@ struct PromptAttributes {
 };
 
 struct PromptRecord : PromptAttributes {
-    std::vector<std::int32_t> token_ids;                                                        ///< (n_tokens)
-    std::vector<std::string> token_text;                                                        ///< (n_tokens)
-    std::vector<float> window_attention;                                                        ///< (L, H, N)
-    std::vector<float> query_similarity;                                                        ///< (L, H, w, w)
-    std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;     ///< (L)
-    std::vector<float> mode_contribution_q, mode_contribution_k, mode_contribution_v;           ///< (L, H | G | G, d)
-    std::vector<float> layer_similarity_k, layer_similarity_v;                                  ///< (L, L)
-    std::vector<float> head_similarity_k, head_similarity_v;                                    ///< (L, G, G)
-    std::vector<float> gradient_alignment_c11, gradient_alignment_c12, gradient_alignment_c22;  ///< (L, H)
-    std::vector<float> head_jsd;                                                                ///< (L, H, H), nats
-    std::vector<float> last_logits;                                                             ///< (vocab)
+    std::vector<std::int32_t> token_ids;                                                     ///< shape (n_tokens)
+    std::vector<std::string> token_text;                                                     ///< shape (n_tokens)
+    std::vector<float> window_attention;                                                     ///< shape (L, H, N)
+    std::vector<float> query_similarity;                                                     ///< shape (L, H, w, w)
+    std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;  ///< shape (L)
+    std::vector<float> mode_contribution_q, mode_contribution_k,
+        mode_contribution_v;                                    ///< shape (L, H, d) for q, (L, G, d) for k and v
+    std::vector<float> layer_similarity_k, layer_similarity_v;  ///< shape (L, L)
+    std::vector<float> head_similarity_k, head_similarity_v;    ///< shape (L, G, G)
+    std::vector<float> gradient_alignment_c11, gradient_alignment_c12, gradient_alignment_c22;  ///< shape (L, H)
+    std::vector<float> head_jsd;     ///< shape (L, H, H), nats
+    std::vector<float> last_logits;  ///< shape (vocab)
 };
 
 struct RunAttributes {
@@ -83,7 +85,7 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
-    /// Only in isolated mode.
+    // Only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
     std::optional<double> decode_tokens_per_s;
@@ -91,41 +93,41 @@ struct RunAttributes {
 };
 
 struct RunRecord : RunAttributes {
-    std::vector<std::uint64_t> kept_offsets;  ///< (L·R + 1)
-    std::vector<std::uint32_t> kept_indices;  ///< (Σ)
-    /// (L, R, N) Stored as `scores`. At most one of the two is filled.
+    std::vector<std::uint64_t> kept_offsets;  ///< shape (L·R + 1)
+    std::vector<std::uint32_t> kept_indices;  ///< shape (Σ)
+    /// Shape (L, R, N), stored as `scores`. At most one of the two vectors is filled.
     std::vector<float> scores;
     std::vector<double> scores_f64;
-    std::vector<float> head_jsd;                   ///< (L, R, R), nats
-    std::vector<std::int32_t> merged_token_entry;  ///< (L, R, N)
-    std::vector<float> merged_cardinality;         ///< (Σ)
-    /// (L) Keys made by merging while the prompt was read, and those among them that lie outside their two sources.
+    std::vector<float> head_jsd;                   ///< shape (L, R, R), nats
+    std::vector<std::int32_t> merged_token_entry;  ///< shape (L, R, N)
+    std::vector<float> merged_cardinality;         ///< shape (Σ)
+    /// Shape (L): number of keys made by merging, and number of these with a merge weight outside [0, 1].
     std::vector<std::uint64_t> merged_keys, merged_keys_outside;
-    std::vector<std::uint8_t> channels_kept;  ///< (L, R, d)
-    std::vector<float> channel_scores;        ///< (L, R, d)
-    /// (L, R) Set if entries are stored in another form than whole keys and values.
+    std::vector<std::uint8_t> channels_kept;  ///< shape (L, R, d)
+    std::vector<float> channel_scores;        ///< shape (L, R, d)
+    /// Shape (L, R): number of entries that are not whole keys and values; empty if all entries are whole.
     std::vector<std::uint32_t> stored_entries;
-    std::vector<std::uint8_t> stored_is_whole;  ///< (Σ) empty if the entries that are not whole come first in each row
+    std::vector<std::uint8_t>
+        stored_is_whole;  ///< shape (Σ); empty if the entries that are not whole come first in each row
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
-    /// (L)
+    /// Shape (L): predicted bytes by kind of storage.
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
     std::vector<std::uint32_t> switch_steps;           ///< steps of the answer after which the cache changed its form
     std::vector<std::uint8_t> switch_is_full;          ///< same length: 1 if the cache became full
-    std::vector<std::int32_t> output_ids;              ///< own length
-    std::vector<float> step_kl;                        ///< (T), nats
-    std::vector<std::uint8_t> step_agreement;          ///< (T)
-    std::vector<float> attention_kept;                 ///< (L, H)
-    std::vector<float> output_error;                   ///< (L, H)
-    std::vector<std::uint64_t> cache_bytes;            ///< (L)
-    std::vector<std::uint64_t> cache_bytes_predicted;  ///< (L)
-    std::vector<std::uint64_t> head_bytes;             ///< (L, R)
-    std::vector<std::int32_t> lookahead_ids;           ///< laq
-    std::vector<std::int32_t> pseudo_ids;              ///< dapq
-    std::vector<float> answer_attention;               ///< (L, G, N), only for the policy full
-    std::vector<float> kl_attention_lost;              ///< (L, N), nats
+    std::vector<std::int32_t> output_ids;              ///< length of its own
+    std::vector<float> step_kl;                        ///< shape (T), nats
+    std::vector<std::uint8_t> step_agreement;          ///< shape (T)
+    std::vector<float> attention_kept;                 ///< shape (L, H)
+    std::vector<float> output_error;                   ///< shape (L, H)
+    std::vector<std::uint64_t> cache_bytes;            ///< shape (L)
+    std::vector<std::uint64_t> cache_bytes_predicted;  ///< shape (L)
+    std::vector<std::uint64_t> head_bytes;             ///< shape (L, R)
+    std::vector<std::int32_t> lookahead_ids;           ///< only for the policy laq
+    std::vector<std::int32_t> pseudo_ids;              ///< only for the policy dapq
+    std::vector<float> answer_attention;               ///< shape (L, G, N), only for the policy full
+    std::vector<float> kl_attention_lost;              ///< shape (L, N), nats
 };
 
-/// One row of /results/<task>.
 struct ResultRow {
     std::string sample_id;
     std::string prompt_hash;

@@ -47,7 +47,6 @@ void for_each_result_column(Row& row, Visit visit) {
     visit("status", row.status);
 }
 
-/// Returns the HDF5 type of a PackedResultRow.
 h5::Handle result_table_type();
 
 }  // namespace kvscope::trace

@@ -1,5 +1,5 @@
-// Every name, shape, type and unit of the trace format, version 1.1, for the writer, the reader and the checker. A test
-// compares docs/trace-format.md with this file.
+// Every name, shape, type and unit of trace format 1.1, for the writer, the reader and the checker. A test compares
+// docs/trace-format.md with this file.
 #pragma once
 
 #include <array>
@@ -23,20 +23,20 @@ enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, f32_or_u16, text
 
 /// What an axis of a data set counts. `visible_tokens` is n_context if query_aware = 0, else n_tokens.
 enum class Dim {
-    layers,          ///< L
+    layers,          ///< L, layers of the model
     heads,           ///< H, query heads
-    kv_heads,        ///< G
+    kv_heads,        ///< G, KV heads
     rows,            ///< R: G or H, by the run's granularity
-    head_dim,        ///< d
-    hidden,          ///< hidden_size
-    vocab,           ///< vocab_size
-    visible_tokens,  ///< N
+    head_dim,        ///< d, size of a head
+    hidden,          ///< hidden_size of the model
+    vocab,           ///< vocab_size of the model
+    visible_tokens,  ///< N, prompt tokens that the policies see
     prompt_tokens,   ///< n_tokens, always with the question
     window,          ///< w, the attribute `window` of `full`
-    steps,           ///< T of the prompt's full run
-    row_offsets,     ///< L·R + 1
+    steps,           ///< T, decode steps of the prompt's full run
+    row_offsets,     ///< L·R + 1, offsets of all rows
     entries,         ///< Σ, all entries of a run: the last number of kept_offsets
-    any,             ///< a length of the data set's own
+    any,             ///< a length that only this data set has
 };
 
 enum class Need {
@@ -150,7 +150,7 @@ inline constexpr DataSet token_ids =
 inline constexpr DataSet token_text =
     data_set("token_text", Type::text, Dim::prompt_tokens, Need::always, "text of each token for display");
 
-inline constexpr std::string_view window_attribute = "window";  ///< of the group `full`
+inline constexpr std::string_view window_attribute = "window";  ///< attribute of the group `full`
 inline constexpr DataSet window_attention =
     data_set("full/window_attention", Type::f32, Dim::layers, Dim::heads, Dim::visible_tokens, Need::measured,
              "softmax over all visible keys, mean over the window's queries");
@@ -217,8 +217,8 @@ inline constexpr const DataSet* data_sets[] = {
     &head_jsd,
     &last_logits,
 };
-/// Data sets that a prompt with `context_of` shares with that prompt. last_logits depends on the question and is not
-/// shared.
+/// Data sets that a prompt with `context_of` takes from that prompt. last_logits is not shared, because it depends on
+/// the question.
 inline constexpr const DataSet* shared_data_sets[] = {
     &window_attention,       &query_similarity,       &adjacent_similarity_q,  &adjacent_similarity_k,
     &adjacent_similarity_v,  &mode_contribution_q,    &mode_contribution_k,    &mode_contribution_v,
@@ -381,8 +381,8 @@ inline constexpr const DataSet* data_sets[] = {
     &switch_steps,
     &switch_is_full,
 };
-/// Attribute of a run's part in an unfinished trace: the run of the same prompt whose scores are identical. In the
-/// finished file, `scores` is a hard link to that run's data set.
+/// Attribute of a run's part in an unfinished trace: the run of the same prompt with identical scores. In the finished
+/// file, `scores` is a hard link to that run's data set.
 inline constexpr std::string_view scores_of_attribute = "scores_of";
 /// Data sets that a run of a prompt with `context_of` shares with the run of the same number of that prompt.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};

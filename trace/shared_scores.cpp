@@ -21,8 +21,8 @@ namespace kvscope::trace {
 
 namespace {
 
-/// Compares bits, because NaN marks positions that are not candidates and NaN never equals NaN. The digest of a large
-/// array is the digest of its pieces' digests. It depends on the piece size, so digests are never stored.
+/// Hashes bits, because NaN marks positions that are not candidates, and NaN never equals NaN. Digests depend on the
+/// piece size, so they are never stored.
 template <class T>
 SharedScores::Digest digest_of(std::span<const T> scores) {
     constexpr std::size_t piece_bytes = std::size_t{1} << 20;
@@ -71,7 +71,7 @@ std::set<int> SharedScores::forget_orphans(int prompt, const std::set<int>& runs
 SharedScores::Digest SharedScores::read_digest(int prompt, int run) const {
     const h5::Handle file = open_input_file(file_of_run(folder_, prompt, run));
     const std::string path = fmt::format("/prompts/{}/runs/{}/{}", prompt, run, schema::run::scores.path);
-    if (!h5::exists(file.get(), path)) return {};  // the digest of no scores
+    if (!h5::exists(file.get(), path)) return {};  // zero digest without scores
     const h5::Handle data_set = h5::open_data_set(file.get(), path);
     if (h5::info(data_set.get()).element == schema::Type::f64)
         return digest_of<double>(h5::read<double>(data_set.get()));

@@ -1,5 +1,5 @@
-// Finds runs of an unfinished trace with identical scores. Scores that do not depend on the budget are stored in one
-// part, and the parts of the other budgets name that run.
+// Finds runs of an unfinished trace with identical scores, e.g. at several budgets. One part stores the scores, and the
+// parts of the other runs name that run.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class SharedScores {
     };
 
     /// Finds an earlier run with the same scores. Leaves `source` empty if there is none or if other runs refer to this
-    /// run. May read existing parts. The caller must hold an h5::Guard.
+    /// run. May read existing parts, so the caller must hold an h5::Guard.
     /// Throws std::invalid_argument if other runs refer to this run's scores and the new scores differ.
     Found find(int prompt, int run, const RunRecord& record);
     /// Registers a part that was written. @param found result of find() for its record

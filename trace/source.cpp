@@ -76,7 +76,6 @@ std::optional<int> number(const std::string& name) {
     return value;
 }
 
-/// Returns the groups below `parent` whose names are numbers.
 std::vector<GroupPlace> numbered_groups(hid_t file, const fs::path& path, const std::string& parent) {
     std::vector<GroupPlace> out;
     if (!h5::is_group(file, parent)) return out;

@@ -7,11 +7,10 @@
 
 namespace kvscope::trace {
 
-/// Returns valid UTF-8 without NUL: invalid bytes become U+FFFD, NUL becomes U+2400. Generated text may end inside a
-/// character, and HDF5 ends texts at a NUL.
+/// Returns valid UTF-8 for HDF5: an invalid byte (e.g. of a cut character) becomes U+FFFD, and NUL becomes U+2400.
 std::string storable_text(std::string_view text);
 
-/// Returns the beginning of a file's text in quotation marks for a message, with control characters as visible symbols.
+/// Returns the beginning of a file's text for a message: in quotation marks, control characters as visible symbols.
 std::string quoted_text(std::string_view text);
 
 /// Formats a time, e.g. "2025-01-31T12:00:00Z".

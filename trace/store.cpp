@@ -45,7 +45,6 @@ struct StoreAttribute {
     }
 };
 
-/// Returns the expected shape for messages.
 std::string expected_shape(const schema::DataSet& data_set, const Extents& extents) {
     std::vector<std::string> out;
     for (int i = 0; i < data_set.rank; ++i) {

@@ -22,12 +22,11 @@ struct RootAttributes {
 
 void store_root(hid_t file, const RootAttributes& root);
 
-// Each function throws std::invalid_argument before it writes anything if a vector does not have the shape of schema.h
-// or breaks a rule of the format.
+// Each function throws std::invalid_argument, before it writes anything, if a vector breaks a rule of schema.h.
 
 void store_model(hid_t file, const std::string& group, const ModelRecord& record);
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model);
-/// @param shares whether kept entries and scores come from another prompt's run, so that this run's are not stored
+/// @param shares whether kept entries and scores are those of another prompt's run and are not stored again
 /// @param scores_of run of the same prompt that holds the scores
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares, std::optional<int> scores_of = {});

@@ -1,4 +1,4 @@
-// One error type for each failure that a caller may handle differently. All derive from std::runtime_error. Messages
+// One error type for each failure that callers may handle differently, all derived from std::runtime_error. Messages
 // name the file, what was expected and found, and, where possible, what to do.
 #pragma once
 
@@ -14,8 +14,7 @@ struct TraceError : std::runtime_error {
 struct NotATrace : TraceError {
     using TraceError::TraceError;
 };
-/// The system does not let the file be read now (too many open files, no permission, failing disk …). Its contents may
-/// be sound.
+/// The system does not let the file be read now (permission, too many open files …). Its contents may be sound.
 struct ReadFailed : TraceError {
     using TraceError::TraceError;
 };

@@ -158,7 +158,7 @@ bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_se
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
-/// Returns the place's own group or, in an unfinished trace, the group of the run with which it shares scores. Returns
+/// Returns the place's own group or, in an unfinished trace, that of the run with which it shares scores. Returns
 /// nullptr if neither contains the data set.
 const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
@@ -173,8 +173,7 @@ const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet
     return index && lies_in(runs[*index], data_set) ? &runs[*index] : nullptr;
 }
 
-/// Returns the group that contains the data set: the place's own, or that of the prompt whose context it shares in an
-/// unfinished trace. Returns nullptr if neither contains it.
+/// Like find_among_runs(), but an unfinished trace may also have the data set in the prompt whose context is shared.
 const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set) const {
     if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
     if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;

@@ -34,8 +34,8 @@ auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     }
 }
 
-/// Shared by a reader and the readers that with_run() derives from it. Any number of threads may use one object. A
-/// wrong prompt index throws std::out_of_range; the caller checks run indices.
+/// Shared by a reader and the readers derived from it. Any number of threads may use one object. A wrong prompt index
+/// throws std::out_of_range; callers check run indices.
 class TraceFiles {
  public:
     struct Prompt {
@@ -57,7 +57,7 @@ class TraceFiles {
     [[nodiscard]] const GroupPlace& group(Place place) const;
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
 
-    /// Returns `action(open data set)`. First checks the data set's rank and the lengths that the attributes determine.
+    /// Opens a data set and returns action(data set). First checks its rank and the lengths that attributes determine.
     /// Throws DamagedTrace if the data set is missing or has another shape.
     template <class Action>
     auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
@@ -70,7 +70,6 @@ class TraceFiles {
         });
     }
 
-    /// Returns the kept entries. They are read once and then shared.
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run) const;
     /// Throws std::out_of_range if the task has no results.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;

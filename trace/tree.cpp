@@ -15,7 +15,7 @@ namespace kvscope::trace {
 
 namespace {
 
-/// A trace needs six levels. Each level costs HDF5 a walk from the root.
+/// Maximum depth of groups. A trace needs six levels, and each level costs HDF5 a walk from the root.
 constexpr std::ptrdiff_t deepest = 64;
 
 class TreeList {

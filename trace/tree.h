@@ -25,7 +25,7 @@ struct TreeNode {
     std::vector<TreeAttribute> attributes;
 };
 
-/// Returns groups before their members, in natural order (2 before 10). A `.part` folder is listed as one trace.
+/// Returns groups before their members, numbers in numeric order. A `.part` folder is listed as one trace.
 /// Throws as Reader does.
 std::vector<TreeNode> tree(const std::filesystem::path& path);
 

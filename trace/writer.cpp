@@ -101,7 +101,6 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
     }
 }
 
-/// Adds advice for a part that may be sound.
 ReadFailed still_there(const ReadFailed& failure) {
     return ReadFailed(
         fmt::format("{}; kvscope keeps the file, because it may be sound: run the same command again once it is "
@@ -117,8 +116,7 @@ std::string in_a_word(const nlohmann::json& value) {
     return text.size() > most_characters ? "" : text;
 }
 
-/// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or only the key if a
-/// value is long.
+/// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or names only the key.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
     const std::string is = operation == "add" ? "nothing" : in_a_word(there.at(nlohmann::json::json_pointer(path)));
@@ -128,8 +126,8 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
 }
 
-/// Describes the first few differences, e.g. " (it differs in new_tokens: existing 16, requested 32; seed: 0 there, 1
-/// wanted)", or returns an empty string if a recipe is invalid.
+/// Describes the first few differences, e.g. " (it differs in seed: existing 0, requested 1)", or returns "" if a
+/// recipe is invalid.
 /// @param may_extend ignores entries that are only appended to a list
 std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
     constexpr size_t most_named = 3;
@@ -356,7 +354,7 @@ struct Writer::Impl {
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
     }
 
-    /// Requires the lock. Checks again, because another process may have written here before.
+    /// Requires the lock. Checks again, because another process may have written here before the lock was taken.
     void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options,
                      bool extends_output) {
         try {
@@ -440,8 +438,8 @@ struct Writer::Impl {
         }
     }
 
-    /// Loads the attributes that shapes depend on. Sets damaged parts aside to be made again. A part that cannot be
-    /// read now (no memory, no descriptors) may be hours of work, so it ends the command.
+    /// Loads the attributes that shapes depend on. Sets damaged parts aside to be made again. A part that is only
+    /// unreadable now (no memory, no descriptors) may hold hours of work, so the command ends.
     void load_parts() {
         const h5::Guard guard;
         const auto readable = [&](const std::string& part, auto load) {
@@ -514,8 +512,8 @@ struct Writer::Impl {
         }
     }
 
-    /// Whether the run `run` of the prompt `source` has entries that this run can share. If the record has kept
-    /// entries, they must be equal.
+    /// Whether another prompt's run has entries that this run can share. The record's kept entries, if any, must be
+    /// equal.
     bool can_share(int source, int prompt, int run, const RunRecord& record) const {
         if (!has_run(source, run)) return false;
         const h5::Guard guard;

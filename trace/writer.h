@@ -1,5 +1,5 @@
-// Writes traces so that SIGKILL or a full disk never loses finished work. Each prompt and run is written to its own
-// file in `<path>.part/` and renamed into place. finish() joins the files into `path`.
+// Writes traces so that SIGKILL or a full disk never loses finished work: each prompt and run goes to its own file in
+// `<path>.part/`, which is renamed when complete. finish() joins the files into `path`.
 #pragma once
 
 #include <ctime>
@@ -24,35 +24,32 @@ enum class OutputState {
     other,      ///< anything else: the writer refuses without force
 };
 
-/// Compares recipes as JSON values, so key order and white space do not matter.
-/// Throws std::invalid_argument if `recipe_json` is not JSON.
+/// Compares recipes as JSON values. Throws std::invalid_argument if `recipe_json` is not JSON.
 OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
 
 struct WriterOptions {
-    /// Start anew, whatever the output path contains. An existing trace stays until finish() replaces it. An incomplete
-    /// trace of the same recipe is still resumed, unless it extends another trace.
+    /// Start anew, whatever the output path contains. An existing trace stays until finish() replaces it, and an
+    /// incomplete trace of the same recipe is still resumed, unless it extends another trace.
     bool force = false;
-    /// The attribute `generator`.
     std::string generator = "kvscope";
-    /// Returns whether a trace with the given other recipe (JSON) is a part of the new trace, with the same numbers of
-    /// prompts and runs. The writer continues an incomplete part and extends a complete one: its model, prompts and
-    /// runs count as written. If a task gets further results, all its results must be written again.
+    /// Returns whether a trace with the given other recipe (JSON) is a part of the new trace. An incomplete part is
+    /// continued. A complete one is extended: its model, prompts and runs count as written, but if a task gets further
+    /// results, all of them must be written again.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
     /// The attribute `created_utc` of a new trace. Default: now.
     std::optional<std::time_t> created{};
 };
 
 /// Checks whether a Writer with these arguments can start, before the caller computes anything. Leaves no files and
-/// does not test whether another process writes the output.
-/// Returns the state that the writer would continue: absent, resumable, or complete (never with force).
+/// does not test whether another process writes the output. Returns absent, resumable, or (without force) complete.
 /// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is not JSON.
 OutputState check_output(const std::filesystem::path& path, std::string_view recipe_json,
                          const WriterOptions& options = {});
 
 class Writer {
  public:
-    /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model fingerprint, prompts,
-    /// policies, budgets, seeds …).
+    /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model, prompts, policies, budgets
+    /// …).
     /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed, without changes, if finished parts
     /// cannot be read now; std::invalid_argument if the recipe is not JSON.
     Writer(std::filesystem::path path, std::string recipe_json, WriterOptions options = {});
@@ -65,8 +62,7 @@ class Writer {
     [[nodiscard]] bool resumed() const;
     /// Whether the trace extends a complete one, also if an earlier writer began the extension.
     [[nodiscard]] bool extends() const;
-    /// Returns messages for the user about damaged parts of the resumed trace. Each part was renamed, stays until
-    /// finish(), and counts as missing.
+    /// Returns messages for the user about damaged parts, which were renamed and count as missing.
     [[nodiscard]] const std::vector<std::string>& set_aside() const;
     [[nodiscard]] bool has_model() const;
     [[nodiscard]] bool has_prompt(int prompt) const;
@@ -76,26 +72,23 @@ class Writer {
     /// Returns the rows of a batch. Requires has_results().
     [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
 
-    // Each call returns after its part is written, synced and renamed. It replaces an earlier part of the same number,
-    // but throws std::logic_error if that is in the extended trace. Throws std::invalid_argument if a vector does not
-    // have the shape of schema.h, and WriteFailed, leaving all else unchanged, if the disk is full or fails. Invalid
-    // UTF-8 is stored as U+FFFD, NUL as U+2400.
+    // Each call returns after its part is written, synced and renamed. A part of the same number is replaced, unless it
+    // is in the extended trace (std::logic_error). Throws std::invalid_argument if a vector breaks a rule of schema.h,
+    // WriteFailed if the disk is full or fails. Invalid UTF-8 becomes U+FFFD, NUL becomes U+2400.
 
     /// Must be the first call, because all shapes depend on the model.
     void write_model(const ModelRecord& record);
     /// Requires the model and, with `context_of`, that prompt.
     void write_prompt(int prompt, const PromptRecord& record);
     /// Requires the prompt. Runs are numbered from 0, and one must have the policy `full`. If the prompt has
-    /// `context_of`, write that prompt's run of the same number first: kept_* and scores are then stored once. Scores
-    /// that equal those of another run of the prompt bit by bit are also stored once.
+    /// `context_of`, write that prompt's run of the same number first, so that kept_* and scores are stored once.
     void write_run(int prompt, int run, const RunRecord& record);
     /// Writes one batch of rows, e.g. the samples of one job. finish() joins the batches of a task in ascending order.
     void write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows);
 
-    /// Joins all parts into `path` with complete = 1 and removes the .part folder. Nothing can be written afterwards.
-    /// Throws std::invalid_argument if the numbers of prompts or runs have gaps; WriteFailed; ReadFailed if a part
-    /// cannot be read now; DamagedTrace if a part was damaged after it was written. That part is set aside, and a new
-    /// writer makes it again.
+    /// Joins all parts into `path` with complete = 1 and removes the .part folder. No write may follow. Throws
+    /// std::invalid_argument if numbers have gaps; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace
+    /// if a part is damaged, which is set aside and made again by a new writer.
     void finish();
 
  private:
