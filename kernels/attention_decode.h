@@ -28,8 +28,7 @@ class DecodeEntries {
 /// Largest number of entries computed at a time. Bounds a thread's scratch for rows of any length.
 inline constexpr int64_t kDecodeTile = 128;
 
-/// Queries that read the same entries: the query heads of one KV head of one run at one decode step. All entries are
-/// visible.
+/// The query heads of one KV head of one run at one decode step. Each query sees all entries.
 struct DecodeRow {
     const void* q = nullptr;  ///< (n_queries, key_dim)
     int64_t q_stride = 0;     ///< elements between queries
@@ -47,8 +46,8 @@ struct DecodeRow {
     /// (n_entries) number n_i of tokens per entry: out = sum exp(e_i) v_i / sum n_i exp(e_i). nullptr means 1 each.
     const float* cardinality = nullptr;
 
-    /// Whether these entries extend the previous row's, stored in another form. One softmax covers both rows and writes
-    /// that row's `out`. Both rows have the same queries, but may use other channels of them.
+    /// Whether these entries, stored in another form, continue the previous row: one softmax covers both rows and goes
+    /// to that row's `out`. The queries are the same, possibly with other channels.
     bool continues = false;
 
     void* out = nullptr;  ///< (n_queries, d); must not overlap any input of the call
@@ -59,9 +58,9 @@ struct DecodeRow {
     int64_t attention_stride = 0;  ///< elements between queries; 0 means n_entries
 };
 
-/// Computes attention for all rows of a call, e.g. all runs and KV heads of a layer. Long rows are split, so threads
-/// share the work evenly. `dtype` is the type of q, k, v and out (f32 or bf16); the arithmetic is f32. A row's result
-/// does not depend on other rows or the number of threads.
+/// Computes attention for all rows of a call, e.g. all runs and KV heads of a layer. Long rows are split, so that
+/// threads share the work evenly. q, k, v and out are of type `dtype` (f32 or bf16); the arithmetic is f32. A row's
+/// result does not depend on other rows or the number of threads.
 /// Throws std::invalid_argument for an empty row, a null array, or another type.
 void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale);
 

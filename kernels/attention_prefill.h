@@ -11,9 +11,9 @@ namespace kvscope::kernels {
 /// at position i sees keys j with i - sliding_window < j <= i. Query head h reads KV head h / (n_heads / n_kv_heads).
 struct PrefillAttention {
     DType dtype = DType::bf16;   ///< type of q, k, v and out: f32 or bf16
-    int n_heads = 0;             ///< H
-    int n_kv_heads = 0;          ///< G, a divisor of H
-    int head_dim = 0;            ///< d
+    int n_heads = 0;             ///< number of query heads, H
+    int n_kv_heads = 0;          ///< number of KV heads, G, a divisor of H
+    int head_dim = 0;            ///< head size, d
     float scale = 0;             ///< logits are scale * (q . k); usually 1 / sqrt(d)
     int64_t q_begin = 0;         ///< position of the first query
     int64_t n_queries = 0;       ///< the cache has q_begin + n_queries entries
@@ -33,8 +33,8 @@ struct PrefillAttention {
     void* out = nullptr;  ///< (n_queries, H, d); must not overlap q; nullptr to compute only column_sums
     int64_t out_token_stride = 0;
 
-    /// (H, column_stride) Adds, for each key, the softmax weights n_j exp(e_j) / sum n exp(e) of this chunk's queries
-    /// before rounding to bf16 (H2O's score without an N x N matrix). nullptr if not needed.
+    /// For each key, adds this chunk's softmax weights n_j exp(e_j) / sum n exp(e) before rounding to bf16. Shape (H,
+    /// column_stride); nullptr if not needed. This is H2O's score without an N x N matrix.
     double* column_sums = nullptr;
     int64_t column_stride = 0;
 };
@@ -44,8 +44,8 @@ struct PrefillAttention {
 /// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16.
 void attention_prefill(const PrefillAttention& problem);
 
-/// Computes several problems with threads shared evenly, e.g. the rows of a ragged cache that read the same new tokens
-/// (n_kv_heads = 1, q_begin = entries already in the row). Problems must not share `column_sums`.
+/// Computes several problems, with threads shared evenly, e.g. the rows of a ragged cache that read the same new tokens
+/// (n_kv_heads = 1, q_begin = entries in the row). Problems must not share `column_sums`.
 void attention_prefill(std::span<const PrefillAttention> problems);
 
 }  // namespace kvscope::kernels

@@ -73,10 +73,8 @@ class Backend {
 
 const Backend& cpu_backend();
 
-/// Owns an array in a device's memory.
 class DeviceArray {
  public:
-    /// Throws std::runtime_error if memory is insufficient.
     DeviceArray(const Backend& backend, size_t bytes)
         : backend_(backend), data_(bytes == 0 ? nullptr : backend.allocate(bytes)) {}
     ~DeviceArray() {

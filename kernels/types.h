@@ -7,7 +7,6 @@ namespace kvscope::kernels {
 /// Element type of an array. Checkpoints may be f16, which is converted on loading.
 enum class DType { f32, bf16, f16 };
 
-/// Device of a kernel and its arrays.
 enum class Device { cpu, cuda };
 
 constexpr size_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }

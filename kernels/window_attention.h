@@ -9,11 +9,11 @@ namespace kvscope::kernels {
 /// Mean attention of the window, the last w queries of the prompt. The arithmetic is f32. All arrays are on the device
 /// of the call.
 struct WindowAttention {
-    int n_heads = 0;       ///< H
-    int n_kv_heads = 0;    ///< G, a divisor of H; query head h reads KV head h / (H / G)
-    int head_dim = 0;      ///< d
+    int n_heads = 0;       ///< number of query heads, H
+    int n_kv_heads = 0;    ///< number of KV heads, G, a divisor of H; query head h reads KV head h / (H / G)
+    int head_dim = 0;      ///< head size, d
     int window = 0;        ///< w, 1 ... n_tokens; the queries have the positions n_tokens - w ... n_tokens - 1
-    int64_t n_tokens = 0;  ///< N
+    int64_t n_tokens = 0;  ///< number of tokens, N
     float scale = 0;       ///< logits are scale * (q . k); 0 means 1 / sqrt(d)
 
     const float* queries = nullptr;  ///< (H, w, d) post-RoPE
@@ -32,8 +32,8 @@ struct WindowAttention {
 
 /// A query that sees no key (prefix_only with a sliding window inside the window) adds nothing to the mean. The result
 /// does not depend on the number of threads.
-/// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16; cuda::Unavailable;
-/// cuda::Failed.
+/// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16; cuda::Unavailable or
+/// cuda::Failed on a GPU.
 void window_attention(Device device, const WindowAttention& problem);
 
 }  // namespace kvscope::kernels

@@ -111,7 +111,7 @@ struct AttentionBlockBody {
         Layout layout;
         char* scratch;
         int64_t n_vectors;
-        int64_t values_packed = 0;  ///< keys below this are packed, if lane groups share packed values
+        int64_t values_packed = 0;  ///< values of keys before this one are packed
 
         float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
         elem* q(int64_t g) const { return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L; }

@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 
 #include "kernels/bf16.h"
@@ -60,7 +58,7 @@ struct Bf16Rows {
     }
 };
 
-/// Attention of a few queries over a row's entries. Memory bandwidth is the limit, so each key and value is loaded once
+/// Attention of a few queries over a row's entries. Memory bandwidth is the limit, so keys and values are loaded once
 /// for up to kQueries queries, and values are prefetched while keys are processed. All sums are f32.
 template <class Simd, class Bf16Reader = Bf16Rows<Simd>>
 struct AttentionDecodeBody {
@@ -209,7 +207,6 @@ struct AttentionDecodeBody {
         }
     }
 
-    /// Keys or values, one per entry.
     template <class T>
     struct Vectors {
         const T* data;
@@ -266,7 +263,6 @@ struct AttentionDecodeBody {
             for (int64_t j = 0; j < count; ++j) total += weights[j] * cardinality[j];
     }
 
-    /// Adds V pairs of vectors of columns.
     template <class Rows, int Q, int V>
     static void add_values(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
                            int64_t count, float* out, int d, const NextKeys<typename Rows::T>& next) {
@@ -292,7 +288,6 @@ struct AttentionDecodeBody {
             for (int c = 0; c < V; ++c) Rows::store_columns(out + i * d + c * 2 * W, acc[i][c]);
     }
 
-    /// Adds one vector of columns.
     template <class Rows, int Q>
     static void add_narrow(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
                            int64_t count, float* out, int d) {

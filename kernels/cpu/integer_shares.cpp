@@ -9,7 +9,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr double kSame = 1e-9;  ///< quotas and fractions differ only by rounding if closer than this
+constexpr double kSame = 1e-9;  ///< quotas and fractions that differ by less count as equal
 
 /// Splits `total` among the entries of `takers` and adds the parts to `shares`.
 void add_shares(std::span<const double> weights, const std::vector<size_t>& takers, int64_t total,

@@ -24,7 +24,7 @@ struct Simd : SimdAvx512 {
     static pairs pairs_of(vec a, vec b) { return _mm512_cvtne2ps_pbh(b, a); }
     static void store_pairs(bf16* p, pairs x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
 
-    // Weights of few bits: rounds all possible numbers once into a table, then looks each weight up.
+    // Weights of few bits: all possible numbers are rounded once into a table, and each weight is looked up.
 
     using indices = __m512i;  ///< 32 indices of 16 bits, of which only the lower four or five bits count
     /// x times first, first + 1, …
@@ -34,7 +34,7 @@ struct Simd : SimdAvx512 {
             _mm512_setr_ps(0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f);
         return _mm512_mul_ps(_mm512_add_ps(counted, set1(first)), x);
     }
-    /// The lower halves of 16 bytes, then the upper halves with other bits above them.
+    /// The lower halves of 16 bytes (with other bits above them), then the upper halves.
     static indices halves_of(const uint8_t* p) {
         const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
         const __m512i words = _mm512_cvtepu8_epi16(twice);
@@ -62,7 +62,6 @@ struct Simd : SimdAvx512 {
         const indices four = _mm512_and_si512(x, _mm512_set1_epi16(15));
         return look_up(last ? _mm512_or_si512(four, _mm512_set1_epi16(16)) : four, numbers);
     }
-    /// Looks up numbers in the whole table.
     static pairs look_up(indices x, table numbers) {
         return reinterpret_cast<pairs>(_mm512_permutexvar_epi16(x, numbers));
     }

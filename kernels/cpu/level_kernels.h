@@ -57,7 +57,6 @@ struct LevelKernels {
     void (*decode_bf16)(WeightFormat format, const void* row, int64_t begin, int64_t count, bf16* out);
 };
 
-/// Returns the kernels of simd_level().
 const LevelKernels& level_kernels();
 
 namespace generic {

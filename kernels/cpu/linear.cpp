@@ -12,8 +12,8 @@ namespace {
 
 /// Bytes of x that are packed at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
-/// Rows of a task that share a transposed weight panel: enough rows to pay for the transposition, and few enough that
-/// their x stays in the second-level cache between panels.
+/// Rows of a task that share a transposed weight panel: enough to pay for the transposition, but few enough that their
+/// x stays in the second-level cache.
 constexpr int64_t fewest_per_task = 192, most_per_task = 512;
 constexpr size_t x_of_task = size_t{600} << 10;
 /// Two panels of outputs begin and end at cache lines, so that threads share no line.
@@ -47,8 +47,8 @@ struct Share {
         const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
         return (n_rows + most - 1) / most;
     }
-    /// With few rows, memory bandwidth is the limit, and sequential reads are fastest. Two ranges per thread let others
-    /// take work from a delayed thread.
+    /// With few rows, memory bandwidth is the limit, so threads read sequential ranges. Two ranges per thread let other
+    /// threads take over from a delayed one.
     int64_t panels_together() const {
         return by_panel ? panels_per_task : std::max(int64_t{1}, (n_panels + 2 * threads - 1) / (2 * threads));
     }

@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include "kernels/cpu/linear_direct_body.h"
 #include "kernels/cpu/linear_panel_body.h"
 

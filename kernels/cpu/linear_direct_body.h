@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 
 #include "kernels/cpu/linear_stored_body.h"
@@ -20,10 +18,10 @@ struct LinearDirect {
     using elem = typename Factors::elem;
     /// Whether stored weights become operands without a copy.
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
-    /// Whether a tile's x of a whole block of `in` exceeds the first-level cache. Then the product runs piece by piece,
-    /// and the sums of a stretch of outputs are kept for the next piece.
+    /// Whether a tile's x of a whole block of `in` exceeds the first-level cache. Then the product runs in pieces, and
+    /// the sums of a stretch of outputs are kept between pieces.
     static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
-    static constexpr int64_t kRowsOfPiece = 32;    ///< at most
+    static constexpr int64_t kRowsOfPiece = 32;    ///< most rows of x in a piece
     static constexpr int64_t kPieceBytes = 16384;  ///< bytes of x in a piece, plus up to one step of 256 elements
     static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a kept sum
 
@@ -74,10 +72,10 @@ struct LinearDirect {
     }
 
     struct Piece {
-        int64_t output, end;   ///< outputs of the stretch
-        int64_t begin, count;  ///< elements of `in`
+        int64_t output, end;   ///< first output and end of the stretch
+        int64_t begin, count;  ///< first element of `in`, and number of elements
         float* waiting;        ///< (outputs, rows, W) kept sums
-        bool first, last;      ///< of the block of `in`
+        bool first, last;      ///< whether this is the first or last piece of the block of `in`
         bool adds;             ///< whether to add to the results of earlier blocks
     };
 

@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 
 #include "kernels/bf16.h"
@@ -96,7 +94,7 @@ struct LinearLayout {
         }
     }
 
-    /// Calls `call` with the constant that equals `count`, 1 ... most.
+    /// A number as a type, for calls with a constant.
     template <int n>
     struct Count {
         static constexpr int value = n;

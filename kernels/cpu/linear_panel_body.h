@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 
 #include "kernels/cpu/linear_layout_body.h"
@@ -27,7 +25,7 @@ struct LinearPanel {
     static constexpr int kUnit = kPart / W;  ///< elements per lane
     static constexpr int kRows = Simd::panel_rows;
     static constexpr int R = 3;           ///< vectors of outputs
-    static constexpr int kGroup = R * W;  ///< outputs
+    static constexpr int kGroup = R * W;  ///< outputs per group
     static_assert(kLinearPanel % kGroup == 0);
 
     static size_t panel_bytes(int64_t in) {

@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 
 #include "kernels/cpu/linear_tile_body.h"
@@ -22,8 +20,8 @@ struct LinearStored {
     static constexpr bool kIsPairs = Factors::kPart == kGroup;
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
-    /// Adds products with elements [begin, begin + count) of the weights, one block of `in`.
-    /// @returns false for formats without blocks and for more rows than are worth it
+    /// Adds products with elements [begin, begin + count) of the weights, one block of `in`. Returns false for formats
+    /// without blocks and for more rows than are worth it.
     static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
         if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
         return Blocks::with_blocks(task.format,
@@ -33,8 +31,8 @@ struct LinearStored {
  private:
     static constexpr int kRows = 4;  ///< more would leave too few registers for sums and weights
 
-    /// Weights of R outputs and their scales. Read one piece early, because numbers just written separately cannot be
-    /// loaded as a vector yet.
+    /// Weights of R outputs and their scales. Read one piece early, because a vector load right after small stores
+    /// stalls.
     template <class Format, int R>
     using Piece = typename Blocks::template Stretch<Format, R>;
 

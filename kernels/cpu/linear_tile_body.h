@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 
 #include "kernels/cpu/linear_layout_body.h"
@@ -25,9 +23,8 @@ struct LinearTile {
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// Returns R: as many outputs as registers can hold sums for, besides the weights' operands and one of x. One row
-    /// gets more, so that additions need not wait. Four may fit where x stays in registers and weights are read as
-    /// memory operands.
+    /// Returns R: as many outputs as there are registers for sums, besides the operands. With one row of x, R is
+    /// larger, so that additions overlap. Four outputs may also fit with x and only one weight operand in registers.
     template <int M>
     static constexpr int outputs_beside() {
         constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
@@ -115,7 +112,7 @@ struct LinearTile {
     }
 
     /// Sums each vector across its lanes, always in the same tree, and stores the results of R outputs or adds to them.
-    /// Writes zeros after them to fill whole vectors.
+    /// Pads with zeros to whole vectors.
     template <int M, int R>
     [[gnu::always_inline]] static inline void leave(const vec (&sums)[M * R], bool first, float* result) {
         constexpr int P = apart(M);

@@ -18,7 +18,7 @@ namespace {
 KVSCOPE_INLINE double form_of(const double* matrix, const float* vector, int64_t d, double* product) {
     for (int64_t b = 0; b < d; ++b) product[b] = 0.0;
     int64_t a = 0;
-    for (; a + 4 <= d; a += 4) {  // four rows at a time: loads and stores each sum once for them
+    for (; a + 4 <= d; a += 4) {  // four rows at a time, so that each sum is loaded and stored once for all four
         const double f0 = vector[a], f1 = vector[a + 1], f2 = vector[a + 2], f3 = vector[a + 3];
         const double* row = matrix + a * d;
 #pragma omp simd

@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cmath>
 #include <cstdint>
 
@@ -11,8 +9,7 @@
 namespace kvscope::kernels {
 
 /// Each adjacent pair contains exactly one odd vector, its center c, and products may be transposed. So S is the sum of
-/// e_c (e_{c-1} + e_{c+1})^T over the centers: half as many products. Centers are processed in groups that fit into the
-/// first-level cache.
+/// e_c (e_{c-1} + e_{c+1})^T over the centers, half as many products. Groups of centers fit into the first-level cache.
 template <class Simd>
 struct NeighbourProductsBody {
     using vec = typename Simd::vec;

@@ -89,8 +89,7 @@ void pool_any(Pooling kind, const T* in, int64_t n, int64_t width, T* out) {
     if (width < 1 || width % 2 == 0) {
         throw std::invalid_argument("pooling: the width must be odd and positive, found " + std::to_string(width));
     }
-    // A window that extends past both ends sees no more than one that reaches both. The divisor of the average stays
-    // the same.
+    // A window that extends past both ends sees no more than one that reaches both. The average keeps its divisor.
     if (kind == Pooling::max && width <= kNarrow && in != out && is_unsigned(in, n)) {
         pool_max_narrow(in, n, width, out);
     } else if (kind == Pooling::max) {

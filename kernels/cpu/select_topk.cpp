@@ -34,8 +34,8 @@ struct Cut {
 constexpr int kDigitBits = 11;
 using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< number of keys with each digit
 
-/// Returns the largest digit for which this and higher digits have at least k keys. Reduces k to the count still needed
-/// from it.
+/// Returns the largest digit such that at least k keys have this or a higher digit. Subtracts those with a higher digit
+/// from k.
 int cut_digit(const Histogram& histogram, int64_t& k) {
     int digit = (1 << kDigitBits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];

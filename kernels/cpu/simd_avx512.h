@@ -6,8 +6,7 @@
 
 namespace kvscope::kernels {
 
-/// SimdGeneric's operations with 16 lanes. Include only after `#pragma GCC
-/// target("avx512f,avx512bw,avx512vl,avx512dq")`.
+/// SimdGeneric's operations with 16 lanes. Include after `#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")`.
 struct SimdAvx512 {
     using vec = __m512;
     static constexpr int W = 16;

@@ -44,7 +44,7 @@ bool look_out(std::chrono::microseconds time, const Done& done) {
 
 /// Longer than the gap between two loops of a decode step. Waking a sleeping thread takes about 50 µs.
 constexpr std::chrono::microseconds between_loops{200};
-/// Wait for a member that other programs delay during its work.
+/// Time to busy-wait for a member that other programs delay during its work.
 constexpr std::chrono::microseconds for_the_last{50};
 
 class Team {
@@ -78,8 +78,7 @@ class Team {
  private:
     static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
 
-    /// Keeps the exception, which must not leave its thread, and must reach the caller only after all members have
-    /// left.
+    /// Keeps an exception of the call, so that it reaches the caller after all members have left.
     void take_part(int member) noexcept {
         try {
             call_(context_, member);
@@ -97,7 +96,8 @@ class Team {
             inside_.wait(inside, std::memory_order_acquire);
     }
 
-    /// Signals that ask the program to end go to the program's own threads, which can delay them, and not to workers.
+    /// Blocks signals that ask the program to end, so that they reach the program's own threads. Crash signals stay
+    /// enabled.
     class SignalsBlocked {
      public:
         SignalsBlocked() {
@@ -149,7 +149,8 @@ class Team {
     }
 
     alignas(64) std::atomic<uint32_t> round_{0};
-    alignas(64) std::atomic<int32_t> inside_{closed};  ///< members except 0; lower by `closed` once the work is done
+    alignas(64) std::atomic<int32_t> inside_{
+        closed};  ///< number of members inside except 0, plus `closed` once the work is done
     std::atomic<bool> is_ending_{false};
     int n_members_ = 0;
     void (*call_)(void*, int) = nullptr;

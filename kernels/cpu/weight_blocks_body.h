@@ -1,7 +1,5 @@
 #pragma once
 
-// Included once per SIMD level, after its `#pragma GCC target`; see attention_block_body.h.
-
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -108,7 +106,8 @@ struct WeightBlocksBody {
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
         static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
         alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
-        /// Multiplied by byte_factor, which the numbers of from_bytes() lack, unless kSharesBytes.
+        /// Factors times byte_factor, because from_bytes() returns numbers divided by it. Without byte_factor if
+        /// kSharesBytes.
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
@@ -164,7 +163,7 @@ struct WeightBlocksBody {
     };
 
     /// Weights [begin, begin + count) of R rows and their scales, count <= kTogether. Create it some time before
-    /// over_groups(), because numbers just written separately cannot be loaded as a vector yet.
+    /// over_groups(), because a vector load right after small stores stalls.
     template <class F, int R>
     struct Stretch {
         static constexpr WeightBlock kBlock = block_of(F::format);
@@ -191,7 +190,7 @@ struct WeightBlocksBody {
             });
         }
 
-        /// The same for one row.
+        /// Like over_groups() for one row.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups_of(int row, size_t ahead, const Call& call) const {
             walk([&](int64_t i, size_t byte, int part, int64_t group) {
@@ -265,9 +264,7 @@ struct WeightBlocksBody {
         std::memcpy(&bits, p, sizeof bits);
         return Simd::from_half(bits);
     }
-    /// Returns the factor in the form of Scales::factors.
     static float factor_at(const uint8_t* p) { return half_at(p) * Simd::byte_factor; }
-    /// Loads 16 bytes from p.
     [[gnu::always_inline]] static inline bytes load(const void* p) {
         if constexpr (Simd::byte_copies == 1) {
             bytes x;
@@ -277,7 +274,6 @@ struct WeightBlocksBody {
             return reinterpret_cast<bytes>(Simd::load_bytes(p));
         }
     }
-    /// Returns the 16 bytes of two integers.
     [[gnu::always_inline]] static inline bytes of_two(uint64_t a, uint64_t b) {
         if constexpr (Simd::byte_copies == 1) {
             typedef uint64_t longs __attribute__((vector_size(16)));
@@ -303,9 +299,8 @@ struct WeightBlocksBody {
             Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by * Simd::byte_factor)));
     }
 
-    // Formats. `scales` writes the scales of the block at p. `read` returns the integers of its part `part` of 32
-    // weights, in two's complement. Blocks of 32 begin with the factor as a half, followed by the offset if the format
-    // has one.
+    // Formats. `scales` writes the scales of the block at p; `read` returns the integers of 32 weights of it, in two's
+    // complement. Blocks of 32 begin with the factor as a half, followed by the offset if the format has one.
 
     /// Returns the lower halves of 16 bytes, then the upper halves.
     [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, bytes (&q)[2]) {
@@ -472,8 +467,8 @@ struct WeightBlocksBody {
         return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
     }
 
-    /// Returns W weights of a group. With an offset, the factor has at most 17 bits and the integer 5, so the product
-    /// is exact and the fused operation rounds as two.
+    /// Returns W weights of a group. With an offset, the factor has at most 17 bits and the integer 5, so that the
+    /// product is exact and fma rounds like separate operations.
     template <class F>
     [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
         const vec factor = group.scales->factor(group.at, last);

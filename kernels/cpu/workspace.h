@@ -10,7 +10,6 @@ namespace kvscope::kernels {
 /// 64-byte aligned memory that grows on demand and is kept between calls. Growing discards its contents.
 class Workspace {
  public:
-    /// Throws std::bad_alloc if memory is insufficient.
     void* reserve(size_t bytes) {
         if (bytes > size_) {
             data_.reset();

@@ -94,9 +94,9 @@ using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, in
 inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_decode";
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
 
-/// Problems have one type and one head size, a multiple of 8 up to 256. q, k, v and their strides are aligned to 16
-/// bytes, out to 4 bytes, out_token_stride is even, and v is required even without `out`. first_keys are in host
-/// memory. column_sums of different problems must not overlap.
+/// Problems of one type and one head size, a multiple of 8 up to 256. q, k, v and their strides are aligned to 16
+/// bytes, out to 4 bytes; out_token_stride is even; v is required even without `out`. first_keys are in host memory.
+/// column_sums of different problems must not overlap.
 using AttentionPrefill = Kernels<PrefillAttention>;
 using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
@@ -141,7 +141,7 @@ struct AddElements {
     DType delta_dtype = DType::f32;
 };
 
-/// These need no workspace. row_errors writes `errors` in device memory.
+// The following kernels need no workspace. row_errors writes `errors` in device memory.
 inline constexpr const char* kRmsNormSymbol = "kvscope_cuda_rms_norm";         ///< Kernel<RmsNorm>
 inline constexpr const char* kAddRmsNormSymbol = "kvscope_cuda_add_rms_norm";  ///< Kernel<AddRmsNorm>
 inline constexpr const char* kAddSymbol = "kvscope_cuda_add";                  ///< Kernel<AddElements>

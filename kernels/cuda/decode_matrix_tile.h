@@ -201,7 +201,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     /// Returns the sum of a thread's weights.
     KVSCOPE_DEVICE float weigh_scores(int t, const Shared& shared, float largest) {
         const DecodeRow& row = part.row;
-        const bool is_query = column_of(t) < shared.n_queries;  // not a second column of a query
+        const bool is_query = column_of(t) < shared.n_queries;  // false for the second column of a query
         const int from = shared.begin;
         const float* n = row.cardinality ? row.cardinality + from : nullptr;
         float* attention = row.attention && is_query

@@ -77,7 +77,6 @@ struct DecodeShared {
     alignas(16) T staged[kDecodeStagedBytes / sizeof(T)];  ///< (entry, channel): values of the first entries
 };
 
-/// One piece of a row and up to Q of its queries.
 template <class Block, class T, int Q>
 struct DecodePiece : PieceOfRow {
     static constexpr int kLanes = 4;    ///< threads that share an entry's key
@@ -103,7 +102,6 @@ struct DecodePiece : PieceOfRow {
             sum_values<false>(block, shared);
     }
 
-    /// Returns the number of entries whose values are staged.
     KVSCOPE_DEVICE int n_staged() const {
         const int fit = kDecodeStagedBytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
         return part.aligned_values ? least(count, fit) : 0;
@@ -146,8 +144,7 @@ struct DecodePiece : PieceOfRow {
                 KVSCOPE_UNROLL
                 for (int i = 0; i < kEntries * Q; ++i) {
                     const int entry = first + t / kLanes + i / Q * kApart;
-                    // With few queries one thread writes, because ptxas would index the choice of several in local
-                    // memory.
+                    // For Q == 1 a fixed thread writes, because ptxas would keep an indexed choice in local memory.
                     const int writer = Q == 1 ? 0 : i % kLanes;
                     if (t % kLanes == writer && entry < count) shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
                 }
@@ -302,7 +299,7 @@ struct DecodePiece : PieceOfRow {
 /// Joins the pieces of a chain, one warp per query. Replaces each piece's largest logit by its factor.
 template <class T, class Block>
 KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const DecodeChain& chain) {
-    constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // kChannels: per thread
+    constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // kChannels: channels per thread
     const int64_t n = chain.n_pieces, apart = chain.n_queries;
     const int head_dim = arrays.head_dim;
     for (int first = 0; first < chain.n_queries; first += kWarps) {

@@ -45,7 +45,6 @@ __global__ __launch_bounds__(kElementThreads, 1) void vector_errors(RowErrors p)
     errors_of_block<T>(block, blockIdx.x, p);
 }
 
-/// Calls `body` with a value of the type.
 template <class Body>
 void with_type(DType dtype, const Body& body) {
     if (dtype == DType::f32)
@@ -56,7 +55,6 @@ void with_type(DType dtype, const Body& body) {
 
 bool is_ours(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
 
-/// Launches `body(blocks)` unless there are no blocks.
 template <class Body>
 bool launch(const char* name, int64_t n_blocks, const Call& call, const Body& body) {
     if (n_blocks > kMostBlocks) return call.refuse(name, "too many rows");

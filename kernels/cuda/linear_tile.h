@@ -41,7 +41,7 @@ struct LinearTile {
     using Sums = Numbers<float, M * R>;
 
     const LinearProblem& p;
-    int64_t first_row, first_output;  ///< first_output: of the block
+    int64_t first_row, first_output;  ///< first row, and first output of the block
 
     KVSCOPE_DEVICE int64_t output_of(int t) const { return first_output + t / 32 * R; }
     static constexpr int kOutputsOfBlock = Block::kThreads / 32 * R;
@@ -104,7 +104,6 @@ struct ExpandProblem {
     void* out;            ///< (n_rows, in)
 };
 
-/// Expands eight weights per thread.
 template <WeightFormat format, class T, class Block>
 KVSCOPE_DEVICE void expand(Block& block, int64_t block_index, const ExpandProblem& p) {
     const int64_t of_row = p.in / kWeightsAtOnce;

@@ -16,7 +16,7 @@ struct ColumnItem {
 template <class T>
 struct QueriesOfKeys {
     const PrefillAttention* problem;
-    const T* q;              ///< of this head, like `softmax`
+    const T* q;              ///< queries of this head
     const Softmax* softmax;  ///< one per query
     int64_t apart;           ///< elements between queries
     int head, first_key, n_keys, n_queries, head_dim;
@@ -147,8 +147,7 @@ struct ColumnTile {
         }
     }
 
-    /// Copies queries and their weights, with zeros for missing queries. Copies nothing after the last query that sees
-    /// a key.
+    /// Copies queries and their softmax, with zeros for missing queries, up to the last query that sees a key.
     KVSCOPE_DEVICE static void copy_queries(int t, int first, int stage, Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         if (first < of.end) {

@@ -39,7 +39,6 @@ struct PrefillItem {
 /// Score, and scaled logit, of a key that a query does not see. Its weight is 0.
 inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
-/// Returns the first key that a query sees.
 KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
     if (p.first_keys) return p.first_keys[query];
     return p.sliding_window > 0 ? most<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
@@ -113,7 +112,6 @@ struct PrefillProduct {
         }
     }
 
-    /// Loads elements c ... c + 15 of a warp's rows.
     template <class Fragment>
     KVSCOPE_DEVICE static void load_rows(Block& block, const T* rows, int c, const Fragment& to) {
         KVSCOPE_UNROLL

@@ -142,7 +142,6 @@ struct Join {
     }
 };
 
-/// Returns 1 / total, or 0 if no entry was seen.
 KVSCOPE_HOST_DEVICE float inverse_of(float total) { return total == 0 ? 0.0f : 1.0f / total; }
 
 struct Range {
@@ -249,7 +248,6 @@ KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
 #endif
 }
 
-/// Packs two bf16 numbers into a word.
 KVSCOPE_DEVICE uint32_t pair_of(float low, float high) {
 #ifdef __CUDACC__
     uint32_t pair;

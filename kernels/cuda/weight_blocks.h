@@ -250,8 +250,8 @@ constexpr bool loads_parts(WeightFormat format) {
 template <WeightFormat format>
 struct StoredPart {
     static constexpr bool kIsSmall = block_of(format).n == 32;
-    Stored<format> head;  ///< without the bits of eight weights
-    uint32_t scales[2];   ///< of each half of the part, for blocks of 256
+    Stored<format> head;  ///< factors and offset; weights() adds the bits
+    uint32_t scales[2];   ///< scales of each half of the part, for blocks of 256
     Numbers<uint32_t, format == WeightFormat::q8_0 || !kIsSmall ? 8 : 4> bits;
 
     /// Returns weights [8 i, 8 i + 8) of part `part` of its block.
@@ -308,7 +308,6 @@ KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
     }
 }
 
-/// Returns the numbers that load_stored(row, at) loaded.
 template <WeightFormat format>
 KVSCOPE_DEVICE Weights weights_of(const Stored<format>& stored, int64_t at) {
     Weights x;
@@ -335,7 +334,6 @@ KVSCOPE_DEVICE Weights weights_at(const uint8_t* row, int64_t at) {
     return weights_of<format>(load_stored<format>(row, at), at);
 }
 
-/// Calls `body` with the format as a constant.
 template <class Body>
 auto with_format(WeightFormat format, const Body& body) {
     using enum WeightFormat;

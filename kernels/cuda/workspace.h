@@ -44,7 +44,6 @@ class Workspace {
     }
 
     size_t bytes() const { return bytes_; }
-    /// Returns the bytes of the host's data.
     size_t told_bytes() const { return told_bytes_; }
 
     /// The host's data and their destination.
