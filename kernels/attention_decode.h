@@ -39,9 +39,8 @@ struct DecodeRow {
     const void* v = nullptr;  ///< (n_entries, d)
     int64_t k_stride = 0;     ///< elements between entries; at least key_dim
     int64_t v_stride = 0;
-    int64_t n_entries = 0;  ///< at least 1
-    /// Used instead of k and v if not null.
-    const DecodeEntries* entries = nullptr;
+    int64_t n_entries = 0;                   ///< at least 1
+    const DecodeEntries* entries = nullptr;  ///< used instead of k and v if not null
 
     /// (n_entries) number n_i of tokens per entry: out = sum exp(e_i) v_i / sum n_i exp(e_i). nullptr means 1 each.
     const float* cardinality = nullptr;
@@ -53,8 +52,7 @@ struct DecodeRow {
     void* out = nullptr;  ///< (n_queries, d); must not overlap any input of the call
     int64_t out_stride = 0;
 
-    /// (n_queries, n_entries) receives n_i exp(e_i) / sum n_j exp(e_j) unless nullptr.
-    float* attention = nullptr;
+    float* attention = nullptr;    ///< (n_queries, n_entries) receives n_i exp(e_i) / sum n_j exp(e_j) unless nullptr
     int64_t attention_stride = 0;  ///< elements between queries; 0 means n_entries
 };
 

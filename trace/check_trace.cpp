@@ -260,7 +260,6 @@ class TraceCheck {
         }
     }
 
-    /// Returns T, the length of the full run's step_kl.
     std::optional<std::size_t> full_run_steps(const PromptPlace& place) {
         for (const GroupPlace& run : place.runs) {
             try {
@@ -276,7 +275,6 @@ class TraceCheck {
         return std::nullopt;
     }
 
-    /// Returns the length of a one-dimensional data set, or nullopt if it is missing or has another rank.
     std::optional<std::size_t> length_of(const GroupPlace& place, const schema::DataSet& data_set) {
         const std::string path = fmt::format("{}/{}", place.group, data_set.path);
         if (!h5::exists(file(place), path) || h5::is_group(file(place), path)) return std::nullopt;

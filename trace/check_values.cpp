@@ -16,8 +16,7 @@ namespace kvscope::trace {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// Tolerance for rounding errors in sums of f32.
-constexpr double slack = 1e-3;
+constexpr double slack = 1e-3;  ///< tolerance for rounding errors in sums of f32
 
 class Values {
  public:

@@ -123,7 +123,6 @@ struct DataSetInfo {
 
 Handle open_data_set(hid_t location, const std::string& path);
 DataSetInfo info(hid_t data_set);
-/// Returns the name of an element type: "i32", "f64", "text" …
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 

@@ -50,7 +50,6 @@ struct Kept {
         const std::size_t i = layer * n_rows + row;
         return static_cast<std::size_t>(offsets[i + 1] - offsets[i]);
     }
-    /// Returns the positions of a row's entries.
     [[nodiscard]] std::span<const std::uint32_t> row(std::size_t layer, std::size_t row) const {
         return {indices.data() + offsets[layer * n_rows + row], count(layer, row)};
     }

@@ -94,7 +94,6 @@ PeekValue value_of(const char* bytes, hid_t type, Shown shown) {
     return {};
 }
 
-/// Reads a block of an open data set, or, if `column` is not null, one column of a table.
 std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stored, const std::string* column) {
     const std::size_t count =
         std::accumulate(block.count.begin(), block.count.end(), std::size_t{1}, std::multiplies<>());

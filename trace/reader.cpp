@@ -241,7 +241,6 @@ std::size_t Reader::n_rows(int prompt, int run) const {
 
 namespace {
 
-/// Fills each vector of a record from its data set, if that exists.
 struct FillFrom {
     const Reader& reader;
     Place place;

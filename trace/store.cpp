@@ -69,8 +69,7 @@ struct CheckShape {
 struct StoreDataSet {
     hid_t group;
     const Extents& extents;
-    /// Whether a required data set is written even if it is empty.
-    bool write_empty = false;
+    bool write_empty = false;  ///< whether a required data set is written even if it is empty
 
     template <class T>
     void operator()(const schema::DataSet& data_set, const std::vector<T>& values) const {

@@ -13,7 +13,6 @@ namespace kvscope::trace {
 
 namespace {
 
-/// Returns the index of the group with this number.
 template <class Places>
 std::optional<std::size_t> index_of(const Places& places, int number) {
     const auto found = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.number == number; });
@@ -266,7 +265,6 @@ std::shared_ptr<const Kept> TraceFiles::read_kept(int prompt, int run) const {
     return out;
 }
 
-/// Reads how merged or compressed entries are stored.
 void TraceFiles::read_storage(Place place, Kept& kept) const {
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
         if (!has(place, data_set)) return;

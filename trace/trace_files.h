@@ -48,7 +48,6 @@ class TraceFiles {
 
     [[nodiscard]] const Source& source() const { return source_; }
     [[nodiscard]] bool has_model() const { return model_.has_value(); }
-    /// Throws DamagedTrace if the model is missing.
     const ModelAttributes& model() const;
     [[nodiscard]] int n_prompts() const { return static_cast<int>(prompts_.size()); }
     const Prompt& prompt(int prompt) const;

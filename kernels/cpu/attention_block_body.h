@@ -242,7 +242,6 @@ struct AttentionBlockBody {
         return {panel, d};
     }
 
-    /// Computes the attention of lane groups [from, to) over all their keys.
     static void attend(State& state, int64_t from, int64_t to) {
         const int64_t begin = state.key_begin(from), end = state.key_end(to - 1);
         for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {

@@ -85,7 +85,6 @@ void finish_row(const Partials& partials, int head_dim) {
     }
 }
 
-/// Returns the floats of scratch that attend_tile() needs for a row, or 0 if its entries are plain arrays.
 size_t tile_floats(const DecodeRow& row, int head_dim) {
     if (!row.entries) return 0;
     const int64_t key_dim = key_dim_of(row, head_dim);

@@ -9,8 +9,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// With fewer elements, waking other threads takes longer than the work.
-constexpr int64_t kWorthThreads = 1 << 15;
+constexpr int64_t kWorthThreads = 1 << 15;  ///< with fewer elements, waking other threads takes longer than the work
 
 template <class Problem>
 void over_rows(void (*kernel)(const Problem&, int64_t, int64_t), const Problem& problem, int64_t n_rows,

@@ -8,8 +8,7 @@
 namespace kvscope::kernels {
 namespace {
 
-/// With fewer weights, waking other threads takes longer than the work.
-constexpr int64_t worth_threads = 1 << 16;
+constexpr int64_t worth_threads = 1 << 16;  ///< with fewer weights, waking other threads takes longer than the work
 constexpr int64_t rows_together = 32;
 
 }  // namespace

@@ -19,8 +19,7 @@ struct Simd : SimdAvx512 {
     static void store_bf16(bf16* p, vec x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
     }
-    /// 32 numbers in the layout of the product instruction.
-    using pairs = __m512bh;
+    using pairs = __m512bh;  ///< 32 numbers in the layout of the product instruction
     static pairs pairs_of(vec a, vec b) { return _mm512_cvtne2ps_pbh(b, a); }
     static void store_pairs(bf16* p, pairs x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
 
@@ -54,8 +53,7 @@ struct Simd : SimdAvx512 {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm256_test_epi8_mask(bytes, _mm256_set1_epi8(static_cast<char>(1 << bit)));
     }
-    /// Table of 32 rounded numbers.
-    using table = __m512i;
+    using table = __m512i;  ///< table of 32 rounded numbers
     static table table_of(vec low, vec high) { return reinterpret_cast<table>(_mm512_cvtne2ps_pbh(high, low)); }
     /// Looks up numbers in the first or last half of the table.
     static pairs look_up(indices x, table numbers, bool last) {

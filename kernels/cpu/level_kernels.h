@@ -32,8 +32,7 @@ struct DecodeSegment {
     /// (n_queries, kDecodeTile) receives the weights 2^(e_i - largest), without n_i, instead of `values`. nullptr if
     /// not needed.
     float* weights = nullptr;
-    /// The thread's next segment, whose keys are prefetched, or nullptr.
-    const DecodeSegment* next = nullptr;
+    const DecodeSegment* next = nullptr;  ///< the thread's next segment, whose keys are prefetched, or nullptr
 };
 
 /// Inner loops of the CPU kernels at one SIMD level. Each call runs on one thread.

@@ -10,8 +10,7 @@
 namespace kvscope::kernels {
 namespace {
 
-/// Bytes of x that are packed at a time.
-constexpr size_t x_bytes = size_t{16} << 20;
+constexpr size_t x_bytes = size_t{16} << 20;  ///< bytes of x that are packed at a time
 /// Rows of a task that share a transposed weight panel: enough to pay for the transposition, but few enough that their
 /// x stays in the second-level cache.
 constexpr int64_t fewest_per_task = 192, most_per_task = 512;

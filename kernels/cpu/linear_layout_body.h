@@ -15,7 +15,6 @@ struct PackedF32 {
     static constexpr int kPart = Simd::W;  ///< elements of an operand
     static operand load_packed(const elem* p) { return Simd::load(p); }
     static void store_packed(elem* p, operand x) { Simd::store(p, x); }
-    /// Copies the number at p into every lane.
     static operand everywhere(const elem* p) { return Simd::set1(*p); }
     static vec bits(operand x) { return x; }
     static operand of_bits(vec x) { return x; }
@@ -54,9 +53,8 @@ struct LinearLayout {
     using T = typename Factors::T;
     using elem = typename Factors::elem;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
-    static_assert(kParts * kPart == kStep);  // so that each packed element is one element of `in`
-    /// Largest number of elements of `in` in a block.
-    static constexpr int64_t kBlock = 4096 / sizeof(elem);
+    static_assert(kParts * kPart == kStep);                 // so that each packed element is one element of `in`
+    static constexpr int64_t kBlock = 4096 / sizeof(elem);  ///< largest number of elements of `in` in a block
 
     static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
     /// Returns the packed elements of a row of x: whole steps, zeros past `in`.

@@ -7,7 +7,6 @@
 
 namespace kvscope::kernels {
 
-/// Writes y = result + bias, rounded.
 template <class Simd>
 struct LinearOutput {
     using vec = typename Simd::vec;

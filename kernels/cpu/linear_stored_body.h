@@ -16,8 +16,7 @@ struct LinearStored {
     using vec = typename Simd::vec;
     using elem = typename Factors::elem;
     static constexpr int kGroup = Blocks::kGroup;
-    /// Whether a group of weights is one operand.
-    static constexpr bool kIsPairs = Factors::kPart == kGroup;
+    static constexpr bool kIsPairs = Factors::kPart == kGroup;  ///< whether a group of weights is one operand
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
     /// Adds products with elements [begin, begin + count) of the weights, one block of `in`. Returns false for formats

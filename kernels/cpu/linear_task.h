@@ -8,11 +8,9 @@
 
 namespace kvscope::kernels {
 
-/// Largest number of outputs per task.
-inline constexpr int64_t kLinearPanel = 48;
-/// Largest number of rows per tile, and floats of a tile's result.
-inline constexpr int64_t kLinearTileRows = 16;
-inline constexpr int64_t kLinearTileResult = (kLinearTileRows + 1) * kLinearPanel;
+inline constexpr int64_t kLinearPanel = 48;     ///< largest number of outputs per task
+inline constexpr int64_t kLinearTileRows = 16;  ///< largest number of rows per tile
+inline constexpr int64_t kLinearTileResult = (kLinearTileRows + 1) * kLinearPanel;  ///< floats of a tile's result
 
 /// Splits rows of x into tiles of nearly equal size, e.g. 17 rows in two tiles as 8 and 9.
 struct LinearTiles {

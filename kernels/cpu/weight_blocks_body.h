@@ -15,8 +15,7 @@ template <class Simd>
 struct WeightBlocksBody {
     using vec = typename Simd::vec;
     static constexpr int kGroup = 32;
-    /// Prefetch distance in bytes.
-    static constexpr size_t kAhead = 2048;
+    static constexpr size_t kAhead = 2048;  ///< prefetch distance in bytes
 
     /// Decodes weights [begin, begin + count) of a row, multiples of 32 in formats with blocks.
     template <class T>
@@ -95,8 +94,7 @@ struct WeightBlocksBody {
         Simd::from_nibbles(F::nibbles_at(p), x);
     };
 
-    /// Largest number of weights of a row that are processed together.
-    static constexpr int64_t kTogether = 2048;
+    static constexpr int64_t kTogether = 2048;  ///< largest number of weights of a row that are processed together
 
     /// Factors and offsets of up to kTogether weights of a row, per 32 or 16 weights.
     template <class F>
@@ -111,7 +109,6 @@ struct WeightBlocksBody {
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
-        /// Reads the scales of weights [begin, begin + count) of R rows, count <= kTogether.
         template <int R>
         static void read(const uint8_t* const (&rows)[R], int64_t begin, int64_t count, Scales (&scales)[R]) {
             const int64_t n = (begin + count + kBlock.n - 1) / kBlock.n - begin / kBlock.n;
@@ -236,7 +233,6 @@ struct WeightBlocksBody {
         }
     }
 
-    /// Returns the numbers of R groups as pairs.
     template <class F, int R, class Pairs>
     [[gnu::always_inline]] static inline void numbers_of(const Group<F> (&groups)[R], Pairs (&pairs)[R]) {
         if constexpr (F::n_numbers == 16) {
@@ -302,7 +298,6 @@ struct WeightBlocksBody {
     // Formats. `scales` writes the scales of the block at p; `read` returns the integers of 32 weights of it, in two's
     // complement. Blocks of 32 begin with the factor as a half, followed by the offset if the format has one.
 
-    /// Returns the lower halves of 16 bytes, then the upper halves.
     [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, bytes (&q)[2]) {
         const bytes x = load(p);
         q[0] = x & 15;

@@ -84,7 +84,6 @@ struct DecodeMatrixPiece : PieceOfRow {
     KVSCOPE_DEVICE int n_of_warp() const {
         return (count + Block::kThreads / 32 * kBatch - 1) / (Block::kThreads / 32 * kBatch) * kBatch;
     }
-    /// Returns the first entry of a batch.
     KVSCOPE_DEVICE int first_of(int t, int batch) const { return t / 32 * n_of_warp() + batch * kBatch; }
     /// Returns the first of two adjacent entries whose logits, weights or values a thread has in this half of a batch.
     KVSCOPE_DEVICE static int neighbour_of(int t, int half) { return half * 8 + t % 4 * 2; }

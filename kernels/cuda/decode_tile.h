@@ -68,7 +68,6 @@ struct PieceOfRow {
     }
 };
 
-/// @tparam T type of q, k and v  @tparam Q queries
 template <class T, int Q>
 struct DecodeShared {
     float queries[Q][kDecodeMostDim];
@@ -119,7 +118,6 @@ struct DecodePiece : PieceOfRow {
         });
     }
 
-    /// Reads the queries. Fills missing channels and queries with zeros.
     KVSCOPE_DEVICE void read_queries(Block& block, Shared& shared) const {
         const T* q = static_cast<const T*>(part.row.q) + first_query * part.row.q_stride;
         const int width = static_cast<int>(pieces_of(part.row.key_dim, kPer)) * kPer;

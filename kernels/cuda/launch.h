@@ -14,7 +14,6 @@ namespace kvscope::kernels::cuda {
 /// Largest shared memory per block in bytes on all supported cards; sm_86 and sm_89 have the least.
 inline constexpr size_t kMostShared = 99 << 10;
 
-/// Arguments of an ABI function besides its problem.
 struct Call {
     void* workspace;
     size_t workspace_bytes;
@@ -33,7 +32,6 @@ struct Call {
     Staging staging(size_t told_bytes) const { return {told_bytes, queue()}; }
     Staging staging() const { return staging(workspace_bytes); }
 
-    /// Returns whether the workspace is large enough and aligned.
     bool fits(const char* kernel, const Workspace& layout) const {
         if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)

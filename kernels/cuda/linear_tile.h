@@ -32,7 +32,6 @@ KVSCOPE_DEVICE void write_sum(const LinearProblem& p, int64_t row, int64_t outpu
         static_cast<bf16*>(p.y)[row * p.y_stride + output] = bf16_from_float(sum);
 }
 
-/// @tparam M rows of x
 template <class Block, WeightFormat format, int M>
 struct LinearTile {
     static constexpr int R = kLinearOutputs;

@@ -54,7 +54,6 @@ struct PrefillProduct {
     using Scores = Numbers<Numbers<Numbers<float, 4>, kColumns / 8>, kPieces>;
     using Fragments = Numbers<Four, kPieces>;  ///< 16 elements of a warp's rows
 
-    /// Returns row i of a thread's 2 * kPieces rows.
     KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * kPieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
 
     /// Starts to copy `left` rows of d elements, `apart` elements from each other, into shared memory. Pads rows and

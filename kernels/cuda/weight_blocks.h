@@ -58,7 +58,6 @@ KVSCOPE_HOST_DEVICE float scaled(float q, const Scaling& scaling) {
     return adds ? sum_of(x, scaling.offset) : x;
 }
 
-/// Returns eight scaled numbers, one per byte.
 template <bool adds>
 KVSCOPE_HOST_DEVICE Weights scaled(const Eight& q, int zero, const Scaling& scaling) {
     Weights x;

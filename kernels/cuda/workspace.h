@@ -12,7 +12,6 @@ namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
 
-/// Rounds up to the alignment of workspace arrays.
 constexpr size_t aligned_bytes(size_t bytes) {
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
@@ -46,7 +45,6 @@ class Workspace {
     size_t bytes() const { return bytes_; }
     size_t told_bytes() const { return told_bytes_; }
 
-    /// The host's data and their destination.
     std::span<const char> host() const { return host_; }
     char* host_place() const { return told_ ? told_ : device_ + host_begin_; }
 
