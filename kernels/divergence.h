@@ -12,8 +12,7 @@ namespace kvscope::kernels {
 /// the result accurate for nearly equal rows, where a difference of entropies would cancel.
 void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out);
 
-/// out[i][j] = KL(p_i || p_j) >= 0. If only p_j is 0, it counts as the smallest normal number, so the result stays
-/// finite.
+/// out[i][j] = KL(p_i || p_j) >= 0, finite: where only p_j is 0, it counts as the smallest normal number.
 void kl_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out);
 
 /// out[i][j] = -sum p_i ln p_j, with zeros treated as in kl_matrix(). The diagonal contains the entropies.

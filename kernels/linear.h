@@ -8,8 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// y = x W^T + bias for any number of rows, from one decode step to a whole prompt. The bias is added before y is
-/// rounded.
+/// y = x W^T + bias for any number of rows. The bias is added before y is rounded.
 struct Linear {
     DType dtype = DType::bf16;  ///< type of x and the weight: f32 or bf16; sums are f32
     int64_t n_rows = 0;

@@ -4,8 +4,7 @@
 
 namespace kvscope::kernels {
 
-/// out = in - ln sum exp in, row by row in f32. A row with a NaN becomes all NaN. A row's result does not depend on the
-/// other rows or the number of threads.
+/// out = in - ln sum exp in for each row, in f32, independent of other rows and threads. NaN spreads to its row.
 struct LogSoftmax {
     int64_t n_rows = 0;
     int64_t n = 0;

@@ -13,8 +13,7 @@ namespace kvscope::kernels {
 template <class Score>
 class Ranking {
  public:
-    /// Sorts each row of scores (n_rows, n), with NaN last. The scores must stay unchanged during the ranking's
-    /// lifetime.
+    /// Sorts each row of scores (n_rows, n), NaN last. The scores must stay unchanged during the ranking's lifetime.
     Ranking(const Score* scores, int64_t n_rows, int64_t n);
 
     int64_t n_rows() const { return n_rows_; }

@@ -15,8 +15,7 @@ struct StoredNumbers {
     int width = 0;
 };
 
-/// out (n, columns) += numbers * map (width, columns), in f32 on the calling thread. An entry's result depends on that
-/// entry alone.
+/// out (n, columns) += numbers * map (width, columns), in f32 on the calling thread. Entries are independent.
 void add_mapped(const StoredNumbers& numbers, const float* map, int columns, float* out);
 
 /// sums (n_queries, width) += sum over i of weights[query * weight_stride + i] * entry i, in f32 on the calling thread.

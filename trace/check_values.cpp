@@ -46,8 +46,7 @@ class Values {
         return out;
     }
 
-    /// Calls `look` for each layer until it returns false. Reads small layers together, because each element of a
-    /// one-dimensional data set is a layer.
+    /// Calls `look` for each index of the first dimension until it returns false. Reads small layers together.
     template <class T>
     void each_layer(const schema::DataSet& data_set,
                     const std::function<bool(std::size_t, std::span<const T>)>& look) const {

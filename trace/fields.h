@@ -1,5 +1,4 @@
-// Maps each attribute and data set to its record member. Writer and reader share these lists, so their names cannot
-// differ.
+// Maps attributes and data sets to record members, for writer and reader alike, so that names cannot differ.
 #pragma once
 
 #include "trace/records.h"

@@ -47,8 +47,7 @@ struct Failure : TraceError {
     int system_error;  ///< errno if the system caused the failure, else 0
 };
 
-/// Records the errno of a failed system call, so that the HDF5 call in progress can report it. 0 clears it. Used by the
-/// driver for reading.
+/// Records the errno of a failed system call for the error message of the HDF5 call in progress. 0 clears it.
 void note_system_error(int error);
 
 /// Throws ReadFailed if the system caused the failure, else DamagedTrace. `where` names the place, e.g. "t.h5: /model".

@@ -75,8 +75,7 @@ void write_folder_record(const std::filesystem::path& folder, const RootAttribut
 /// file system has no hard links. Throws WriteFailed.
 void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
-/// Returns the name of an item in the folder that no writer creates, or an empty string if there is none.
-/// Throws std::filesystem::filesystem_error.
+/// Returns the name of an item in the folder that no writer creates, or "" if there is none.
 std::string foreign_entry(const std::filesystem::path& folder);
 /// Removes the temporary files that a crash left. The caller must hold the folder's lock.
 void remove_temporary_files(const std::filesystem::path& folder);

@@ -17,8 +17,7 @@ inline constexpr int version_minor = 1;
 /// Number of window queries for the measures of `full`, unless a policy needs more.
 inline constexpr int default_window = 32;
 
-/// Element type in the file. `text` is UTF-8. For `f32_or_f64` the writer chooses. `f32_or_u16` is f32, or u16 in
-/// version 1.0.
+/// Element type. `text` is UTF-8. `f32_or_u16` is f32, or u16 in files of version 1.0.
 enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, f32_or_u16, text };
 
 /// What an axis of a data set counts. `visible_tokens` is n_context if query_aware = 0, else n_tokens.
@@ -217,8 +216,7 @@ inline constexpr const DataSet* data_sets[] = {
     &head_jsd,
     &last_logits,
 };
-/// Data sets that a prompt with `context_of` takes from that prompt. last_logits is not shared, because it depends on
-/// the question.
+/// Data sets that a prompt with `context_of` takes from that prompt. last_logits depends on the question.
 inline constexpr const DataSet* shared_data_sets[] = {
     &window_attention,       &query_similarity,       &adjacent_similarity_q,  &adjacent_similarity_k,
     &adjacent_similarity_v,  &mode_contribution_q,    &mode_contribution_k,    &mode_contribution_v,

@@ -157,8 +157,7 @@ bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_se
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
-/// Returns the place's own group or, in an unfinished trace, that of the run with which it shares scores. Returns
-/// nullptr if neither contains the data set.
+/// Returns the place's group, or that of the run with which it shares scores, or nullptr if both lack the data set.
 const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;

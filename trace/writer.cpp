@@ -512,8 +512,7 @@ struct Writer::Impl {
         }
     }
 
-    /// Whether another prompt's run has entries that this run can share. The record's kept entries, if any, must be
-    /// equal.
+    /// Whether the run can share another prompt's entries. Its own kept entries, if recorded, must be equal.
     bool can_share(int source, int prompt, int run, const RunRecord& record) const {
         if (!has_run(source, run)) return false;
         const h5::Guard guard;

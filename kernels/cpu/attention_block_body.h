@@ -351,8 +351,7 @@ struct AttentionBlockBody {
         return result;
     }
 
-    /// Masks rows of S from `key` on where a lane does not see the key. Kept out of the tiles, which rarely need it,
-    /// because its constants would occupy registers.
+    /// Masks keys that a lane does not see. Not inlined into the tiles, because its constants need registers.
     template <int Rows>
     [[gnu::noinline]] static void mask(const Visible& seen, int64_t key, float* s) {
         for (int i = 0; i < Rows; ++i)
@@ -523,8 +522,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Adds a lane group's weights to the column sums. Computes the logits again if the prompt is too long to keep the
-    /// weights.
+    /// Adds a lane group's weights to the column sums. For long prompts, computes the logits again.
     static void add_columns(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         const int64_t begin = state.key_begin(g), end = state.key_end(g);

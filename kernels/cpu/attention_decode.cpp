@@ -41,8 +41,7 @@ int64_t segment_length(const DecodeRow& row) { return row.entries ? kDecodeTile 
 
 int64_t n_segments(const DecodeRow& row) { return (row.n_entries + segment_length(row) - 1) / segment_length(row); }
 
-/// Partial results of the segments of a row and its continuations: `largest` and `total` (segments, n_queries),
-/// `values` (segments, n_queries, d).
+/// Results of a row's segments: `largest`, `total` (segments, n_queries), `values` (segments, n_queries, d).
 struct Partials {
     std::span<const DecodeRow> rows;
     int64_t n_segments;

@@ -29,8 +29,7 @@ struct DecodeSegment {
     float* largest = nullptr;  ///< (n_queries)
     float* total = nullptr;    ///< (n_queries)
     float* values = nullptr;   ///< (n_queries, d)
-    /// (n_queries, kDecodeTile) receives the weights 2^(e_i - largest), without n_i, instead of `values`. nullptr if
-    /// not needed.
+    /// (n_queries, kDecodeTile) receives the weights 2^(e_i - largest) instead of `values`, unless nullptr.
     float* weights = nullptr;
     const DecodeSegment* next = nullptr;  ///< the thread's next segment, whose keys are prefetched, or nullptr
 };

@@ -11,8 +11,7 @@ namespace kvscope::kernels {
 namespace {
 
 constexpr size_t x_bytes = size_t{16} << 20;  ///< bytes of x that are packed at a time
-/// Rows of a task that share a transposed weight panel: enough to pay for the transposition, but few enough that their
-/// x stays in the second-level cache.
+/// Enough rows to pay for the transposition, but few enough that their x stays in the second-level cache.
 constexpr int64_t fewest_per_task = 192, most_per_task = 512;
 constexpr size_t x_of_task = size_t{600} << 10;
 /// Two panels of outputs begin and end at cache lines, so that threads share no line.
@@ -46,8 +45,7 @@ struct Share {
         const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
         return (n_rows + most - 1) / most;
     }
-    /// With few rows, memory bandwidth is the limit, so threads read sequential ranges. Two ranges per thread let other
-    /// threads take over from a delayed one.
+    /// For few rows, each thread gets two sequential ranges, so that others can take over from a delayed thread.
     int64_t panels_together() const {
         return by_panel ? panels_per_task : std::max(int64_t{1}, (n_panels + 2 * threads - 1) / (2 * threads));
     }

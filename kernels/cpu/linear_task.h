@@ -36,15 +36,13 @@ struct LinearTask {
     DType y_dtype = DType::f32;
     int64_t y_stride = 0;
     float* result = nullptr;  ///< scratch (tiles of the task, kLinearTileResult)
-    /// Scratch of panel_bytes() for transposed weights, which is faster for many rows. nullptr reads the weights in
-    /// place, with the same result.
+    /// Scratch of panel_bytes() for transposed weights, or nullptr to read them in place. The result is the same.
     void* panel = nullptr;
 };
 
 /// Product functions of one type at one SIMD level. Scratch is 64-byte aligned.
 struct LinearKernel {
-    /// Largest number of rows for which reading weights in place is faster than transposing: plain numbers, and stored
-    /// blocks.
+    /// Largest number of rows that read weights in place: plain numbers, and stored blocks.
     int64_t direct_up_to, stored_up_to;
     int64_t rows_direct, rows_by_panel;  ///< largest number of rows per tile, with weights in place and transposed
     size_t (*packed_bytes)(int64_t in);  ///< bytes of a packed row of x

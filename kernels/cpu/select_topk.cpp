@@ -34,8 +34,7 @@ struct Cut {
 constexpr int kDigitBits = 11;
 using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< number of keys with each digit
 
-/// Returns the largest digit such that at least k keys have this or a higher digit. Subtracts those with a higher digit
-/// from k.
+/// Returns the largest digit such that k keys have it or a higher one. Subtracts those with a higher digit from k.
 int cut_digit(const Histogram& histogram, int64_t& k) {
     int digit = (1 << kDigitBits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];
@@ -49,8 +48,7 @@ Histogram sum_of(const std::vector<Histogram>& histograms) {
     return sum;
 }
 
-/// Radix selection from the most significant digit; 0 < k <= n_rows * n. Each pass continues with the bucket that
-/// contains the k-th key.
+/// Radix selection from the most significant digit, 0 < k <= n_rows * n. Each pass keeps the bucket of the k-th key.
 template <class Score>
 Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k) {
     using Key = KeyOf<Score>;

@@ -4,8 +4,7 @@
 
 namespace kvscope::kernels {
 
-/// Vector operations of the CPU kernels on GCC's portable vectors of 4 lanes, for any processor. Pointers may be
-/// unaligned.
+/// Vector operations of the CPU kernels, here with GCC's portable vectors of 4 lanes. Pointers may be unaligned.
 struct SimdGeneric {
     typedef float vec __attribute__((vector_size(16)));
     typedef int ivec __attribute__((vector_size(16)));
@@ -36,8 +35,7 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// Returns W of 16 signed bytes (repeated byte_copies times), starting at `first`, divided by byte_factor, a power
-    /// of two.
+    /// Returns W of 16 signed bytes (repeated byte_copies times) from `first` on, divided by byte_factor.
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
         vec values;
@@ -81,8 +79,7 @@ struct SimdGeneric {
         p = p * r + set1(2.402264791e-1f);
         p = p * r + set1(6.931472028e-1f);
         p = p * r + set1(1.0f);
-        // The shift keeps only the integer part and the exponent's bias. Multiplying, instead of adding to the
-        // exponent's bits, keeps NaN.
+        // The shift leaves the integer part plus the exponent's bias. The multiplication keeps NaN.
         const vec power = reinterpret_cast<vec>(reinterpret_cast<ivec>(rounded) << 23);
         return x < -126.0f ? zero() : p * power;
     }

@@ -33,8 +33,7 @@ struct StoredNumbersBody {
     static vec load(const float* p) { return Simd::load(p); }
     static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
-    /// Computes out(r, c) += sum over k of factor(r, k) row_k[c]. Rows are `stride` apart, and factor(r, k) = factors[r
-    /// * row_step + k * step].
+    /// out(r, c) += sum over k of factors[r * row_step + k * step] * row_k[c], where rows are `stride` apart.
     template <class Factor, class T>
     struct Product {
         const Factor* factors;

@@ -96,8 +96,7 @@ class Team {
             inside_.wait(inside, std::memory_order_acquire);
     }
 
-    /// Blocks signals that ask the program to end, so that they reach the program's own threads. Crash signals stay
-    /// enabled.
+    /// Blocks the signals that ask the program to end, which the program's own threads handle.
     class SignalsBlocked {
      public:
         SignalsBlocked() {

@@ -33,8 +33,7 @@ struct WeightBlocksBody {
         }
     }
 
-    /// Decodes four rows at once, which is faster, to out, out + stride, …; count <= kTogether. Prefetches `ahead`
-    /// bytes further.
+    /// Decodes four rows to out, out + stride, … at once, which is faster. Requires count <= kTogether.
     template <class T>
     static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
                        T* out, int64_t stride) {
@@ -104,8 +103,7 @@ struct WeightBlocksBody {
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
         static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
         alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
-        /// Factors times byte_factor, because from_bytes() returns numbers divided by it. Without byte_factor if
-        /// kSharesBytes.
+        /// Factors, times byte_factor unless kSharesBytes, because from_bytes() divides by it.
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
@@ -175,8 +173,7 @@ struct WeightBlocksBody {
             Scales<F>::read(rows, begin, count, scales);
         }
 
-        /// Calls `call` with 0, 32, ... below count and the R groups of 32 weights there. Prefetches `ahead` bytes
-        /// further.
+        /// Calls `call` with 0, 32, ... and the R groups of 32 weights there. Prefetches `ahead` bytes further.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups(size_t ahead, const Call& call) const {
             walk([&](int64_t i, size_t byte, int part, int64_t group) {
@@ -403,8 +400,7 @@ struct WeightBlocksBody {
     };
     template <WeightFormat which, int n>
     struct WithSixBits : Format<which, true, false, 0, n> {
-        /// 8 scales and 8 minima of 6 bits in 12 bytes. The upper bits of the first four scales and minima hold those
-        /// of the last four.
+        /// 8 scales and 8 minima of 6 bits in 12 bytes. Upper bits of the first four are bits of the last four.
         static void scales(const uint8_t* p, float* factors, float* offsets) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);

@@ -71,8 +71,7 @@ class DeviceBlock {
         f(static_cast<int>(threadIdx.x));
     }
 
-    /// Like registers(f), but computes values that depend on the thread number again. Saves registers in loops that
-    /// need all of them.
+    /// Like registers(f), but recomputes values that depend on the thread number, which saves registers.
     template <class F>
     KVSCOPE_DEVICE void anew(const F& f) {
         int t;
@@ -99,8 +98,7 @@ class DeviceBlock {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
-    /// Returns whether this is the last of n blocks to call with the same `arrived`, initially 0. That block sees what
-    /// the others wrote.
+    /// Whether this is the last of n blocks that call this with the same `arrived` (first 0). It sees what all wrote.
     KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
         __shared__ int before;
         __syncthreads();
@@ -151,8 +149,7 @@ class DeviceBlock {
 
 #else
 
-/// The same interface on the processor. Tests run the threads in both orders, so that a missing barrier changes
-/// results.
+/// The same interface on the processor, with threads in either order, so that tests notice missing barriers.
 template <int n_threads>
 class HostBlock {
  public:

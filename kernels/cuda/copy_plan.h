@@ -9,8 +9,7 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Copies of rows. If source and destination are in one array, all rows first go to the workspace and then to their
-/// places.
+/// Copies of rows. Rows that move within one array go through the workspace.
 struct CopyPlan {
     struct Stage {
         std::vector<RowCopyPart> parts;

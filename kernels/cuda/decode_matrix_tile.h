@@ -90,8 +90,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     KVSCOPE_DEVICE static int column_of(int t) { return t % 32 / 4; }
     KVSCOPE_DEVICE static int query_of(int t) { return kTwice ? column_of(t) % 4 : column_of(t); }
 
-    /// Starts to load the keys of a batch, or the values of batch - kBatches. Repeated last entries and missing entries
-    /// get the weight 0.
+    /// Starts to load the keys of a batch, or the values of batch - kBatches. Missing entries get the weight 0.
     KVSCOPE_DEVICE void fetch(int t, int batch, Held& to) const {
         if (batch >= 2 * kBatches || batch % kBatches * kBatch >= n_of_warp()) return;
         if (batch < kBatches)

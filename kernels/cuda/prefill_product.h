@@ -56,8 +56,7 @@ struct PrefillProduct {
 
     KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * kPieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
 
-    /// Starts to copy `left` rows of d elements, `apart` elements from each other, into shared memory. Pads rows and
-    /// columns with zeros.
+    /// Starts to copy `left` rows of d elements to shared memory, padded with zeros to n_rows and D.
     template <int n_rows>
     KVSCOPE_DEVICE static void copy_rows(int t, int d, T* to, const T* from, int64_t apart, int left) {
         constexpr int kLoads = D / kPer;
@@ -152,8 +151,7 @@ struct PrefillProduct {
         block.registers([&](int t) { each(scores(t), [](float& score, int, int) { score = 0; }); });
     }
 
-    /// Calls f(score, row, column) for all scores of a thread: row i of 2 * kPieces, and the column relative to the
-    /// thread's first column.
+    /// Calls f(score, row, column) for a thread's scores: its row i of 2 * kPieces, its column from the first.
     template <class F>
     KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
         KVSCOPE_UNROLL

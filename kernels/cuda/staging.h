@@ -16,8 +16,7 @@ class Staging {
     /// @param most_bytes upper bound of the data; place() is nullptr if it is large
     Staging(size_t most_bytes, cudaStream_t stream);
 
-    /// Returns device memory for the data that no earlier call reads, so that the copy overlaps with earlier work, or
-    /// nullptr if there is none.
+    /// Returns device memory for the data that no earlier call reads, or nullptr if there is none.
     char* place() const { return place_; }
 
     /// Copies to place(), or, in the stream's order, to any other device memory.

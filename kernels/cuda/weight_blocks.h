@@ -126,8 +126,7 @@ KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     return static_cast<int>(low | high << 4) - 32;
 }
 
-/// Scale and minimum `i` of q4_k and q5_k have six bits each. The upper bits of the first four hold those of the last
-/// four.
+/// Scale and minimum `i` of q4_k and q5_k: upper bits of the first four are bits of the last four.
 KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }
@@ -238,8 +237,7 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     return words;
 }
 
-/// Whether a thread has registers for 32 loaded weights. Excludes formats of 256 whose bits are stored in several
-/// places.
+/// Whether a thread has registers for 32 loaded weights. Not for blocks of 256 whose bits are in several places.
 constexpr bool loads_parts(WeightFormat format) {
     return !is_number(format) &&
            (block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
