@@ -10,8 +10,7 @@ namespace kvscope::kernels {
 /// Qwen3's norms of q and k, use dim = head_dim and `heads`.
 struct RmsNorm {
     int64_t n_rows = 0;
-    int64_t heads =
-        1;  ///< vectors of length dim per row, contiguous; each is normalized separately with the same weight
+    int64_t heads = 1;  ///< contiguous vectors of length dim per row, normalized separately with one weight
     int64_t dim = 0;
     float eps = 0;
     const void* x = nullptr;  ///< (n_rows, heads, dim)

@@ -296,8 +296,7 @@ std::vector<T> read(hid_t data_set, const Block* block) {
     }
     require_plausible(found);
     if constexpr (std::is_same_v<T, double>) {
-        if (found.element ==
-            schema::Type::f32) {  // converting the vector is faster than HDF5's conversion of each number
+        if (found.element == schema::Type::f32) {  // faster than HDF5's conversion
             const std::vector<float> floats = read<float>(data_set, block);
             return {floats.begin(), floats.end()};
         }

@@ -38,8 +38,7 @@ bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void
 
 H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
     if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
-    const int descriptor =
-        ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: does not wait for the other end of a pipe
+    const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a pipe's other end
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         const bool is_no_file = descriptor >= 0 && status.st_mode != 0;

@@ -148,8 +148,7 @@ Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
 /// Returns how many layers of a large data set to read at a time, or 0 if it is small enough for a single read.
 std::size_t layers_in_a_piece(const std::vector<std::size_t>& shape, std::size_t element_bytes) {
     constexpr std::size_t most_bytes = std::size_t{1} << 19;
-    constexpr std::size_t largest_layer = std::size_t{1}
-                                          << 40;  // a larger layer means a damaged shape, which the read reports
+    constexpr std::size_t largest_layer = std::size_t{1} << 40;  // larger layers mean a damaged shape
     if (shape.size() < 2 || shape[0] < 2) return 0;
     std::size_t bytes_a_layer = element_bytes;
     for (std::size_t i = 1; i < shape.size() && bytes_a_layer <= largest_layer; ++i) bytes_a_layer *= shape[i];

@@ -164,8 +164,7 @@ void Source::find_in_folder() {
         }
     }
     for (const auto& [task, batches] : parts.results) {
-        results[task]
-            .clear();  // drops the base's results: a command that adds results to a task writes all of them again
+        results[task].clear();  // results of the base, which the parts replace
         for (const int batch : batches) {
             results[task].push_back({path / results_part(task, batch), "/results/" + task, batch});
         }

@@ -39,11 +39,10 @@ struct AttentionBlockBody {
     static constexpr int R = Simd::tile_rows;
     static constexpr int L = 3 * W;  ///< lanes of a group
     static constexpr int64_t kPanel = 256;
-    static constexpr int kLaneGroups = 4;     ///< lane groups per block, which share packed panels
-    static constexpr float kMasked = -1e30f;  ///< logit of a key that a query does not see
-    static constexpr float kLowest = -1e20f;  ///< running maximum before the first key
-    static constexpr size_t kWeightBytes = size_t{4}
-                                           << 20;  ///< bytes of one lane group's weights, kept for the column sums
+    static constexpr int kLaneGroups = 4;                    ///< lane groups per block, which share packed panels
+    static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
+    static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
+    static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< bytes of one lane group's kept weights
 
     static int queries_per_block(int group) {
         int parts = 1;

@@ -53,9 +53,7 @@ struct LinearPanel {
     }
 
  private:
-    static constexpr int kLevels = W == 16  ? 5
-                                   : W == 8 ? 4
-                                            : 3;  ///< levels of the tree, including that of single passes
+    static constexpr int kLevels = W == 16 ? 5 : W == 8 ? 4 : 3;  ///< levels of the tree of additions
     static_assert(1 << (kLevels - 1) == W);
 
     /// Transposes a block of W rows of the weight into a group's (passes, operands, R, W outputs).

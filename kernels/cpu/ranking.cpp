@@ -43,8 +43,7 @@ void sort(std::vector<Place<Key>>& places) {
     std::vector<Place<Key>> moved(places.size());
     for (int pass = 0; pass < kPasses<Key>; ++pass) {
         auto& count = counts[static_cast<size_t>(pass)];
-        if (std::find(count.begin(), count.end(), places.size()) != count.end())
-            continue;  // all keys have the same digit
+        if (std::find(count.begin(), count.end(), places.size()) != count.end()) continue;  // all digits are equal
         uint32_t begin = 0;
         for (uint32_t& of_digit : count) begin += std::exchange(of_digit, begin);
         for (const auto& place : places) moved[count[digit(place.key, pass)]++] = place;

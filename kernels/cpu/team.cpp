@@ -148,8 +148,7 @@ class Team {
     }
 
     alignas(64) std::atomic<uint32_t> round_{0};
-    alignas(64) std::atomic<int32_t> inside_{
-        closed};  ///< number of members inside except 0, plus `closed` once the work is done
+    alignas(64) std::atomic<int32_t> inside_{closed};  ///< members inside except 0, plus `closed` when done
     std::atomic<bool> is_ending_{false};
     int n_members_ = 0;
     void (*call_)(void*, int) = nullptr;

@@ -407,8 +407,7 @@ struct WeightBlocksBody {
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied(load(&numbers), factor_at(p),
-                       factors);  // the next block's factors overwrite the minima among them
+            multiplied(load(&numbers), factor_at(p), factors);  // minima are overwritten by the next block
             multiplied(load(&numbers), -half_at(p + 2), minima);
             std::memcpy(offsets, minima + 8, 8 * sizeof(float));
         }

@@ -302,9 +302,7 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
     const int head_dim = arrays.head_dim;
     for (int first = 0; first < chain.n_queries; first += kWarps) {
         Own<Block, float> whole, total;
-        const auto query_of = [&](int t) {
-            return least(first + t / 32, chain.n_queries - 1);
-        };  // repeats the last query
+        const auto query_of = [&](int t) { return least(first + t / 32, chain.n_queries - 1); };  // repeats the last
         const auto state_of = [&](int t, int64_t piece) { return chain.state + piece * apart + query_of(t); };
         const auto factor_of = [&](int t, int64_t piece) {
             return power_of_two(arrays.largest[state_of(t, piece)] - whole[t]);

@@ -50,8 +50,7 @@ class Workspace {
 
  private:
     bool has_memory_ = false;
-    char* device_ = reinterpret_cast<char*>(
-        kWorkspaceAlignment);  ///< non-null placeholder without memory, so that offsets can be added
+    char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  ///< non-null, so that offsets can be added
     char* told_ = nullptr;
     size_t bytes_ = 0, host_begin_ = 0, told_bytes_ = 0;
     std::vector<char> host_;
