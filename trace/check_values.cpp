@@ -251,7 +251,7 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     if (run.policy == "full") {
         if (kept.indices.size() != rows * tokens) {
             values.error(schema::run::kept_offsets, fmt::format("all {} positions in each of {} rows", tokens, rows),
-                         fmt::format("{} entries in all", kept.indices.size()));
+                         fmt::format("{} entries in total", kept.indices.size()));
         }
         return;
     }
@@ -261,7 +261,7 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
         values.warning(
             schema::run::kept_offsets,
             fmt::format("all {} positions in each of {} rows, because the budget counts bytes", tokens, rows),
-            fmt::format("{} entries in all", kept.indices.size()));
+            fmt::format("{} entries in total", kept.indices.size()));
     }
     const std::uint64_t allowed =
         rows * std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, run.budget)), tokens);
@@ -310,7 +310,8 @@ void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, 
                 for (std::size_t i = 0; i < tokens; ++i) {
                     const std::int32_t entry = entries[row * tokens + i];
                     if (entry < -1 || entry >= count) {
-                        values.error(entry_set, fmt::format("-1 or an entry below {}, the row's count", count),
+                        values.error(entry_set,
+                                     fmt::format("-1 or an entry below {}, the number of entries in the row", count),
                                      fmt::format("{} at [{}, {}, {}]", entry, layer, row, i));
                         return false;
                     }
@@ -318,7 +319,7 @@ void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, 
                 for (std::int64_t i = 0; i < count; ++i) {
                     const std::uint32_t last = kept.indices[kept.offsets[at] + static_cast<std::uint64_t>(i)];
                     if (entries[row * tokens + last] == i) continue;
-                    values.error(entry_set, fmt::format("token {} in entry {}, which has its position", last, i),
+                    values.error(entry_set, fmt::format("token {} in entry {}, which has the same position", last, i),
                                  fmt::format("{} at [{}, {}, {}]", entries[row * tokens + last], layer, row, last));
                     return false;
                 }
@@ -346,7 +347,8 @@ void check_stored(const Values& values, const KeptRows& kept) {
     for (std::size_t row = 0; row < std::min(entries.size(), kept.offsets.size() - 1); ++row) {
         const std::uint64_t count = kept.offsets[row + 1] - kept.offsets[row];
         if (entries[row] > count) {
-            values.error(schema::run::stored_entries, fmt::format("at most the {} entries of row {}", count, row),
+            values.error(schema::run::stored_entries,
+                         fmt::format("at most {}, the number of entries in row {}", count, row),
                          std::to_string(entries[row]));
             return;
         }
@@ -358,10 +360,9 @@ void check_stored(const Values& values, const KeptRows& kept) {
         const auto last = is_whole.begin() + static_cast<std::ptrdiff_t>(kept.offsets[row + 1]);
         const auto in_parts = static_cast<std::uint32_t>(std::count(first, last, 0));
         if (in_parts == entries[row]) continue;
-        values.error(
-            schema::run::stored_is_whole,
-            fmt::format("{} zeros in row {}, the number in {}", entries[row], row, schema::run::stored_entries.path),
-            std::to_string(in_parts));
+        values.error(schema::run::stored_is_whole,
+                     fmt::format("{} zeros in row {}, as in {}", entries[row], row, schema::run::stored_entries.path),
+                     std::to_string(in_parts));
         return;
     }
 }
@@ -437,10 +438,12 @@ void check_switches(const Values& values) {
                             std::to_string(is_full.size()));
     const auto n_ids = values.read<std::int32_t>(output_ids).size();
     if (!steps.empty() && steps.back() >= n_ids && values.sound(output_ids))
-        values.error(switch_steps, fmt::format("steps of an answer of {} tokens", n_ids), std::to_string(steps.back()));
+        values.error(switch_steps, fmt::format("steps below {}, the length of the answer", n_ids),
+                     std::to_string(steps.back()));
     for (std::size_t i = 1; i < steps.size(); ++i) {
         if (steps[i] <= steps[i - 1])
-            values.error(switch_steps, fmt::format("a step above {} at {}", steps[i - 1], i), std::to_string(steps[i]));
+            values.error(switch_steps, fmt::format("a step above {} at index {}", steps[i - 1], i),
+                         std::to_string(steps[i]));
         if (is_full[i] == is_full[i - 1])
             values.error(switch_is_full, "alternating 0 and 1", fmt::format("{} at {} and {}", is_full[i], i - 1, i));
     }

@@ -105,10 +105,7 @@ bool exists(hid_t location, const std::string& path) {
         H5L_info_t link{};
         if (part != "/" && H5Lget_info(location, part.c_str(), &link, H5P_DEFAULT) >= 0 && link.type != H5L_TYPE_HARD &&
             link.type != H5L_TYPE_SOFT) {
-            throw Failure(fmt::format("{} is a link to another file, expected what it leads to in this one: such links "
-                                      "are not followed",
-                                      part),
-                          false);
+            throw Failure(fmt::format("{} is a link to another file; kvscope does not follow such links", part), false);
         }
         if (end == std::string::npos) break;
     }

@@ -155,7 +155,7 @@ std::string set_damaged_part_aside(const fs::path& part, const std::string& reas
                                       aside.filename().string(), std::strerror(errno)));
     }
     sync_folder(part.parent_path());
-    return fmt::format("{} is damaged ({}): renamed to {} and made again", part.string(), reason,
+    return fmt::format("{} is damaged ({}) and will be made again; the damaged file is now {}", part.string(), reason,
                        aside.filename().string());
 }
 

@@ -94,7 +94,7 @@ void check_kept(std::string_view group, const RunRecord& record, std::size_t vis
     const auto& offsets = record.kept_offsets;
     if (offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
         offsets.back() != record.kept_indices.size()) {
-        refuse(fmt::format("{}/kept_offsets: expected to rise from 0 to the {} elements of kept_indices", group,
+        refuse(fmt::format("{}/kept_offsets: expected values that rise from 0 to {}, the length of kept_indices", group,
                            record.kept_indices.size()));
     }
     for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {

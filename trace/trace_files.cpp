@@ -40,8 +40,9 @@ void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const st
     const auto& offsets = found.offsets;
     if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
         offsets.back() != found.indices.size()) {
-        throw DamagedTrace(fmt::format("{}/kept_offsets: expected to rise from 0 to the {} elements of kept_indices",
-                                       where, found.indices.size()));
+        throw DamagedTrace(
+            fmt::format("{}/kept_offsets: expected values that rise from 0 to {}, the length of kept_indices", where,
+                        found.indices.size()));
     }
     for (const std::uint32_t position : found.indices) {
         if (position >= visible_tokens) {

@@ -65,7 +65,7 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsP
     }
     if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &status) != 0) return Found::other;
     if (!S_ISREG(status.st_mode)) {
-        throw WriteFailed(fmt::format("cannot write {}: expected the name of a file, found a {}", path.string(),
+        throw WriteFailed(fmt::format("cannot write {}: expected a file name, found a {}", path.string(),
                                       S_ISDIR(status.st_mode) ? "folder" : "device"));
     }
     try {
@@ -217,7 +217,7 @@ void require_folder_can_be_made(const fs::path& output) {
 std::string problem_of_folder(const fs::path& folder, int error) {
     const fs::path parent = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
     const std::string reason = std::strerror(error);
-    if (error == ENAMETOOLONG) return fmt::format("{}; choose a shorter output", reason);
+    if (error == ENAMETOOLONG) return fmt::format("{}; choose a shorter output path", reason);
     if (error == ENOSPC || error == EDQUOT)
         return fmt::format("{}; free disk space and run the same command again", reason);
     return fmt::format("{} is not writable ({}); choose an output in another folder", parent.string(), reason);
@@ -234,7 +234,7 @@ bool make_folder(const fs::path& folder) {
                         folder.string()));
     }
     if (error != 0 && error != EEXIST) {
-        throw WriteFailed(fmt::format("cannot create {}, the unfinished trace: {}", folder.string(),
+        throw WriteFailed(fmt::format("cannot create {} for the unfinished trace: {}", folder.string(),
                                       problem_of_folder(folder, error)));
     }
     return error == 0;

@@ -232,7 +232,7 @@ class Traces(Hostile):
                     trace[group] = h5py.ExternalLink(str(pipe), "/")
                 done = self.run_program("inspect", path)
                 self.assertEqual(done.returncode, 1, done.stdout)
-                self.assertIn("not followed", done.stdout + done.stderr)
+                self.assertIn("does not follow such links", done.stdout + done.stderr)
                 self.run_program("inspect", path, "--format", "json")
                 self.run_program("inspect", path, "--commands")
                 self.run_program("export", path, "--figure", "coverage", "-o", "f.pdf")

@@ -210,7 +210,7 @@ TEST_CASE("decode attention on a card refuses what it cannot read", "[cuda]") {
     };
     CHECK(reason([](DecodeRow&) {}) == "");
     CHECK(reason([](DecodeRow& it) { it.entries = reinterpret_cast<const DecodeEntries*>(&it); }) ==
-          "entries that are worked out when they are read cannot be read on the device");
+          "entries that are computed when they are read are not supported on the device");
     CHECK(reason([](DecodeRow& it) { it.n_entries = 0; }) != "");
     CHECK(reason([](DecodeRow& it) { it.continues = true; }) != "");
     CHECK(reason([](DecodeRow& it) { it.k = nullptr; }) != "");

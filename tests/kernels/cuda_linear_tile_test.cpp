@@ -225,7 +225,7 @@ TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are r
     std::array<char, 200> message{};
     CHECK_FALSE(
         device_function<LookUpRows>(kLookUpRowsSymbol)(&p, nullptr, 0, nullptr, message.data(), message.size()));
-    CHECK(std::string(message.data()) == "look_up_rows: the table has no such row");
+    CHECK(std::string(message.data()) == "look_up_rows: a row index is outside the table");
 }
 
 TEST_CASE("rows of a product with many outputs on CUDA are those of one row alone", "[card]") {
