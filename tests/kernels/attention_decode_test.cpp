@@ -14,7 +14,7 @@ using namespace kvscope::kernels::testing;
 
 namespace {
 
-/// One ragged row with arrays of its own.
+/// One ragged row with its own arrays.
 template <class T>
 struct Row {
     int d, n_queries;
@@ -55,7 +55,7 @@ struct Row {
     }
 
     void check() const {
-        const double tolerance = sizeof(T) == 4 ? 5e-6 : rounding<T> + 5e-6;  // the result's one rounding
+        const double tolerance = sizeof(T) == 4 ? 5e-6 : rounding<T> + 5e-6;  // one rounding of the result
         double worst = 0, worst_weight = 0;
         for (int i = 0; i < n_queries; ++i) {
             std::vector<double> e;
@@ -146,7 +146,7 @@ TEMPLATE_TEST_CASE("attention_decode depends neither on threads nor on the other
 
 namespace {
 
-/// Entries of a row from one on, read as if they had to be worked out.
+/// Entries of a row from a given one on, read as if they were computed.
 template <class T>
 struct Read : DecodeEntries {
     Read(const Row<T>& whole, int64_t from) : row(whole), first(from) {}
@@ -170,7 +170,8 @@ struct Read : DecodeEntries {
     int64_t first;
 };
 
-/// A row in three parts: the first entries have every third channel of their keys alone, the next ones are read.
+/// A row in three parts: the keys of the first entries have only every third channel, the next entries are computed on
+/// reading, the rest are plain.
 template <class T>
 struct PartedRow {
     PartedRow(int d, int queries, int64_t narrow, int64_t read, int64_t plain, bool merged, unsigned seed)
@@ -274,7 +275,7 @@ TEST_CASE("attention_decode by hand") {
     CHECK(attention[1] == Approx(0.75f));
 }
 
-TEST_CASE("attention_decode refuses what contradicts itself") {
+TEST_CASE("attention_decode rejects contradictory rows") {
     Row<float> complete(16, 2, 8, 0, false, 1);
     const auto refused = [&](auto change) {
         DecodeRow row = complete.view();
@@ -289,9 +290,9 @@ TEST_CASE("attention_decode refuses what contradicts itself") {
     refused([](DecodeRow& row) { row.out = nullptr; });
     refused([](DecodeRow& row) { row.key_dim = 17; });
     refused([](DecodeRow& row) { row.key_dim = -1; });
-    refused([](DecodeRow& row) { row.continues = true; });  // from none
+    refused([](DecodeRow& row) { row.continues = true; });  // continues no row
     const Read<float> reader(complete, 0);
-    refused([&](DecodeRow& row) { row.entries = &reader; });  // and keys
+    refused([&](DecodeRow& row) { row.entries = &reader; });  // has keys, too
     std::vector<DecodeRow> two(2, complete.view());
     two[1].continues = true;
     two[1].n_queries = 1;
@@ -299,5 +300,5 @@ TEST_CASE("attention_decode refuses what contradicts itself") {
     const DecodeRow row = complete.view();
     CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f16, 1.0f), std::invalid_argument);
     CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f32, 0.0f), std::invalid_argument);
-    attention_decode({}, 16, DType::f32, 1.0f);  // no rows: nothing to do
+    attention_decode({}, 16, DType::f32, 1.0f);  // does nothing without rows
 }

@@ -25,14 +25,14 @@ std::ostream& operator<<(std::ostream& out, const Sizes& s) {
                << " sliding_window=" << s.sliding_window;
 }
 
-/// A whole prompt, and what a plain double loop makes of it.
+/// A whole prompt and the result of a plain double loop.
 template <class T>
 struct Case {
     Sizes sizes;
     float scale;
     std::vector<T> q, k, v;
-    std::vector<int64_t> first_keys;  ///< in place of the sliding window, where there are any
-    std::vector<float> cardinality;   ///< where there are any
+    std::vector<int64_t> first_keys;  ///< replaces the sliding window unless empty
+    std::vector<float> cardinality;   ///< unless empty, n of each entry
 
     explicit Case(const Sizes& s, float deviation = 1.0f)
         : sizes(s),
@@ -65,7 +65,7 @@ struct Case {
         return p;
     }
 
-    /// Runs the prompt in chunks.
+    /// Computes the prompt in chunks.
     std::vector<T> run(int64_t chunk, std::vector<double>* column_sums = nullptr) const {
         std::vector<T> out(q.size(), from_float<T>(-77.0f));
         if (column_sums) column_sums->assign(static_cast<size_t>(sizes.n_heads * sizes.n_tokens), 0.0);
@@ -84,7 +84,7 @@ struct Case {
         return cardinality.empty() ? 1.0 : static_cast<double>(cardinality[static_cast<size_t>(key)]);
     }
 
-    /// exp(e) / sum n exp(e) of one query, and the first key it sees.
+    /// Returns exp(e) / sum n exp(e) of one query and the first key that it sees.
     std::vector<double> weights(int64_t i, int h, int64_t& first) const {
         const int64_t d = sizes.head_dim, row = h / (sizes.n_heads / sizes.n_kv_heads) * sizes.n_tokens;
         first = sizes.sliding_window ? std::max<int64_t>(0, i - sizes.sliding_window + 1) : 0;
@@ -105,9 +105,9 @@ struct Case {
         return w;
     }
 
-    /// Compares every `step`-th query with the double loop, and, where given (step 1), the column sums.
+    /// Compares every `step`-th query with the double loop. Compares column sums, too, if given (step 1).
     void check(const std::vector<T>& out, int64_t step, const std::vector<double>* column_sums = nullptr) const {
-        // One rounding of the weights (bf16 alone) and one of the result; f32: some units in the last place.
+        // bf16: one rounding of the weights and one of the result. f32: some units in the last place.
         const double tolerance = sizeof(T) == 4 ? 5e-6 : 2 * rounding<T> + 5e-6;
         const int64_t d = sizes.head_dim, n = sizes.n_tokens;
         std::vector<double> sums(static_cast<size_t>(sizes.n_heads * n));
@@ -175,7 +175,7 @@ TEMPLATE_TEST_CASE("attention_prefill counts entries that stand for several toke
             Case<TestType> problem(sizes);
             std::vector<double> plain_sums, sums;
             const auto plain = problem.run(sizes.n_tokens, &plain_sums);
-            // Bit by bit what it is without, where each counts once.
+            // The same bits as without cardinalities if each is 1.
             problem.cardinality.assign(static_cast<size_t>(sizes.n_tokens), 1.0f);
             CHECK(std::memcmp(problem.run(sizes.n_tokens, &sums).data(), plain.data(),
                               plain.size() * sizeof(TestType)) == 0);
@@ -203,8 +203,8 @@ TEST_CASE("attention_prefill with logits of hundreds") {
     for (const SimdLevel level : levels()) {
         INFO(name_of(level));
         const ForcedSimdLevel forced(level);
-        // Weights of 0 and 1: references are raised again and again, and most weights vanish. f32 has lost digits to
-        // logits this large.
+        // Weights are 0 or 1: references rise repeatedly, and most weights vanish. f32 loses digits with such large
+        // logits.
         const Case<float> problem({2, 1, 16, 600}, 20.0f);
         const auto out = problem.run(600);
         for (int64_t i = 0; i < 600; i += 37) {
@@ -226,7 +226,7 @@ TEST_CASE("attention_prefill where later keys have much larger logits than the f
             INFO(name_of(level) << " " << sizes);
             const ForcedSimdLevel forced(level);
             Case<bf16> problem(sizes);
-            // From key 400 on logits grow by the powers of two that one step, or several, of the weights' range take.
+            // From key 400 on, logits grow by powers of two that take one or several steps of the weights' range.
             const int64_t d = sizes.head_dim;
             for (int g = 0; g < sizes.n_kv_heads; ++g)
                 for (int64_t j = 400; j < sizes.n_tokens; ++j)
@@ -239,7 +239,7 @@ TEST_CASE("attention_prefill where later keys have much larger logits than the f
         }
 }
 
-TEMPLATE_TEST_CASE("attention_prefill adds column sums where a chunk outgrows the weights kept for them", "", float,
+TEMPLATE_TEST_CASE("attention_prefill adds column sums of a chunk whose weights are too many to keep", "", float,
                    bf16) {
     for (const SimdLevel level : levels()) {
         INFO(name_of(level));
@@ -254,7 +254,7 @@ TEMPLATE_TEST_CASE("attention_prefill adds column sums where a chunk outgrows th
     }
 }
 
-TEMPLATE_TEST_CASE("attention_prefill lets each query begin at a key of its own", "", float, bf16) {
+TEMPLATE_TEST_CASE("attention_prefill accepts a first key for each query", "", float, bf16) {
     for (const SimdLevel level : levels()) {
         for (const Sizes& sizes : {Sizes{9, 3, 64, 330, 100}, Sizes{2, 1, 32, 700, 20}, Sizes{4, 1, 16, 64, 1}}) {
             INFO(name_of(level) << " " << sizes);
@@ -266,7 +266,7 @@ TEMPLATE_TEST_CASE("attention_prefill lets each query begin at a key of its own"
                 problem.first_keys.push_back(std::max<int64_t>(0, i - sizes.sliding_window + 1));
             CHECK(same_bits(problem.run(sizes.n_tokens, &sums), window));
             CHECK(same_bits(sums, window_sums));
-            // As where many of the keys are gone: none goes for long, then many at once.
+            // Like a cache that lacks keys: first_keys stay constant for long, then jump.
             for (int64_t i = 0; i < sizes.n_tokens; ++i)
                 problem.first_keys[static_cast<size_t>(i)] = i < 40 ? 0 : std::min<int64_t>(i, (i - 3) / 29 * 31);
             const auto steps = problem.run(sizes.n_tokens, &sums);
@@ -283,7 +283,7 @@ TEMPLATE_TEST_CASE("attention_prefill lets each query begin at a key of its own"
 
 TEMPLATE_TEST_CASE("attention_prefill does not depend on chunks or threads", "", float, bf16) {
     const int threads_before = threads();
-    // With the larger logits references are raised, of some queries and not of those beside them.
+    // Larger logits raise the references of some queries but not of their neighbors.
     const float deviation = GENERATE(1.0f, 4.0f);
     for (const SimdLevel level : levels())
         for (const Sizes& sizes : {Sizes{9, 3, 64, 330}, Sizes{2, 2, 32, 700, 100}, Sizes{7, 1, 80, 150}}) {
@@ -305,8 +305,7 @@ TEMPLATE_TEST_CASE("attention_prefill does not depend on chunks or threads", "",
         }
 }
 
-TEMPLATE_TEST_CASE("attention_prefill does not depend on which queries stand beside those before a panel", "", float,
-                   bf16) {
+TEMPLATE_TEST_CASE("attention_prefill does not depend on neighboring queries before a panel", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const Sizes& sizes : {Sizes{8, 8, 64, 800}, Sizes{4, 1, 32, 1100, 700}}) {
             INFO(name_of(level) << " " << sizes);
@@ -317,13 +316,13 @@ TEMPLATE_TEST_CASE("attention_prefill does not depend on which queries stand bes
         }
 }
 
-TEST_CASE("attention_prefill with logits that rise and values so large that few of them can be summed") {
+TEST_CASE("attention_prefill with rising logits and values close to overflow") {
     for (const SimdLevel level : levels()) {
         INFO(name_of(level));
         const ForcedSimdLevel forced(level);
         const Sizes sizes{1, 1, 16, 600};
         Case<float> problem(sizes, 0.01f);
-        // One key of the third panel is ahead of all by 2^60, one of the second by 2^15.
+        // One key of the third panel exceeds all others by 2^60, one of the second panel by 2^15.
         for (int64_t c = 0; c < 16; ++c) {
             for (int64_t i = 0; i < 600; ++i) problem.q[static_cast<size_t>(i * 16 + c)] = 1;
             problem.k[static_cast<size_t>(300 * 16 + c)] = 15 * 0.6931f / 4;
@@ -335,7 +334,7 @@ TEST_CASE("attention_prefill with logits that rise and values so large that few 
     }
 }
 
-TEMPLATE_TEST_CASE("attention_prefill's sums do not go by queries that are not there", "", float, bf16) {
+TEMPLATE_TEST_CASE("column sums of attention_prefill ignore padding queries", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const int64_t n : {3, 48, 50, 300}) {
             INFO(name_of(level) << " " << n);
@@ -350,7 +349,7 @@ TEMPLATE_TEST_CASE("attention_prefill's sums do not go by queries that are not t
         }
 }
 
-TEMPLATE_TEST_CASE("attention_prefill's sums are the same where nothing else is wanted", "", float, bf16) {
+TEMPLATE_TEST_CASE("column sums of attention_prefill are the same without an output", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const Sizes& sizes : {Sizes{9, 3, 64, 330}, Sizes{2, 2, 32, 300, 100}}) {
             INFO(name_of(level) << " " << sizes);
@@ -367,8 +366,8 @@ TEMPLATE_TEST_CASE("attention_prefill's sums are the same where nothing else is 
         }
 }
 
-TEST_CASE("attention_prefill's sums without keeping the weights of a long prompt") {
-    // A few queries at the end of many keys: the weights do not fit and are computed a second time.
+TEST_CASE("column sums of attention_prefill for a prompt too long to keep its weights") {
+    // A few queries at the end of many keys: the weights do not fit and are computed twice.
     const int64_t n = 40000, n_queries = 5;
     const Case<bf16> problem({3, 1, 16, n});
     for (const SimdLevel level : levels()) {
@@ -393,7 +392,7 @@ TEST_CASE("attention_prefill's sums without keeping the weights of a long prompt
     }
 }
 
-TEST_CASE("several attention_prefill problems at once equal each alone") {
+TEST_CASE("several attention_prefill problems in one call equal single calls") {
     const Case<bf16> problem({3, 1, 64, 400});
     std::vector<bf16> alone(problem.q.size()), together(problem.q.size());
     std::vector<PrefillAttention> problems;
@@ -401,12 +400,12 @@ TEST_CASE("several attention_prefill problems at once equal each alone") {
         attention_prefill(problem.problem(begin, begin + 50, alone));
         problems.push_back(problem.problem(begin, begin + 50, together));
     }
-    problems.push_back(problem.problem(20, 20, together));  // no queries: nothing to do
+    problems.push_back(problem.problem(20, 20, together));  // does nothing without queries
     attention_prefill(problems);
     CHECK(same_bits(alone, together));
 }
 
-TEST_CASE("attention_prefill refuses what contradicts itself") {
+TEST_CASE("attention_prefill rejects contradictory problems") {
     const Case<float> problem({4, 2, 16, 8});
     std::vector<float> out(problem.q.size());
     const auto refused = [&](auto change) {

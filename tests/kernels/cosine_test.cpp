@@ -51,7 +51,7 @@ TEST_CASE("query diversification", "[diversify_queries]") {
         diversify_queries(queries.data(), 2, 2, 0.5, out.data());
         CHECK(out == std::vector<float>{2, 1.5f, 4, -1.5f});
     }
-    SECTION("lambda 0 and a zero mean leave the queries alone") {
+    SECTION("lambda 0 and a zero mean leave the queries unchanged") {
         const std::vector<float> queries{1, 2, -1, -2};
         std::vector<float> out(4);
         diversify_queries(queries.data(), 2, 2, 0.45, out.data());
@@ -60,7 +60,7 @@ TEST_CASE("query diversification", "[diversify_queries]") {
         diversify_queries(others.data(), 2, 2, 0.0, out.data());
         CHECK(out == others);
     }
-    SECTION("the mean is kept and the queries become less alike") {
+    SECTION("the mean stays and the queries become less similar") {
         std::mt19937 random(4);
         const int64_t w = 8, d = 16;
         std::vector<float> queries = normal(w * d, random);

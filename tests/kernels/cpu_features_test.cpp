@@ -9,7 +9,7 @@
 
 using namespace kvscope::kernels;
 
-TEST_CASE("a SIMD level is forced for a while") {
+TEST_CASE("a SIMD level is forced during an object's lifetime") {
     const SimdLevel before = simd_level();
     {
         const ForcedSimdLevel outer(SimdLevel::generic);

@@ -1,4 +1,4 @@
-// The kernel of decode attention, thread by thread on the processor.
+// The decode attention kernel, thread by thread on the processor.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -58,7 +58,7 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     cuda::Workspace size;
     plan.place(size, head_dim, scale);
     std::vector<char> memory(size.bytes() + 1, 'x'), told(size.told_bytes());
-    cuda::Workspace workspace(memory.data(), backwards ? told.data() : nullptr);  // either place of what the host tells
+    cuda::Workspace workspace(memory.data(), backwards ? told.data() : nullptr);  // either place of the host's data
     const auto placed = plan.place(workspace, head_dim, scale);
     std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
     run_passes<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, backwards);
@@ -84,7 +84,7 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     CHECK(memory.back() == 'x');
 }
 
-/// A row in one or two parts, the first with some of the keys' channels alone.
+/// A row in one or two parts. The keys of the first part have only some channels.
 template <class T>
 struct Row {
     int d, key_dim, n_queries;
@@ -168,7 +168,7 @@ double furthest(const std::vector<T>& a, const std::vector<T>& b) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("decode attention as the card's threads compute it is that of the CPU", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("simulated decode attention of a card equals the CPU's", "[cuda]", float, bf16) {
     for (const int d : {64, 80, 128, 256, 20}) {
         INFO("d=" << d);
         auto expected = ragged_rows<TestType>(d), found = ragged_rows<TestType>(d), turned = ragged_rows<TestType>(d);
@@ -186,7 +186,7 @@ TEMPLATE_TEST_CASE("decode attention as the card's threads compute it is that of
     }
 }
 
-TEMPLATE_TEST_CASE("decode attention on a card does not depend on the other rows of the call", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("decode attention of a card does not depend on other rows of the call", "[cuda]", float, bf16) {
     auto together = ragged_rows<TestType>(64), alone = ragged_rows<TestType>(64);
     decode_emulated<TestType>(views(together), 64, 0.125f);
     for (size_t i = 0; i < alone.size(); ++i) {
@@ -198,7 +198,7 @@ TEMPLATE_TEST_CASE("decode attention on a card does not depend on the other rows
     }
 }
 
-TEST_CASE("decode attention on a card refuses what it cannot read", "[cuda]") {
+TEST_CASE("decode attention of a card rejects unsupported rows", "[cuda]") {
     Row<float> row(64, 2, 10, 0);
     const auto reason = [&](auto change, int d = 64) {
         std::vector<DecodeRow> rows;
@@ -217,7 +217,7 @@ TEST_CASE("decode attention on a card refuses what it cannot read", "[cuda]") {
     CHECK(reason([](DecodeRow&) {}, 257) != "");
 }
 
-TEMPLATE_TEST_CASE("decode attention on CUDA is that of the CPU", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("decode attention on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     const auto bytes_for =
         device_function<cuda::abi::AttentionDecodeWorkspace>(cuda::abi::kAttentionDecodeWorkspaceSymbol);

@@ -1,4 +1,4 @@
-// The kernels of single elements, vectors and rows, thread by thread on the processor.
+// The elementwise, vector and row kernels, thread by thread on the processor.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -117,7 +117,7 @@ void copy_emulated(std::span<const RowCopy> copies) {
 
 }  // namespace
 
-TEST_CASE("norms as the card's threads compute them are those of the CPU", "[cuda]") {
+TEST_CASE("simulated norms of a card equal the CPU's", "[cuda]") {
     for (const int64_t dim : {1, 64, 80, 128, 511, 576, 2049}) {
         check_norm<float, float>(3, 1, dim);
         check_norm<float, bf16>(5, 3, dim);
@@ -128,7 +128,7 @@ TEST_CASE("norms as the card's threads compute them are those of the CPU", "[cud
     }
 }
 
-TEMPLATE_TEST_CASE("activations and rotations on a card are those of the CPU", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("simulated activations and rotations of a card equal the CPU's", "[cuda]", float, bf16) {
     Block block;
     for (const int64_t dim : {1, 100, 1024, 2500}) {
         const int64_t rows = 3;
@@ -160,7 +160,7 @@ TEMPLATE_TEST_CASE("activations and rotations on a card are those of the CPU", "
     }
 }
 
-TEST_CASE("rows are copied on a card by whatever pieces they allow, also within one array", "[cuda]") {
+TEST_CASE("a card copies rows in pieces of any size, also within one array", "[cuda]") {
     for (const size_t row_bytes : {1, 6, 12, 32, 160, 40000}) {
         for (const bool chosen : {false, true}) {
             INFO(row_bytes << " bytes, chosen " << chosen);
@@ -174,7 +174,7 @@ TEST_CASE("rows are copied on a card by whatever pieces they allow, also within 
             std::vector<unsigned char> apart(static_cast<size_t>(n) * row_bytes);
             const RowCopy out{array, stride, apart.data(), row_bytes, n, row_bytes, chosen ? rows.data() : nullptr};
             copy_emulated({&out, 1});
-            // Entries that move up by a row or more: in place.
+            // Entries move up by a row or more, in place.
             const RowCopy up{array + (chosen ? 0 : stride), stride, array, stride, n, row_bytes,
                              chosen ? rows.data() : nullptr};
             copy_emulated({&up, 1});
@@ -185,14 +185,14 @@ TEST_CASE("rows are copied on a card by whatever pieces they allow, also within 
                 const size_t moved = (chosen ? rows[i] : i + 1) * stride;
                 right = right && std::memcmp(array + i * stride, before.data() + moved, row_bytes) == 0;
                 right = right && std::memcmp(array + i * stride + row_bytes, before.data() + i * stride + row_bytes,
-                                             32) == 0;  // what lies between rows
+                                             32) == 0;  // bytes between rows
             }
             CHECK(right);
         }
     }
 }
 
-TEMPLATE_TEST_CASE("errors of vectors on a card are those of a double loop", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("errors of vectors on a card equal a double loop", "[cuda]", float, bf16) {
     const int64_t rows = 5;
     const int heads = 3;
     for (const int d : {1, 31, 64, 100}) {
@@ -217,7 +217,7 @@ TEMPLATE_TEST_CASE("errors of vectors on a card are those of a double loop", "[c
     }
 }
 
-TEMPLATE_TEST_CASE("norms on CUDA are those of the CPU", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("norms on CUDA equal the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     for (const int64_t dim : {1, 64, 80, 128, 511, 576, 2049}) {
@@ -264,7 +264,7 @@ TEMPLATE_TEST_CASE("norms on CUDA are those of the CPU", "[card]", float, bf16) 
     }
 }
 
-TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA are those of the CPU", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA equal the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const int64_t rows = 3, dim = 2500;

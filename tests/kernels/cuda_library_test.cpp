@@ -9,7 +9,7 @@
 
 using namespace kvscope::kernels;
 
-TEST_CASE("where CUDA cannot be used the reason is said, and asking for it is an error that says it, too") {
+TEST_CASE("without CUDA the reason is available and part of the error") {
     if (cuda::available()) {
         CHECK_THROWS_AS(cuda::symbol("kvscope_cuda_no_such_function"), cuda::Unavailable);
         return;
@@ -32,7 +32,7 @@ TEST_CASE("where CUDA cannot be used the reason is said, and asking for it is an
     CHECK_THROWS_WITH(window_attention(Device::cuda, problem), Catch::Contains(reason));
 }
 
-TEST_CASE("a GPU tells its name and memory", "[card]") {
+TEST_CASE("a GPU reports its name and memory", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const auto describe = reinterpret_cast<DescribeDevice*>(cuda::symbol(kDescribeDeviceSymbol));

@@ -22,7 +22,7 @@ constexpr WeightFormat kFormats[] = {WeightFormat::f32,  WeightFormat::bf16, Wei
                                      WeightFormat::q6_k};
 using Block = cuda::HostBlock<cuda::kLinearThreads>;
 
-/// Any bytes are weights. @param small without numbers that are huge or none
+/// Any bytes are valid weights. @param small avoids huge numbers and NaN
 std::vector<uint8_t> random_table(WeightFormat format, int64_t rows, int64_t in, bool small) {
     std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(format, in));
     std::mt19937 random(static_cast<unsigned>(format) + 7);
@@ -31,7 +31,7 @@ std::vector<uint8_t> random_table(WeightFormat format, int64_t rows, int64_t in,
     const auto n = static_cast<size_t>(rows * in);
     if (format == WeightFormat::f32) std::memcpy(bytes.data(), random_values<float>(n, 5).data(), n * 4);
     if (format == WeightFormat::bf16) std::memcpy(bytes.data(), random_values<bf16>(n, 5).data(), n * 2);
-    // Halves of a factor and of an offset: exponents of numbers below 1.
+    // Halves of factor and offset have exponents of numbers below 1.
     for (size_t i = 1; i < bytes.size(); i += format == WeightFormat::f16 ? 2 : bytes.size()) bytes[i] &= 0xbb;
     const WeightBlock block = block_of(format);
     const auto tame = [&](size_t at) {
@@ -73,7 +73,7 @@ void multiply_all(const cuda::LinearProblem& p, int rows, int outputs, const std
         for (int64_t output = 0; output < p.out; output += outputs) one(Tile{p, row, output});
 }
 
-/// @tparam R of bf16 alone
+/// @tparam R only for bf16
 template <class T, int M, int R = 1>
 void linear_emulated(const Linear& problem) {
     const WeightFormat format = *problem.format;
@@ -113,7 +113,7 @@ double furthest(const std::vector<T>& a, const std::vector<T>& b, double size) {
     return worst;
 }
 
-/// x W^T + bias of rows `stride` apart into y (rows, out).
+/// Computes x W^T + bias of rows `stride` apart into y (rows, out).
 template <class T, class Table>
 Linear product_of(WeightFormat format, int64_t rows, int64_t in, int64_t out, int64_t stride, const std::vector<T>& x,
                   const Table& table, const std::vector<float>& bias, std::vector<float>& y) {
@@ -133,8 +133,7 @@ Linear product_of(WeightFormat format, int64_t rows, int64_t in, int64_t out, in
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("stored weights become the same numbers on a card as on the CPU, bit by bit", "[cuda]", float,
-                   bf16) {
+TEMPLATE_TEST_CASE("a card expands stored weights to the CPU's numbers, bit by bit", "[cuda]", float, bf16) {
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 40, in = 512;
@@ -154,8 +153,7 @@ TEMPLATE_TEST_CASE("stored weights become the same numbers on a card as on the C
     }
 }
 
-TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them are those of the CPU", "[cuda]", float,
-                   bf16) {
+TEMPLATE_TEST_CASE("simulated products with few rows of a card equal the CPU's", "[cuda]", float, bf16) {
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 11, in = block_of(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
@@ -187,7 +185,7 @@ TEMPLATE_TEST_CASE("products with few rows as the card's threads compute them ar
     }
 }
 
-TEMPLATE_TEST_CASE("stored weights become the same numbers on CUDA, bit by bit", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("CUDA expands stored weights to the CPU's numbers, bit by bit", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     for (const WeightFormat format : kFormats) {
@@ -205,7 +203,7 @@ TEMPLATE_TEST_CASE("stored weights become the same numbers on CUDA, bit by bit",
     }
 }
 
-TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are refused", "[card]") {
+TEST_CASE("CUDA looks up rows of a stored table like the CPU and rejects invalid rows", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     auto table = random_table(WeightFormat::q6_k, 40, 512, true);
@@ -228,7 +226,7 @@ TEST_CASE("rows of a stored table on CUDA are those of the CPU, and others are r
     CHECK(std::string(message.data()) == "look_up_rows: a row index is outside the table");
 }
 
-TEST_CASE("rows of a product with many outputs on CUDA are those of one row alone", "[card]") {
+TEST_CASE("rows of a product with many outputs on CUDA equal a single row's", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
@@ -252,8 +250,7 @@ TEST_CASE("rows of a product with many outputs on CUDA are those of one row alon
     }
 }
 
-TEMPLATE_TEST_CASE("products with few rows on CUDA are those of the CPU, whatever the number of rows", "[card]", float,
-                   bf16) {
+TEMPLATE_TEST_CASE("products with few rows on CUDA equal the CPU's for any number of rows", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));

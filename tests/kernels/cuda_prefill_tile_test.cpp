@@ -1,4 +1,4 @@
-// The kernels of prefill attention, thread by thread on the processor.
+// The prefill attention kernels, thread by thread on the processor.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -66,7 +66,7 @@ struct Sizes {
     int64_t q_begin, n_queries;
     int64_t sliding_window = 0;
     bool merged = false, own_first_keys = false;
-    float sharpness = 1;  ///< of the scale's usual
+    float sharpness = 1;  ///< factor of the usual scale
 };
 
 std::ostream& operator<<(std::ostream& out, const Sizes& s) {
@@ -157,7 +157,7 @@ double furthest(const std::vector<T>& a, const std::vector<T>& b) {
     return worst;
 }
 
-/// A processor that multiplies no pairs of bf16 leaves the weights in f32, which the card rounds.
+/// On a processor without bf16 products the weights stay f32, but the card rounds them.
 constexpr double bf16_error = 0x1p-6;
 
 double furthest_sum(const std::vector<double>& a, const std::vector<double>& b) {
@@ -168,7 +168,7 @@ double furthest_sum(const std::vector<double>& a, const std::vector<double>& b) 
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("prefill attention as the card's threads compute it is that of the CPU", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("simulated prefill attention of a card equals the CPU's", "[cuda]", float, bf16) {
     for (const Sizes& sizes : kSizes) {
         INFO(sizes);
         Case<TestType> expected(sizes), found(sizes), turned(sizes);
@@ -184,7 +184,7 @@ TEMPLATE_TEST_CASE("prefill attention as the card's threads compute it is that o
     }
 }
 
-TEMPLATE_TEST_CASE("prefill attention on a card depends neither on other problems nor on chunks", "[cuda]", float,
+TEMPLATE_TEST_CASE("prefill attention of a card depends neither on other problems nor on chunks", "[cuda]", float,
                    bf16) {
     const Sizes sizes = GENERATE(Sizes{4, 2, 64, 0, 150, 40}, Sizes{3, 1, 128, 0, 290, 0, false, false, 20});
     INFO(sizes);
@@ -207,8 +207,7 @@ TEMPLATE_TEST_CASE("prefill attention on a card depends neither on other problem
     CHECK(furthest_sum(whole.sums, chunked.sums) <= 1e-6);
 }
 
-TEST_CASE("prefill attention on a card sums up columns without an output and the other way round, bit by bit the same",
-          "[cuda]") {
+TEST_CASE("prefill attention of a card gives the same bits for column sums alone, output alone and both", "[cuda]") {
     const Sizes sizes = GENERATE(Sizes{3, 1, 64, 10, 80}, Sizes{2, 1, 128, 70, 150});
     Case<bf16> both(sizes), sums_alone(sizes), out_alone(sizes);
     const PrefillAttention a = both.problem(), c = out_alone.problem(false);
@@ -223,7 +222,7 @@ TEST_CASE("prefill attention on a card sums up columns without an output and the
     CHECK(same_bits(both.out, out_alone.out));
 }
 
-TEST_CASE("prefill attention on a card counts entries of one token once, bit by bit", "[cuda]") {
+TEST_CASE("prefill attention of a card with cardinality 1 gives the same bits as without", "[cuda]") {
     const Sizes sizes = GENERATE(Sizes{3, 1, 64, 10, 80}, Sizes{2, 1, 128, 70, 150});
     Case<bf16> plain(sizes), counted(sizes);
     counted.cardinality.assign(static_cast<size_t>(counted.n_keys()), 1.0f);
@@ -234,7 +233,7 @@ TEST_CASE("prefill attention on a card counts entries of one token once, bit by 
     CHECK(plain.sums == counted.sums);
 }
 
-TEST_CASE("prefill attention on a card refuses what its loads cannot read", "[cuda]") {
+TEST_CASE("prefill attention of a card rejects unsupported arrays", "[cuda]") {
     Case<bf16> complete({4, 2, 64, 0, 16});
     const auto reason = [&](auto change) {
         PrefillAttention p = complete.problem();
@@ -251,7 +250,7 @@ TEST_CASE("prefill attention on a card refuses what its loads cannot read", "[cu
     CHECK(reason([](PrefillAttention& p) { p.scale = NAN; }) != "");
 }
 
-TEMPLATE_TEST_CASE("prefill attention on CUDA is that of the CPU", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("prefill attention on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const auto bytes_for = device_function<AttentionPrefillWorkspace>(kAttentionPrefillWorkspaceSymbol);

@@ -11,7 +11,7 @@
 
 #include "kernels/cuda/staging.cu"
 
-/// What waits on a stream; false: it has to wait longer.
+/// An operation that waits on a stream. Returns false while it must wait longer.
 struct FakeStream {
     std::deque<std::function<bool()>> waiting;
 };
@@ -25,7 +25,7 @@ namespace {
 using kvscope::kernels::cuda::Staging;
 using kvscope::kernels::cuda::Workspace;
 
-/// A card whose streams go on as late, and in such an order, as CUDA allows.
+/// A card whose streams advance as late, and in any order, as CUDA allows.
 struct Card {
     std::vector<std::unique_ptr<FakeStream>> streams;
     std::vector<std::unique_ptr<FakeEvent>> events;
@@ -42,7 +42,7 @@ struct Card {
 
     cudaError_t failed() { return last = cudaErrorMemoryAllocation; }
 
-    /// One thing of some stream. @returns whether there was one
+    /// Executes one operation of some stream. Returns whether there was one.
     bool go_on() {
         const size_t first = random() % streams.size();
         for (size_t i = 0; i < streams.size(); ++i) {
@@ -62,7 +62,7 @@ struct Card {
 
 Card* card = nullptr;
 
-/// Kept: rings are known by their streams' addresses.
+/// Never freed, because rings are known by their streams' addresses.
 Card& new_card() {
     static std::deque<Card> all;
     card = &all.emplace_back();
@@ -122,7 +122,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 namespace {
 
-/// Tells the kernels of many calls, which read it late, and finds what they were told. @returns calls with a place
+/// Sends data to the kernels of many calls, which read it late, and compares it. Returns the number of calls with a
+/// place.
 int tell(Card& on, cudaStream_t stream, int n_calls, size_t most_bytes) {
     std::deque<Call> calls;
     int n_placed = 0, n_read = 0;
@@ -134,7 +135,7 @@ int tell(Card& on, cudaStream_t stream, int n_calls, size_t most_bytes) {
         Staging staging(call.told.size(), stream);
         n_placed += staging.place() ? 1 : 0;
         char* there = staging.place() ? staging.place() : call.workspace.data();
-        std::vector<char> passing = call.told;  // the caller may use it again at once
+        std::vector<char> passing = call.told;  // the caller may reuse this immediately
         char error[256] = "";
         REQUIRE(staging.send("a kernel", there, passing.data(), passing.size(), error, sizeof error));
         passing.assign(passing.size(), 'x');
@@ -151,22 +152,22 @@ int tell(Card& on, cudaStream_t stream, int n_calls, size_t most_bytes) {
 
 }  // namespace
 
-TEST_CASE("what the host tells a card is there when it is read, and stays until then", "[cuda]") {
+TEST_CASE("data from the host arrive before a card reads them and stay until then", "[cuda]") {
     Card& own = new_card();
     const cudaStream_t stream = own.new_stream();
     CHECK(tell(own, stream, 300, 3 << 20) == 300);
     CHECK(own.waits > 0);  // the ring was turned while the card was behind
     const int waits = own.waits;
-    // More than has a place goes to the call's workspace, behind what is on the stream; whatever its size.
+    // Data too large for a place go to the call's workspace in the stream's order, at any size.
     CHECK(tell(own, stream, 6, 40 << 20) < 6);
     CHECK(own.waits >= waits);
-    // Another stream has a ring of its own.
+    // Another stream has its own ring.
     const size_t bytes = own.device_bytes;
     CHECK(tell(own, own.new_stream(), 3, 1000) == 3);
     CHECK(own.device_bytes == 2 * bytes);
 }
 
-TEST_CASE("a card without room, and a host without pinned memory, are told as far as they can be", "[cuda]") {
+TEST_CASE("data are sent although device memory or pinned memory is full", "[cuda]") {
     Card& own = new_card();
     own.is_full = true;
     CHECK(tell(own, own.new_stream(), 20, 1 << 20) == 0);
@@ -178,7 +179,7 @@ TEST_CASE("a card without room, and a host without pinned memory, are told as fa
     for (int i = 0; i < 3; ++i) {
         Staging staging(sizeof from, stream);
         CHECK(staging.place() == nullptr);
-        CHECK(own.last == cudaSuccess);  // or whoever asks next is blamed
+        CHECK(own.last == cudaSuccess);  // otherwise the next CUDA call would report this error
         CHECK_FALSE(staging.send("a kernel", to, from, sizeof from, error, sizeof error));
         CHECK(std::string(error) == "a kernel: out of memory (memory)");
         CHECK(own.device_bytes == 32 << 20);

@@ -1,4 +1,4 @@
-// The kernels of the observation window's attention, thread by thread on the processor.
+// The window attention kernels, thread by thread on the processor.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -98,7 +98,7 @@ void compare(const std::vector<float>& found, const std::vector<float>& expected
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("window attention as the card's threads compute it is that of the CPU", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("simulated window attention of a card equals the CPU's", "[cuda]", float, bf16) {
     for (const Sizes& sizes : kSizes) {
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
         Case<TestType> expected(sizes), found(sizes), turned(sizes);
@@ -110,7 +110,7 @@ TEMPLATE_TEST_CASE("window attention as the card's threads compute it is that of
     }
 }
 
-TEMPLATE_TEST_CASE("window_peak as the card's threads compute it is that of the CPU", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("simulated window_peak of a card equals the CPU's", "[cuda]", float, bf16) {
     for (const Sizes& sizes : kSizes) {
         if (sizes.prefix_only) continue;
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
@@ -123,7 +123,7 @@ TEMPLATE_TEST_CASE("window_peak as the card's threads compute it is that of the 
     }
 }
 
-TEMPLATE_TEST_CASE("window_peak on CUDA is that of the CPU", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("window_peak on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const auto bytes_for = device_function<RunWindowAttentionWorkspace>(kWindowAttentionWorkspaceSymbol);

@@ -29,7 +29,7 @@ Matrix divergences(void (*matrix_of)(const double*, int64_t, int64_t, double*), 
     return out;
 }
 
-/// In long double, term by term from the definition.
+/// Computed in long double, term by term from the definition.
 long double plain_kl(const double* p, const double* q, int64_t n) {
     long double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("divergences equal their definitions at every SIMD level", "[divergenc
                     for (int64_t j = 0; j < n_rows; ++j) {
                         const double *p = rows.data() + i * n, *q = rows.data() + j * n;
                         const double found = jsd[i * n_rows + j];
-                        // Nearly alike rows keep nine digits, though their JSD is 1e-9.
+                        // Nearly equal rows keep nine digits, although their JSD is 1e-9.
                         CHECK(found == Approx(plain_jsd(p, q, n)).epsilon(1e-9).margin(1e-16));
                         CHECK(found == jsd[j * n_rows + i]);
                         CHECK(found >= 0.0);
@@ -120,7 +120,7 @@ TEST_CASE("divergences equal their definitions at every SIMD level", "[divergenc
     }
 }
 
-TEST_CASE("JSD of weights renormalises each row and marks rows that are no distribution", "[divergence]") {
+TEST_CASE("JSD of weights renormalizes each row and marks rows that are not distributions", "[divergence]") {
     const std::vector<float> weights{2, 2, 99, 0, 8, 99, 0, 0, 99, NAN, 1, 99};  // row_stride 3, n = 2
     std::vector<float> out(16);
     jsd_matrix_of_weights(weights.data(), 4, 2, 3, out.data());

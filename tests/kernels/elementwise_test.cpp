@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kEps = 1e-5f;
 
-/// rms_norm of one vector at `at` of x.
+/// rms_norm of one vector that starts at `at` in x.
 template <class X>
 std::vector<double> normalised(const std::vector<X>& x, int64_t at, int64_t dim, const std::vector<float>& weight) {
     double sum = 0;
@@ -73,7 +73,7 @@ TEST_CASE("rms_norm equals a double loop") {
             check_rms_norm<bf16, float>(1, 3, dim, 0);
             check_rms_norm<bf16, bf16>(2, 4, dim, 7);
         }
-        check_rms_norm<float, bf16>(300, 1, 576, 0);  // enough for several threads
+        check_rms_norm<float, bf16>(300, 1, 576, 0);  // large enough for several threads
     }
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("rms_norm in place and by hand") {
     CHECK(x[1] == Approx(8 / std::sqrt(12.5)));
 }
 
-TEMPLATE_TEST_CASE("add_rms_norm adds, then normalises", "", float, bf16) {
+TEMPLATE_TEST_CASE("add_rms_norm adds, then normalizes", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const int64_t dim : {1, 16, 33, 576}) {
             INFO(name_of(level) << " dim=" << dim);
@@ -125,7 +125,7 @@ TEMPLATE_TEST_CASE("add_rms_norm adds, then normalises", "", float, bf16) {
         }
 }
 
-TEMPLATE_TEST_CASE("rope turns pairs of the two halves", "", float, bf16) {
+TEMPLATE_TEST_CASE("rope rotates pairs of the two halves", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const int d : {2, 16, 34, 64, 80, 128}) {
             INFO(name_of(level) << " d=" << d);

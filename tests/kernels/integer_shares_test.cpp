@@ -26,19 +26,19 @@ TEST_CASE("integer shares by hand", "[integer_shares]") {
     CHECK(shares({}, 0) == Shares{});
 }
 
-TEST_CASE("the rounding of the weights' arithmetic decides nothing", "[integer_shares]") {
-    // 0.8 n + 0.2 c with n = 3, 8, 13 and c = 8: fractions 0, 0, 0 exactly, whatever the binary digits say.
+TEST_CASE("rounding errors of the weights do not change integer shares", "[integer_shares]") {
+    // 0.8 n + 0.2 c with n = 3, 8, 13 and c = 8: all fractions are 0, although their binary values differ.
     CHECK(shares({3 * 0.8 + 0.2 * 8, 8 * 0.8 + 0.2 * 8, 13 * 0.8 + 0.2 * 8}, 24) == Shares{4, 8, 12});
     // Equal fractions 0.4 at 2.4 and 7.4, 0.2 at 0.2: the lower index gets the slot.
     CHECK(shares({2.4 + 4e-16, 7.4 + 9e-16, 0.2}, 10) == Shares{3, 7, 0});
 }
 
-TEST_CASE("what a cap cuts off goes to the others in proportion", "[integer_shares]") {
-    // 60, 30, 10 of 100 with the first capped at 40: its 20 go 15 : 5.
+TEST_CASE("the excess over a cap goes to the others in proportion", "[integer_shares]") {
+    // 60, 30, 10 of 100 with the first capped at 40: its excess of 20 is split 15 : 5.
     CHECK(shares({6, 3, 1}, 100, {40, 100, 100}) == Shares{40, 45, 15});
-    // The second is full after that, too; the last takes what is left.
+    // Then the second is full, too, and the last takes the rest.
     CHECK(shares({6, 3, 1}, 100, {40, 35, 100}) == Shares{40, 35, 25});
-    // The others have no weight: those with room share alike.
+    // The others have no weight, so those below their caps share equally.
     CHECK(shares({1, 0, 0}, 9, {4, 9, 9}) == Shares{4, 3, 2});
     CHECK(shares({1, 2, 3}, 30, {10, 10, 10}) == Shares{10, 10, 10});
 }
@@ -64,7 +64,7 @@ TEST_CASE("integer shares are exact and within one of the quota", "[integer_shar
     }
 }
 
-TEST_CASE("integer shares refuse what cannot be shared", "[integer_shares]") {
+TEST_CASE("integer shares reject invalid arguments", "[integer_shares]") {
     CHECK_THROWS_AS(shares({1, -1}, 3), std::invalid_argument);
     CHECK_THROWS_AS(shares({1, NAN}, 3), std::invalid_argument);
     CHECK_THROWS_AS(shares({1, INFINITY}, 3), std::invalid_argument);

@@ -9,7 +9,8 @@
 #include "kernels/cpu_features.h"
 #include "kernels/types.h"
 
-/// What the kernels' tests share: each runs at every SIMD level that the processor has, against plain loops in double.
+/// Shared parts of the kernels' tests. Each test runs at every SIMD level of the processor, against plain loops in
+/// double.
 namespace kvscope::kernels::testing {
 
 inline std::vector<SimdLevel> levels() {
@@ -44,14 +45,14 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return true;
 }
 
-/// Leaves in a block's shared memory nothing that it could count on.
+/// Fills a block's shared memory with garbage.
 template <class Shared>
 Shared& spoiled(Shared& shared) {
     std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
     return shared;
 }
 
-/// Largest error of one rounding to the type, relative.
+/// Largest relative error of one rounding to the type.
 template <class T>
 constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-8;
 

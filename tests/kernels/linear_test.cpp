@@ -63,7 +63,7 @@ std::vector<Y> product(const std::vector<T>& x, const std::vector<T>& weight, co
     return y;
 }
 
-/// Rows alone, in groups of every kind, and all at once, with one thread and with several.
+/// Computes rows alone, in groups of every kind, and all together, with one thread and with several.
 template <class T, class Y>
 void check_company(int64_t in, int64_t out) {
     const int64_t rows = 450;
@@ -102,11 +102,11 @@ TEST_CASE("linear equals the plain sum at awkward sizes, at every instruction se
     }
 }
 
-TEST_CASE("a row of linear depends neither on the rows beside it nor on the threads, at every instruction set") {
+TEST_CASE("a row of linear depends neither on other rows nor on the threads, at every instruction set") {
     for (const auto level : levels()) {
         const ForcedSimdLevel forced(level);
         CAPTURE(name_of(level));
-        for (const auto& [in, out] : {std::pair{64, 96}, {75, 61}, {2500, 50}}) {  // the last in three blocks
+        for (const auto& [in, out] : {std::pair{64, 96}, {75, 61}, {2500, 50}}) {  // the last one in three blocks
             check_company<float, float>(in, out);
             check_company<bf16, bf16>(in, out);
             check_company<bf16, float>(in, out);
@@ -121,7 +121,7 @@ TEST_CASE("the bias of linear is added before the result is rounded") {
         const bf16 one = from_float<bf16>(1.0f);
         for (const int64_t rows : {1, 30}) {
             const std::vector<bf16> x(static_cast<size_t>(2 * rows), one);
-            // 1 + 2^-8 is rounded down to 1, with the bias 3 2^-9 it is rounded up.
+            // 1 + 2^-8 is rounded down to 1; with the bias 3 2^-9 it is rounded up.
             const std::vector<bf16> weight{one, from_float<bf16>(0x1p-8f)};
             const auto y = product<bf16, bf16>(x, weight, bias, 2, 0, rows);
             for (const bf16 value : y) CHECK(to_float(value) == 1.0f + 0x1p-7f);
@@ -145,7 +145,7 @@ TEST_CASE("a NaN of linear stays in its row or its output") {
     }
 }
 
-TEST_CASE("linear refuses what it cannot multiply") {
+TEST_CASE("linear rejects invalid problems") {
     float value = 0;
     CHECK_THROWS_AS(
         linear({.dtype = DType::f16, .n_rows = 1, .in = 1, .out = 1, .x = &value, .weight = &value, .y = &value}),

@@ -27,7 +27,7 @@ std::vector<float> divergences(const std::vector<float>& p, const std::vector<fl
 
 }  // namespace
 
-TEST_CASE("logarithms of probabilities and their divergence equal sums in double, at every instruction set") {
+TEST_CASE("log-probabilities and their divergence equal sums in double, at every instruction set") {
     for (const auto level : levels()) {
         const ForcedSimdLevel forced(level);
         CAPTURE(name_of(level));
@@ -82,7 +82,7 @@ TEST_CASE("a logit of minus infinity has no weight, and a NaN makes its row NaN"
     }
 }
 
-TEST_CASE("what becomes of a row of logits depends neither on the rows beside it nor on the threads") {
+TEST_CASE("the log-softmax of a row depends neither on other rows nor on the threads") {
     for (const auto level : levels()) {
         const ForcedSimdLevel forced(level);
         const int64_t n = 3001, rows = 21;

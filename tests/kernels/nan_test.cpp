@@ -1,5 +1,5 @@
-// A NaN that goes into a kernel comes out of it, at every instruction set: a damaged weight must not become a plausible
-// answer.
+// A NaN in a kernel's input reaches its output at every instruction set, so that a damaged weight never becomes a
+// plausible answer.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -32,7 +32,7 @@ bool is_nan(T value) {
     return std::isnan(to_float(value));
 }
 
-/// Does each row of `width` values hold NaN throughout where it is said to, and none elsewhere?
+/// Whether exactly the given rows of `width` values are all NaN, and all other rows have none.
 template <class T, class Expected>
 void check_rows(const std::vector<T>& values, int64_t width, const Expected& expected) {
     for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
@@ -41,7 +41,7 @@ void check_rows(const std::vector<T>& values, int64_t width, const Expected& exp
     }
 }
 
-/// Attention of n tokens, 2 query heads on one KV head.
+/// Attention of n tokens with 2 query heads on one KV head.
 template <class T>
 struct Attention {
     static constexpr int64_t n = 300, d = 16;
@@ -67,7 +67,7 @@ struct Attention {
         attention_prefill(p);
     }
 
-    /// The last token's.
+    /// For the last token.
     std::vector<T> decode(std::vector<float>& weights) {
         std::vector<T> last(2 * d);
         weights.assign(2 * n, 0.0f);
@@ -85,7 +85,7 @@ struct Attention {
     }
 };
 
-/// Attention of a window of the last queries, one head each.
+/// Window attention of the last queries with one head each.
 struct Window {
     static constexpr int64_t n = 100, d = 8, w = 20;
     std::vector<float> queries = random_values<float>(w * d, 1), keys = random_values<float>(n * d, 2);
@@ -203,7 +203,7 @@ TEMPLATE_TEST_CASE("a NaN in a row reaches its norm, rotation and activation, an
     }
 }
 
-TEST_CASE("a NaN stays in pooling, softmax and the larger of two") {
+TEST_CASE("pooling, softmax and larger() keep a NaN") {
     CHECK(std::isnan(larger(kNan, 1.0f)));
     CHECK(std::isnan(larger(1.0f, kNan)));
     CHECK(larger(-1.0f, 2.0f) == 2.0f);
@@ -225,7 +225,7 @@ TEST_CASE("a NaN stays in pooling, softmax and the larger of two") {
     }
 }
 
-TEST_CASE("a NaN in a distribution is in its row and column of the divergences") {
+TEST_CASE("a NaN in a distribution reaches its row and column of the divergences") {
     for (const auto level : levels()) {
         const ForcedSimdLevel forced(level);
         CAPTURE(name_of(level));

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t n_heads = 3;
 
-/// (n, heads, d), tokens of all heads interleaved, as a projection leaves them; numbers that bf16 has, too.
+/// (n, heads, d), tokens of all heads interleaved, like a projection's output. All numbers are exact in bf16.
 std::vector<float> rows_of(int64_t n, int64_t d) {
     std::mt19937 random(static_cast<uint32_t>(n + d));
     std::vector<float> values(static_cast<size_t>(n * n_heads * d));
@@ -31,7 +31,7 @@ std::vector<bf16> halves_of(const std::vector<float>& values) {
     return halves;
 }
 
-/// sum_i (e_i . v)(e_{i+1} . v) of a head, e_i the rows divided by their lengths.
+/// sum_i (e_i . v)(e_{i+1} . v) of a head, where e_i are the rows divided by their lengths.
 double contribution(const std::vector<float>& rows, int64_t n, int64_t d, int64_t head, const float* v) {
     double sum = 0, before = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -81,14 +81,14 @@ void check_forms(const std::vector<double>& sums, const std::vector<float>& rows
 
 }  // namespace
 
-TEST_CASE("products of neighbours have the forms of the plain loop, in both types and at every SIMD level",
+TEST_CASE("adjacent products give the quadratic forms of the plain loop, in both types and at every SIMD level",
           "[neighbours]") {
-    // Head sizes within and beyond whole vectors; numbers of tokens about those that are taken at once.
+    // Head sizes with whole and partial vectors; numbers of tokens around the size of a group.
     const auto [n, d] = GENERATE(std::pair<int64_t, int64_t>(2, 64), std::pair<int64_t, int64_t>(3, 16),
                                  std::pair<int64_t, int64_t>(65, 80), std::pair<int64_t, int64_t>(66, 10),
                                  std::pair<int64_t, int64_t>(300, 128), std::pair<int64_t, int64_t>(129, 3));
     std::vector<float> rows = rows_of(n, d);
-    if (n > 10) std::fill_n(rows.begin() + 5 * n_heads * d, d, 0.0f);  // a vector of zeros
+    if (n > 10) std::fill_n(rows.begin() + 5 * n_heads * d, d, 0.0f);  // a zero vector
     const std::vector<bf16> halves = halves_of(rows);
     for (const SimdLevel level : {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16}) {
         if (level > supported_simd_level()) continue;
@@ -102,7 +102,7 @@ TEST_CASE("products of neighbours have the forms of the plain loop, in both type
     }
 }
 
-TEST_CASE("products of neighbours go on where the tokens before ended", "[neighbours]") {
+TEST_CASE("adjacent products continue after earlier tokens", "[neighbours]") {
     const int64_t n = 100, d = 64, width = n_heads * d;
     const std::vector<float> rows = rows_of(n, d);
     std::vector<double> sums(static_cast<size_t>(n_heads * d * d));
@@ -112,7 +112,7 @@ TEST_CASE("products of neighbours go on where the tokens before ended", "[neighb
     check_forms(sums, rows, n, d);
 }
 
-TEST_CASE("products of neighbours are the same with any number of threads", "[neighbours]") {
+TEST_CASE("adjacent products are the same with any number of threads", "[neighbours]") {
     const std::vector<float> rows = rows_of(200, 64);
     const NeighbourProducts problem{DType::f32, n_heads, 200, 64, 64, n_heads * 64, rows.data()};
     const int before = threads();
@@ -135,7 +135,7 @@ TEST_CASE("a vector with a NaN makes its head's products NaN, and no other's", "
     CHECK(std::none_of(sums.begin() + 512, sums.end(), is_nan));
 }
 
-TEST_CASE("products of neighbours refuse what they cannot read", "[neighbours]") {
+TEST_CASE("adjacent products reject invalid problems", "[neighbours]") {
     const std::vector<float> rows(32);
     std::vector<double> sums(256);
     CHECK_THROWS_AS(neighbour_products({DType::f16, 1, 2, 16, 16, 16, rows.data(), nullptr, sums.data()}),

@@ -9,7 +9,7 @@
 #include "kernels/cuda/abi.h"
 #include "kernels/cuda_library.h"
 
-/// What tests need to run a kernel of libkvscope_cuda.so on arrays of their own.
+/// Helpers for tests that run a kernel of libkvscope_cuda.so on their own arrays.
 namespace kvscope::kernels::testing {
 
 /// Copies of arrays on the device.
@@ -23,7 +23,7 @@ class Mirror {
         copies_.back().memory->copy_from(host.data(), bytes);
     }
 
-    /// Where on the device lies what a pointer into one of the arrays points to.
+    /// Returns the device address for a pointer into one of the arrays.
     template <class T>
     T* operator()(T* host) const {
         const auto* at = reinterpret_cast<const char*>(host);
@@ -54,7 +54,7 @@ Function* device_function(const char* symbol) {
     return reinterpret_cast<Function*>(cuda::symbol(symbol));
 }
 
-/// Gives `run` a workspace and waits for what it put on the default stream.
+/// Calls `run` with a workspace and waits for its work on the default stream.
 inline void on_device(size_t workspace_bytes, const std::function<bool(void*, size_t, void*, char*, size_t)>& run) {
     const cuda::DeviceMemory workspace(workspace_bytes);
     std::array<char, 512> message{};
@@ -66,7 +66,7 @@ inline void on_device(size_t workspace_bytes, const std::function<bool(void*, si
     REQUIRE(finished);
 }
 
-/// A kernel for one problem that takes no workspace.
+/// Runs a kernel for one problem without a workspace.
 template <class Problem>
 void on_device(const char* symbol, const Problem& problem, size_t workspace_bytes = 0) {
     const auto kernel = device_function<cuda::abi::Kernel<Problem>>(symbol);

@@ -51,13 +51,13 @@ TEST_CASE("pooling equals the plain loop at every length and width", "[pool]") {
     }
 }
 
-TEST_CASE("numbers without a sign are pooled as others are, at every length and width", "[pool]") {
+TEST_CASE("non-negative numbers are pooled like others, at every length and width", "[pool]") {
     std::mt19937 random(6);
     for (int64_t n : {1, 2, 17, 2047, 2048, 2050, 5000}) {
         std::vector<float> in(static_cast<size_t>(n));
         for (float& value : in) value = std::uniform_real_distribution<float>(0.0f, 1.0f)(random);
         in[static_cast<size_t>(n / 2)] = std::numeric_limits<float>::infinity();
-        std::vector<float> below(in);  // with one number less than 0 they go the other way
+        std::vector<float> below(in);  // a number below 0 selects the other method
         below.push_back(-1.0f);
         for (int64_t width : {1, 3, 7, 31, 33}) {
             CAPTURE(n, width);
@@ -68,7 +68,7 @@ TEST_CASE("numbers without a sign are pooled as others are, at every length and 
     }
 }
 
-TEST_CASE("an even or empty width is refused", "[pool]") {
+TEST_CASE("an even or non-positive width is rejected", "[pool]") {
     CHECK_THROWS_AS(pooled(Pooling::max, {1, 2}, 2), std::invalid_argument);
     CHECK_THROWS_AS(pooled(Pooling::avg, {1, 2}, 0), std::invalid_argument);
 }

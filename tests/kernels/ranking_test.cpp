@@ -12,7 +12,7 @@ using namespace kvscope::kernels;
 
 namespace {
 
-/// Rows of n scores, of which those from n_prefix on are NaN: spread ones, many ties, both signs with infinities.
+/// Rows of n scores, NaN from n_prefix on: spread scores, many ties, and both signs with infinities.
 template <class Score>
 std::vector<Score> scores_of_kind(int kind, int64_t rows, int64_t n, int64_t n_prefix) {
     std::mt19937 random(static_cast<unsigned>(kind) + 3);
@@ -34,7 +34,8 @@ std::vector<Score> scores_of_kind(int kind, int64_t rows, int64_t n, int64_t n_p
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a ranking gives what top-k finds, of each row and of all together", "[ranking]", float, double) {
+TEMPLATE_TEST_CASE("a ranking gives the results of top-k, for each row and for all together", "[ranking]", float,
+                   double) {
     const int64_t rows = 3;
     for (const auto& [n, n_prefix] : {std::pair<int64_t, int64_t>{1, 1}, {70, 64}, {3000, 2990}, {40000, 40000}}) {
         for (int kind = 0; kind < 4; ++kind) {
@@ -62,14 +63,14 @@ TEMPLATE_TEST_CASE("a ranking gives what top-k finds, of each row and of all tog
     }
 }
 
-TEMPLATE_TEST_CASE("a ranking names the first NaN that is in the way", "[ranking]", float, double) {
+TEMPLATE_TEST_CASE("a ranking reports the first NaN in the prefix", "[ranking]", float, double) {
     const TestType nan = std::numeric_limits<TestType>::quiet_NaN();
     const std::vector<TestType> scores{4, 2, nan, nan, 1, nan, 3, nan};
     const Ranking<TestType> ranking(scores.data(), 2, 4);
     CHECK(ranking.find_nan(0, 2) == -1);
     CHECK(ranking.find_nan(0, 3) == 2);
     CHECK(ranking.find_nan(1, 4) == 1);
-    CHECK_FALSE(ranking.ends_at(2));  // row 1 has a number behind its first two
+    CHECK_FALSE(ranking.ends_at(2));  // row 1 has a number after its first two
     uint32_t out[2];
     CHECK_THROWS_AS(ranking.select(1, 2, 1, out), NanScore);
     CHECK_THROWS_AS(ranking.select(0, 2, 3, out), std::invalid_argument);

@@ -42,7 +42,7 @@ TEMPLATE_TEST_CASE("groups are reduced column by column in the order of their he
     }
 }
 
-TEST_CASE("the largest value's first index; none where there is a NaN", "[index_of_largest]") {
+TEST_CASE("index_of_largest returns the first largest value, or none if there is a NaN", "[index_of_largest]") {
     const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
     const auto index = [](const std::vector<float>& values) {
         return index_of_largest(values.data(), static_cast<int64_t>(values.size()));
@@ -63,7 +63,7 @@ TEST_CASE("the largest value's first index; none where there is a NaN", "[index_
     }
 }
 
-TEST_CASE("what the lowest of several failures was is thrown, and the others are done", "[parallel]") {
+TEST_CASE("the exception of the lowest failing call is thrown after all calls", "[parallel]") {
     for (const int64_t elements : {int64_t{0}, int64_t{1} << 20}) {
         std::vector<int> done(64);
         try {

@@ -36,7 +36,7 @@ std::vector<uint32_t> topk(const std::vector<Score>& scores, int64_t k) {
     return best;
 }
 
-/// Kinds of scores that hurt: spread, many ties, nearly equal, of both signs with infinities.
+/// Difficult scores: spread, many ties, nearly equal, both signs with infinities.
 template <class Score>
 std::vector<Score> scores_of_kind(int kind, int64_t n, std::mt19937& random) {
     std::vector<Score> scores(static_cast<size_t>(n));
@@ -73,7 +73,7 @@ TEMPLATE_TEST_CASE("joint top-k counts per row, ties to the lower row", "[select
     const int64_t rows = 5, n = 301, stride = 320;
     for (int kind = 0; kind < 6; ++kind) {
         const auto scores = scores_of_kind<TestType>(kind, rows * n, random);
-        std::vector<TestType> strided(rows * stride, std::numeric_limits<TestType>::quiet_NaN());  // never looked at
+        std::vector<TestType> strided(rows * stride, std::numeric_limits<TestType>::quiet_NaN());  // never read
         for (int64_t r = 0; r < rows; ++r) std::copy_n(scores.begin() + r * n, n, strided.begin() + r * stride);
         const std::vector<int64_t> order = ranking(scores);
         for (int64_t k : {int64_t{0}, int64_t{1}, int64_t{64}, n, 2 * n + 7, rows * n}) {
@@ -96,7 +96,7 @@ TEST_CASE("ties by hand", "[select_topk]") {
     CHECK(counts == std::vector<int64_t>{2, 1});
 }
 
-TEMPLATE_TEST_CASE("a NaN is an error wherever it stands and whatever k is", "[select_topk]", float, double) {
+TEMPLATE_TEST_CASE("a NaN is an error at any position and for any k", "[select_topk]", float, double) {
     const TestType nan = std::numeric_limits<TestType>::quiet_NaN();
     for (int64_t k : {0, 1, 3}) {
         try {
@@ -118,7 +118,7 @@ TEMPLATE_TEST_CASE("a NaN is an error wherever it stands and whatever k is", "[s
     }
 }
 
-TEST_CASE("a count that cannot be taken is an error", "[select_topk]") {
+TEST_CASE("an impossible count is an error", "[select_topk]") {
     const std::vector<float> scores{1, 2};
     uint32_t out[3];
     CHECK_THROWS_AS(select_topk(scores.data(), 2, 3, out), std::invalid_argument);

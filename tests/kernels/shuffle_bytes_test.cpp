@@ -6,7 +6,7 @@
 
 using namespace kvscope::kernels;
 
-TEST_CASE("bytes of one rank come together, and apart again", "[kernels]") {
+TEST_CASE("bytes are grouped by position and restored", "[kernels]") {
     for (const size_t size : {1, 2, 3, 4, 5, 8, 16, 37, 20000}) {
         for (const size_t n : {0, 1, 2, 15, 16, 17, 1000}) {
             std::vector<unsigned char> elements(n * size);

@@ -20,7 +20,7 @@ StoredNumbers numbers_of(const std::vector<T>& data, int64_t n, int width) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("stored numbers times a map are added to what is there, whatever the other entries", "", float,
+TEMPLATE_TEST_CASE("stored numbers times a map are added to the output, independent of other entries", "", float,
                    bf16) {
     for (const SimdLevel level : levels())
         for (const int64_t n : {1, 3, 4, 6, 128})
@@ -49,7 +49,7 @@ TEMPLATE_TEST_CASE("stored numbers times a map are added to what is there, whate
             }
 }
 
-TEMPLATE_TEST_CASE("stored numbers are summed up by weights", "", float, bf16) {
+TEMPLATE_TEST_CASE("stored numbers are summed with weights", "", float, bf16) {
     for (const SimdLevel level : levels())
         for (const int queries : {1, 2, 3, 4, 5, 9})
             for (const auto& [n, width] : {std::pair{1, 1}, {128, 64}, {77, 200}, {5, 19}}) {

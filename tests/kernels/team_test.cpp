@@ -16,7 +16,7 @@ using namespace kvscope::kernels;
 
 namespace {
 
-/// How often each of n was done, and whether every member was one of the team's.
+/// How often each of n parts was done, and whether all members belonged to the team.
 std::vector<int> done_by(int n_threads, int64_t n, int64_t together) {
     std::vector<int> times(static_cast<size_t>(n));
     std::atomic<bool> of_team{true};
@@ -32,7 +32,7 @@ std::vector<int> done_by(int n_threads, int64_t n, int64_t together) {
 
 }  // namespace
 
-TEST_CASE("a team does each part of a loop once, whatever its size") {
+TEST_CASE("a team of any size does each part of a loop once") {
     for (const int n_threads : {0, 1, 2, 3, 8})
         for (const int64_t n : {0, 1, 2, 17, 1000})
             for (const int64_t together : {1, 7, 2000}) {
@@ -41,8 +41,8 @@ TEST_CASE("a team does each part of a loop once, whatever its size") {
             }
 }
 
-TEST_CASE("a team does thousands of short loops one after the other, asleep or awake") {
-    std::vector<int64_t> sums(8);  // of each member, so that two calls of one at a time would show
+TEST_CASE("a team runs thousands of short loops, with sleeping and waking members") {
+    std::vector<int64_t> sums(8);  // one per member, so that concurrent calls of a member would show
     for (int round = 0; round < 5000; ++round) {
         if (round % 1000 == 999) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         over_parts(8, 16, 1, [&](int64_t begin, int64_t, int member) { sums[static_cast<size_t>(member)] += begin; });
@@ -52,7 +52,7 @@ TEST_CASE("a team does thousands of short loops one after the other, asleep or a
     CHECK(sum == 5000 * 120);
 }
 
-TEST_CASE("a loop within a team's work runs on the thread that asks") {
+TEST_CASE("a nested loop runs on the current thread") {
     std::atomic<int> inner{0}, elsewhere{0};
     over_parts(3, 6, 1, [&](int64_t, int64_t, int) {
         const auto self = std::this_thread::get_id();
@@ -65,7 +65,7 @@ TEST_CASE("a loop within a team's work runs on the thread that asks") {
     CHECK(elsewhere == 0);
 }
 
-TEST_CASE("each thread has a team and a number of threads of its own") {
+TEST_CASE("each thread has its own team and number of threads") {
     const int before = threads();
     std::atomic<int> wrong{0};
     std::vector<std::thread> callers;
@@ -91,7 +91,7 @@ TEST_CASE("each thread has a team and a number of threads of its own") {
     CHECK(threads() == before);
 }
 
-TEST_CASE("what the lowest call of a parallel loop throws reaches the caller once all are done") {
+TEST_CASE("the caller of a parallel loop gets the exception of the lowest failing call") {
     const Threads three(3);
     std::atomic<int> calls{0};
     const auto loop = [&] {
@@ -104,7 +104,7 @@ TEST_CASE("what the lowest call of a parallel loop throws reaches the caller onc
     CHECK(calls == 40);
 }
 
-TEST_CASE("what a part of a loop throws reaches the caller once all members are out, and the team goes on") {
+TEST_CASE("the caller gets a member's exception after all members ended, and the team still works") {
     for (int round = 0; round < 200; ++round) {
         std::atomic<int> inside{0};
         const auto loop = [&](bool of_caller) {
@@ -113,7 +113,7 @@ TEST_CASE("what a part of a loop throws reaches the caller once all members are 
                 std::this_thread::yield();
                 --inside;
                 if ((member == 0) == of_caller) throw std::runtime_error("no memory");
-                if (member == 0)  // until another one has thrown, or is too late
+                if (member == 0)  // until another member throws or is too late
                     std::this_thread::sleep_for(std::chrono::microseconds(50));
             });
         };

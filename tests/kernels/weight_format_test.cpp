@@ -29,7 +29,7 @@ constexpr Named stored_formats[] = {
     {WeightFormat::q3_k, GGML_TYPE_Q3_K}, {WeightFormat::q4_k, GGML_TYPE_Q4_K}, {WeightFormat::q5_k, GGML_TYPE_Q5_K},
     {WeightFormat::q6_k, GGML_TYPE_Q6_K}};
 
-/// Any bytes are a weight. @param quantised real ones, of numbers around 0, as ggml quantises them
+/// Any bytes are a weight. @param quantised real weights: numbers around 0, quantized like ggml
 std::vector<uint8_t> stored_rows(const Named& named, int64_t rows, int64_t in, bool quantised) {
     std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(named.format, in));
     if (quantised) {
@@ -63,7 +63,7 @@ std::vector<T> expanded(const Named& named, const std::vector<uint8_t>& rows, in
     return numbers;
 }
 
-/// Bit by bit; NaN is NaN whatever its bits.
+/// Compares bits. NaNs are equal.
 size_t n_other(const std::vector<float>& found, const std::vector<float>& expected) {
     size_t n = 0;
     for (size_t i = 0; i < expected.size(); ++i)
@@ -101,7 +101,7 @@ void check_product(const Named& named, int64_t in, int64_t out) {
 
 }  // namespace
 
-TEST_CASE("weights of GGUF's formats are the numbers that ggml's reference makes of them, to the bit") {
+TEST_CASE("weights of GGUF's formats expand to the numbers of ggml's reference, bit by bit") {
     for (const auto level : levels())
         for (const Named& named : stored_formats)
             for (const bool quantised : {true, false}) {
@@ -116,7 +116,7 @@ TEST_CASE("weights of GGUF's formats are the numbers that ggml's reference makes
                 size_t n_differ = 0;
                 for (size_t i = 0; i < found.size(); ++i) {
                     const float number = to_float(found[i]), rounded = to_float(from_float<bf16>(expected[i]));
-                    // The processor's own rounding takes a subnormal for 0.
+                    // The processor's own rounding flushes subnormal numbers to 0.
                     const bool is_tiny = std::abs(expected[i]) < 0x1p-126f && number == 0;
                     n_differ += std::isnan(rounded) ? !std::isnan(number) : number != rounded && !is_tiny;
                 }
@@ -124,12 +124,13 @@ TEST_CASE("weights of GGUF's formats are the numbers that ggml's reference makes
             }
 }
 
-TEST_CASE("a product with stored weights is that with their numbers, to the bit, for any number of rows") {
+TEST_CASE("a product with stored weights equals that with their numbers, bit by bit, for any number of rows") {
     for (const auto level : levels())
         for (const Named& named : stored_formats) {
             const ForcedSimdLevel forced(level);
             CAPTURE(name_of(level), ggml_type_name(named.type));
-            // The second in blocks of `in`, the third in some that begin amid 256 weights that share a scale.
+            // The second has several blocks of `in`; some blocks of the third begin inside 256 weights that share a
+            // scale.
             for (const auto& [in, out] : {std::pair<int64_t, int64_t>{256, 61}, {2560, 50}, {5120, 17}}) {
                 check_product<float>(named, in, out);
                 check_product<bf16>(named, in, out);
@@ -137,7 +138,7 @@ TEST_CASE("a product with stored weights is that with their numbers, to the bit,
         }
 }
 
-TEST_CASE("weights whose rows are no whole blocks are refused") {
+TEST_CASE("rows with incomplete blocks are rejected") {
     float value = 0;
     CHECK_THROWS_AS(linear({.n_rows = 1,
                             .in = 33,

@@ -44,7 +44,7 @@ const std::vector<Sizes> kSizes = {
     {3, 3, 64, 32, 400, true, 8},
 };
 
-/// Keys with a stride of their own, so that the place between heads is seen to be skipped.
+/// Keys with gaps between heads, so that the test sees whether the stride is used.
 template <class T>
 struct Case {
     Sizes sizes;
@@ -89,7 +89,7 @@ struct Case {
             window_attention(device, p);
             device_mean.copy_to(mean.data(), mean_bytes);
         }
-        CHECK(mean.back() == -3.0f);  // nothing is written behind the result
+        CHECK(mean.back() == -3.0f);  // nothing is written past the result
         mean.pop_back();
         return mean;
     }
@@ -131,7 +131,7 @@ struct Case {
             else
                 worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want[i]) / want[i]);
         }
-        CHECK(worst <= 5e-6);  // f32 arithmetic, whatever the keys' type
+        CHECK(worst <= 5e-6);  // f32 arithmetic for any type of keys
     }
 };
 
@@ -172,7 +172,7 @@ TEST_CASE("window_attention does not depend on the number of threads") {
     }
 }
 
-TEST_CASE("window_attention of a prompt too long to keep the weights") {
+TEST_CASE("window_attention of a prompt too long to keep its weights") {
     for (const SimdLevel level : levels()) {
         INFO(name_of(level));
         const ForcedSimdLevel forced(level);
@@ -180,7 +180,7 @@ TEST_CASE("window_attention of a prompt too long to keep the weights") {
     }
 }
 
-TEST_CASE("window_attention refuses what contradicts itself") {
+TEST_CASE("window_attention rejects contradictory problems") {
     const std::vector<float> zeros(64);
     std::vector<float> mean(64);
     const auto refused = [&](auto change) {

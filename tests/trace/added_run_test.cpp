@@ -1,4 +1,4 @@
-// Runs that are in no file, beside those that are.
+// Runs that exist only in memory, next to runs of a file.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <optional>
@@ -13,13 +13,13 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-// Bit by bit, so that NaN equals itself.
+// Compares bits, so that NaN equals NaN.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-// What was added answers every question as the run in the file does.
+// Checks that the added run gives the same answers as the run in the file.
 void require_same(const Reader& reader, int prompt, int in_file, int added) {
     const Place a = Place::of_run(prompt, in_file), b = Place::of_run(prompt, added);
     CHECK(reader.run(prompt, added).label == reader.run(prompt, in_file).label);
@@ -90,7 +90,7 @@ TEST_CASE("an added run reads like one in the file", "[trace]") {
     CHECK_THROWS_AS(reader.with_run(prompt + 1, {}), std::out_of_range);
 }
 
-TEST_CASE("readers with added runs share what they read, and only that", "[trace]") {
+TEST_CASE("readers with added runs share the data that they read, and nothing else", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::write(folder / "t.h5");
     std::optional<Reader> plain(folder / "t.h5");
@@ -111,12 +111,12 @@ TEST_CASE("readers with added runs share what they read, and only that", "[trace
     CHECK(both.kept(0, 7) == one.kept(0, 7));
     const auto read_later = both.kept(0, 2);
     CHECK(plain->kept(0, 2) == read_later);
-    // The files stay open for whoever is left.
+    // The files stay open for the remaining readers.
     plain.reset();
     CHECK(one.scores(0, 1, 0).size() == 2 * 48);
 }
 
-TEST_CASE("an added run of an unfinished trace has the number after the last", "[trace]") {
+TEST_CASE("an added run of an unfinished trace has the number after the last run", "[trace]") {
     const sample::TemporaryFolder folder;
     const sample::Options options;
     Writer writer(folder / "t.h5", sample::recipe);
@@ -136,7 +136,7 @@ TEST_CASE("an added run of an unfinished trace has the number after the last", "
     CHECK(reader.run_number(0, 3) == 4);
 }
 
-TEST_CASE("an added run that breaks the format is refused by name", "[trace]") {
+TEST_CASE("an added run that breaks the format is rejected with its name", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::write(folder / "t.h5");
     const Reader reader(folder / "t.h5");

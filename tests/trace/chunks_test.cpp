@@ -1,5 +1,4 @@
-// Chunks that kvscope packs and unpacks itself: what they hold, whichever way they are read, and what is damaged in
-// them.
+// Chunks that kvscope packs and unpacks itself: contents, ways of reading, and damage.
 #include <libdeflate.h>
 
 #include <catch2/catch.hpp>
@@ -49,7 +48,7 @@ bool are_same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// As HDF5 itself reads it, by its own filters.
+/// Reads through HDF5 and its own filters.
 template <class T>
 std::vector<T> read_by_hdf5(hid_t data_set, const Shape& shape) {
     std::vector<T> values(count_of(shape));
@@ -101,7 +100,7 @@ const std::vector<Shape>& shapes() {
     return all;
 }
 
-/// A data set of which HDF5 packs the chunks, one filter after the other as they are added.
+/// A data set whose chunks HDF5 packs with the added filters, one after the other.
 h5::Handle made_by_hdf5(hid_t file, const Shape& shape, const Shape& chunk, const std::function<void(hid_t)>& filters,
                         const std::vector<float>* values) {
     const std::vector<hsize_t> extent(shape.begin(), shape.end()), piece(chunk.begin(), chunk.end());
@@ -142,8 +141,8 @@ std::string what_of(const std::function<void()>& work) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("values of any type and shape come out as they went in, for HDF5's own filters, too", "[trace]",
-                   float, double, std::int32_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t) {
+TEMPLATE_TEST_CASE("values of any type and shape are read as written, also by HDF5's own filters", "[trace]", float,
+                   double, std::int32_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t) {
     const sample::TemporaryFolder folder;
     const int n_threads = GENERATE(1, 3);
     const kernels::Threads threads(n_threads);
@@ -168,7 +167,7 @@ TEMPLATE_TEST_CASE("values of any type and shape come out as they went in, for H
     });
 }
 
-TEST_CASE("blocks are read, whether they end with chunks or within them", "[trace]") {
+TEST_CASE("blocks are read that end at chunk borders or inside chunks", "[trace]") {
     const sample::TemporaryFolder folder;
     const Shape shape = {7, 5, 2050};
     const auto values = some_values<float>(shape);
@@ -216,11 +215,11 @@ TEST_CASE("a file's bytes do not depend on the number of threads", "[trace]") {
                 h5::write<float>(file, std::to_string(i), some_values<float>(shapes()[i]), shapes()[i]);
             h5::write_texts(file, "texts", std::vector<std::string>(100'000, "a text of some length"));
         });
-        return bytes_of_file(folder / name).substr(1024);  // behind the root's header, which has the time
+        return bytes_of_file(folder / name).substr(1024);  // skips the root's header, which contains the time
     };
     const std::string by_one = write("1.h5", 1);
     CHECK(by_one.size() > 1'000'000);
-    CHECK((write("2.h5", 2) == by_one));  // whose bytes nobody wants to see
+    CHECK((write("2.h5", 2) == by_one));  // avoids printing bytes on failure
     CHECK((write("5.h5", 5) == by_one));
 }
 
@@ -233,14 +232,14 @@ TEST_CASE("a dimension is cut into equal pieces", "[trace]") {
         return Shape(chunk.begin(), chunk.end());
     };
     CHECK(chunk_of({32, 8, 34'025}, 4) ==
-          Shape{1, 4, 34'025});  // of the 7 rows that there is room for, 6 would be empty
+          Shape{1, 4, 34'025});  // 7 rows fit, but then 6 rows of the last piece would be empty
     CHECK(chunk_of({32, 8, 15'109}, 4) == Shape{1, 8, 15'109});
     CHECK(chunk_of({300'000}, 4) == Shape{150'000});
     CHECK(chunk_of({2, 300'001}, 4) == Shape{1, 150'001});
     CHECK(chunk_of({30, 3, 4}, 4) == Shape{30, 3, 4});
 }
 
-TEST_CASE("texts are packed in the same way", "[trace]") {
+TEST_CASE("texts are packed and read like numbers", "[trace]") {
     const sample::TemporaryFolder folder;
     std::vector<std::string> texts(70'001);
     for (std::size_t i = 0; i < texts.size(); ++i) texts[i] = std::string(i % 37, 'x') + std::to_string(i);
@@ -257,7 +256,7 @@ TEST_CASE("texts are packed in the same way", "[trace]") {
     });
 }
 
-TEST_CASE("what HDF5 or another program packed is read, with any filters", "[trace]") {
+TEST_CASE("data that other programs packed with any filters are read", "[trace]") {
     const sample::TemporaryFolder folder;
     const Shape shape = {3, 50, 1001};
     const auto values = some_values<float>(shape);
@@ -304,7 +303,7 @@ TEST_CASE("chunks that are damaged, of another size, unfiltered or missing", "[t
     SECTION("unfiltered, and declared so") {
         packed.assign(reinterpret_cast<const unsigned char*>(row.data()),
                       reinterpret_cast<const unsigned char*>(row.data() + row.size()));
-        passed_by = 1;  // its one filter
+        passed_by = 1;  // skips its only filter
         is_sound = true;
     }
     in_new_file(folder / "t.h5", [&](hid_t file) {
@@ -329,7 +328,7 @@ TEST_CASE("chunks that are damaged, of another size, unfiltered or missing", "[t
     });
 }
 
-TEST_CASE("chunks that were never written are the fill value, and in a part that is damage", "[trace]") {
+TEST_CASE("chunks that were never written read as the fill value, but are damage in a part", "[trace]") {
     const sample::TemporaryFolder folder;
     in_new_file(folder / "t.h5", [&](hid_t file) {
         const auto data_set = made_by_hdf5(
@@ -375,7 +374,7 @@ TEST_CASE("a data set of which some chunks were written is read as HDF5 reads it
     });
 }
 
-TEST_CASE("a part with a chunk that is damaged, of another size or missing is set aside", "[trace]") {
+TEST_CASE("a part with a chunk that is damaged, missing or of another size is set aside", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer);
@@ -415,7 +414,7 @@ TEST_CASE("a part with a chunk that is damaged, of another size or missing is se
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("a data set that claims many or huge chunks is not unpacked into memory for them", "[trace]") {
+TEST_CASE("a data set that claims many or huge chunks does not allocate memory for them", "[trace]") {
     const sample::TemporaryFolder folder;
     in_new_file(folder / "t.h5", [&](hid_t file) {
         const hsize_t shape[] = {4}, most[] = {H5S_UNLIMITED}, chunk[] = {hsize_t{1} << 29};

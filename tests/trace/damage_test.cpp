@@ -1,4 +1,4 @@
-// Bad files, one test for each kind of damage: a typed error with a clear message, never a crash.
+// Damaged files, one test for each kind of damage: a typed error with a clear message, never a crash.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -51,7 +51,7 @@ void set_attribute(hid_t file, const std::string& group, const std::string& name
     h5::write_attribute(h5::open_group(file, group).get(), name, value);
 }
 
-// Everything that can be read is read.
+// Reads everything that is readable.
 void read_all(const fs::path& path) {
     const Reader reader(path);
     (void)reader.model_record();
@@ -83,7 +83,7 @@ bool reports(const fs::path& path, const std::string& at) {
 
 }  // namespace
 
-TEST_CASE("what is no trace at all", "[trace]") {
+TEST_CASE("files that are not traces", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     SECTION("nothing") {
@@ -111,13 +111,13 @@ TEST_CASE("what is no trace at all", "[trace]") {
         CHECK_THROWS_AS(Reader(path), NotATrace);
     }
     SECTION("a device") { CHECK_THROWS_AS(Reader("/dev/zero"), NotATrace); }
-    SECTION("HDF5 of somebody else") {
+    SECTION("HDF5 of another program") {
         const h5::Guard guard;
         h5::Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
         CHECK_THROWS_AS(Reader(path), NotATrace);
         CHECK_THROWS_AS(check(path), NotATrace);
     }
-    SECTION("another format in its place") {
+    SECTION("another value of format") {
         sample::write(path);
         edit(path, [](hid_t file) { set_attribute(file, "/", "format", std::string("other-trace")); });
         CHECK_THROWS_AS(Reader(path), NotATrace);
@@ -161,7 +161,7 @@ TEST_CASE("a newer version's folder", "[trace]") {
     CHECK_THROWS_AS(Reader(folder / "t.h5.part"), DamagedTrace);
 }
 
-TEST_CASE("a file cut off anywhere", "[trace]") {
+TEST_CASE("a file cut off at any byte", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::write(folder / "t.h5");
     const std::string bytes = contents(folder / "t.h5");
@@ -180,7 +180,7 @@ TEST_CASE("a file cut off anywhere", "[trace]") {
     CHECK_THROWS_AS(check(path), TruncatedTrace);
 }
 
-TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
+TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     static const std::string sound = [&] {
@@ -191,8 +191,8 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
     write_bytes(path, sound);
     const std::string prompt = "/prompts/0";
     const std::string run = "/prompts/0/runs/1";
-    std::string at;       // where check() must see it
-    bool unread = false;  // the reader must fail, too
+    std::string at;       // where check() must report it
+    bool unread = false;  // whether the reader must fail, too
     const auto damage = [&](const std::string& where, bool reader_fails, const std::function<void(hid_t)>& change) {
         at = where;
         unread = reader_fails;
@@ -214,7 +214,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
     SECTION("no layers") {
         damage("/model", true, [](hid_t f) { set_attribute(f, "/model", "n_layers", std::int64_t{0}); });
     }
-    SECTION("n_kv_heads does not divide") {
+    SECTION("n_kv_heads is not a divisor of n_heads") {
         damage("/model@n_kv_heads", true, [](hid_t f) { set_attribute(f, "/model", "n_kv_heads", std::int64_t{3}); });
     }
     SECTION("fingerprint") {
@@ -249,13 +249,13 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage("/prompts/0@truncated", false,
                [](hid_t f) { set_attribute(f, "/prompts/0", "truncated", std::int64_t{2}); });
     }
-    SECTION("a question that begins behind the prompt's end") {
+    SECTION("a question that begins after the prompt's end") {
         damage(prompt, true, [&](hid_t f) { set_attribute(f, "/prompts/0", "n_context", std::int64_t{480}); });
     }
     SECTION("no token ids") {
         damage(prompt + "/token_ids", true, [&](hid_t f) { remove(f, prompt + "/token_ids"); });
         CHECK_THROWS_AS(Reader(path).token_ids(0), DamagedTrace);
-        unread = false;  // reading whole records passes over what is missing
+        unread = false;  // readers of whole records skip missing data sets
     }
     SECTION("token ids beyond the vocabulary") {
         damage(prompt + "/token_ids", false,
@@ -345,10 +345,10 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage(prompt + "/runs/0@budget", false,
                [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "budget", std::int64_t{7}); });
     }
-    SECTION("a status of its own") {
+    SECTION("an unknown status") {
         damage(run, true, [&](hid_t f) { set_attribute(f, run, "status", std::string("halfway")); });
     }
-    SECTION("a granularity of its own") {
+    SECTION("an unknown granularity") {
         damage(run, true, [&](hid_t f) { set_attribute(f, run, "granularity", std::string("layer")); });
     }
     SECTION("a granularity that does not fit the shapes") {
@@ -363,7 +363,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{0, 16, 90, 48, 64, 80, 96}, {7});
         });
     }
-    SECTION("kept_offsets that begin elsewhere") {
+    SECTION("kept_offsets that do not begin at 0") {
         damage(run + "/kept_offsets", true, [&](hid_t f) {
             replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{1, 16, 32, 48, 64, 80, 96}, {7});
         });
@@ -401,7 +401,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, run + "/scores", std::vector<std::int32_t>(3 * 2 * 48, 1), {3, 2, 48});
         });
     }
-    SECTION("steps of another number than the full run's") {
+    SECTION("another number of steps than the full run's") {
         damage(run + "/step_kl", false,
                [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(5, 0.0F), {5}); });
     }
@@ -413,7 +413,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage(run + "/step_agreement", false,
                [&](hid_t f) { replace(f, run + "/step_agreement", std::vector<std::uint8_t>(6, 2), {6}); });
     }
-    SECTION("more attention kept than there is") {
+    SECTION("more attention kept than exists") {
         damage(run + "/attention_kept", false, [&](hid_t f) {
             replace(f, run + "/attention_kept", std::vector<float>(12, 1.5F), {3, 4});
         });
@@ -423,12 +423,12 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, "/prompts/0/runs/4/merged/token_entry", std::vector<std::int32_t>(3 * 2 * 48, 12), {3, 2, 48});
         });
     }
-    SECTION("an entry without the token that it is named after") {
+    SECTION("an entry without the token at its position") {
         damage("/prompts/0/runs/4/merged/token_entry", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/token_entry", std::vector<std::int32_t>(3 * 2 * 48, 0), {3, 2, 48});
         });
     }
-    SECTION("more keys that merging put outside than it made") {
+    SECTION("more merged keys outside [0, 1] than merged keys") {
         damage("/prompts/0/runs/4/merged/keys_outside", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/keys_outside", std::vector<std::uint64_t>(3, 25), {3});
         });
@@ -438,12 +438,12 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<std::uint16_t>(72, 0), {72});
         });
     }
-    SECTION("an entry of no number of tokens") {
+    SECTION("an entry with NaN tokens") {
         damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<float>(72, std::nanf("")), {72});
         });
     }
-    SECTION("an entry of more tokens than went into it") {
+    SECTION("an entry with a cardinality above its number of tokens") {
         damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<float>(72, 1e6F), {72});
         });
@@ -452,7 +452,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage(run + "/cache_bytes", false,
                [&](hid_t f) { replace(f, run + "/cache_bytes", std::vector<std::uint64_t>(3, 0), {3}); });
     }
-    SECTION("fewer bytes predicted than whole keys and values have") {
+    SECTION("fewer predicted bytes than whole keys and values need") {
         damage(run + "/cache_bytes_predicted", false,
                [&](hid_t f) { replace(f, run + "/cache_bytes_predicted", std::vector<std::uint64_t>(3, 8), {3}); });
     }
@@ -471,13 +471,13 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
                                             std::pair{"decode_tokens_per_s", std::nan("")});
         damage(run + "@" + name, false, [&](hid_t f) { set_attribute(f, run, name, value); });
     }
-    SECTION("a share of another budget") {
+    SECTION("a budget_fraction of another budget") {
         damage(run + "@budget_fraction", false, [&](hid_t f) { set_attribute(f, run, "budget_fraction", 0.9); });
     }
-    SECTION("a base of the rotary angles that is none") {
+    SECTION("an invalid base of the rotary angles") {
         damage("/model@rope_theta", false, [](hid_t f) { set_attribute(f, "/model", "rope_theta", std::nan("")); });
     }
-    SECTION("runs that the recipe lists and the file lacks") {
+    SECTION("runs in the recipe that the file lacks") {
         damage("/prompts/0/runs/90", false, [](hid_t f) {
             std::string runs = R"({"policy": "full"})";
             for (int i = 1; i < 91; ++i) runs += R"(, {"policy": "snapkv"})";
@@ -489,12 +489,12 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             set_attribute(f, "/", "recipe_json", std::string(R"({"runs": [{"policy": "snapkv"}]})"));
         });
     }
-    SECTION("more entries in parts than entries") {
+    SECTION("more partly stored entries than entries") {
         damage("/prompts/0/runs/5/stored/entries", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/5/stored/entries", std::vector<std::uint32_t>(6, 49), {3, 2});
         });
     }
-    SECTION("bytes by kind that are not those of the layer") {
+    SECTION("bytes by kind that do not sum to the layer's bytes") {
         damage("/prompts/0/runs/5/cache_bytes_predicted", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/5/stored/channel_bytes", std::vector<std::uint64_t>(3, 7), {3});
         });
@@ -508,7 +508,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage("/prompts/0@context_of", false,
                [&](hid_t f) { set_attribute(f, "/prompts/0", "context_of", std::int64_t{4}); });
     }
-    SECTION("a shape beyond belief") {
+    SECTION("an implausible shape") {
         damage(run + "/output_ids", true, [&](hid_t f) {
             remove(f, run + "/output_ids");
             const hsize_t length = hsize_t{1} << 48;
@@ -534,14 +534,14 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         CHECK(reports(path, at));
         if (unread) {
             CHECK_THROWS_AS(read_all(path), DamagedTrace);
-            // The message says where.
+            // The message names the place.
             CHECK(message_of([&] { read_all(path); }).find("t.h5") != std::string::npos);
         }
         CHECK_NOTHROW(tree(path));
     }
 }
 
-TEST_CASE("what a reader does not know it passes over", "[trace]") {
+TEST_CASE("a reader ignores unknown items", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     sample::write(path);
@@ -558,13 +558,13 @@ TEST_CASE("what a reader does not know it passes over", "[trace]") {
     CHECK(check(path).empty());
 }
 
-TEST_CASE("a part that is damaged when the parts are joined is set aside to be made again", "[trace]") {
+TEST_CASE("a part that is damaged when the parts are joined is set aside and made again", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer);
     const fs::path part = folder.path() / "t.h5.part" / "run-0-2.h5";
     std::string bytes = contents(part);
-    // Every object header but the first, which belongs to the root.
+    // All object headers except the first, which belongs to the root.
     for (std::size_t at = bytes.find("OHDR", bytes.find("OHDR") + 1); at != std::string::npos;
          at = bytes.find("OHDR", at + 1)) {
         bytes[at] = 'X';
@@ -583,7 +583,7 @@ TEST_CASE("a part that is damaged when the parts are joined is set aside to be m
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("heaps of texts are looked at before HDF5 sees them", "[trace]") {
+TEST_CASE("heaps of texts are checked before HDF5 reads them", "[trace]") {
     const auto number = [](std::vector<unsigned char>& out, std::size_t at, std::uint64_t value, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) out[at + i] = static_cast<unsigned char>(value >> (8 * i));
     };
@@ -602,7 +602,7 @@ TEST_CASE("heaps of texts are looked at before HDF5 sees them", "[trace]") {
     SECTION("another length") { number(bad, 8, 8192, 8); }
     SECTION("an object longer than the rest") { number(bad, 24, 4096, 8); }
     SECTION("an object of absurd length") { number(bad, 24, ~std::uint64_t{0}, 8); }
-    SECTION("an object that leads into another") { number(bad, 24, 17, 8); }
+    SECTION("an object that extends into another") { number(bad, 24, 17, 8); }
     SECTION("the same object twice") { number(bad, 48, 1, 2); }
     SECTION("free space of no length") { number(bad, 72, 0, 8); }
     SECTION("bits that are reserved") { bad[20] = 1; }

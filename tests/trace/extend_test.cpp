@@ -1,4 +1,4 @@
-// A complete trace to which runs and prompts are added.
+// A complete trace that is extended by runs and prompts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ sample::Options two_questions() {
     return options;
 }
 
-// Whatever of the sample is not there yet: the first prompts, the first runs.
+// Writes the items of the sample that are missing: the first prompts, the first runs.
 void write_some(Writer& writer, int n_prompts, int n_runs) {
     const sample::Options options = two_questions();
     if (!writer.has_model()) writer.write_model(sample::model(options));
@@ -66,7 +66,7 @@ void extend(const fs::path& path) {
     writer.finish();
 }
 
-// Names, shapes, attributes, links and values, but for when the trace was begun.
+// Names, shapes, attributes, links and values, except the creation time.
 std::map<std::string, std::string> contents_of(const fs::path& path) {
     std::map<std::string, std::string> found;
     for (const TreeNode& node : tree(path)) {
@@ -112,7 +112,7 @@ TEST_CASE("a recipe is a part of one with more prompts and further runs, and of 
     for (const char* none : {"", "{", "[]", "{}", R"({"prompts": 1, "runs": 2})"}) CHECK_FALSE(is_part(none, none));
 }
 
-TEST_CASE("a complete trace is extended to what is written in one go", "[trace]") {
+TEST_CASE("an extended trace equals one that is written in one go", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5", parts = folder / "t.h5.part";
     {
@@ -139,14 +139,14 @@ TEST_CASE("a complete trace is extended to what is written in one go", "[trace]"
         CHECK_THROWS_AS(writer.write_run(0, 3, sample::full_run(two_questions(), prompt)), std::logic_error);
         write_some(writer, 2, 5);
 
-        CHECK(bytes_of(path) == before);  // until the new one is whole
+        CHECK(bytes_of(path) == before);  // until the new trace is complete
         const Reader begun(parts);
         CHECK_FALSE(begun.complete());
         CHECK(begun.n_prompts() == 2);
         CHECK(begun.n_runs(0) == 5);
         CHECK(begun.run_number(0, 4) == 4);
         CHECK(begun.kept(0, 1)->indices == Reader(path).kept(0, 1)->indices);
-        CHECK(begun.kept(1, 2)->indices == begun.kept(0, 2)->indices);  // which the second question takes from it
+        CHECK(begun.kept(1, 2)->indices == begun.kept(0, 2)->indices);  // which the second question shares
         CHECK(begun.created_utc() == created);
         for (const auto& problem : check(parts)) CHECK(problem.severity == Problem::Severity::warning);
         CHECK(contents_of(parts).contains("/prompts/0/runs/1/scores"));
@@ -164,7 +164,7 @@ TEST_CASE("a complete trace is extended to what is written in one go", "[trace]"
     CHECK(Reader(path).created_utc() == created);
     const auto extended = contents_of(path), whole = contents_of(folder / "whole.h5");
     CHECK(extended == whole);
-    CHECK(fs::file_size(path) < fs::file_size(folder / "whole.h5") * 21 / 20);  // what runs share is there once
+    CHECK(fs::file_size(path) < fs::file_size(folder / "whole.h5") * 21 / 20);  // shared data are stored once
     CHECK_THROWS_AS(Writer(path, whole_recipe), AlreadyComplete);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("a kill while a trace is extended leaves the old one or the new one", 
     }
 }
 
-TEST_CASE("force begins anew beside a trace that was being extended", "[trace]") {
+TEST_CASE("force starts anew next to an unfinished extension", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     write_small(path);
@@ -216,13 +216,13 @@ TEST_CASE("force begins anew beside a trace that was being extended", "[trace]")
     }
     CHECK(Reader(path).recipe_json() == small_recipe);
     Writer writer(path, whole_recipe, force);
-    CHECK(writer.has_run(0, 1));  // what was forced goes on
+    CHECK(writer.has_run(0, 1));  // the forced trace is resumed
     write_some(writer, 2, 7);
     writer.finish();
     CHECK(Reader(path).n_runs(0) == 7);
 }
 
-TEST_CASE("an unfinished extension is no obstacle to what is complete", "[trace]") {
+TEST_CASE("an unfinished extension does not affect the complete trace", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     write_small(path);
@@ -232,12 +232,12 @@ TEST_CASE("an unfinished extension is no obstacle to what is complete", "[trace]
     }
     CHECK_THROWS_AS(Writer(path, small_recipe, extending(small_recipe)), AlreadyComplete);
     CHECK(fs::exists(folder / "t.h5.part" / "run-0-5.h5"));
-    fs::remove(path);  // what it extends is held by the folder
+    fs::remove(path);  // the folder holds the extended trace
     extend(path);
     CHECK(Reader(path).n_runs(1) == 7);
 }
 
-TEST_CASE("writers of links to one file keep each other off", "[trace]") {
+TEST_CASE("writers of links to one file exclude each other", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "real.h5", link = folder / "link.h5";
     write_small(path);
@@ -251,7 +251,7 @@ TEST_CASE("writers of links to one file keep each other off", "[trace]") {
     CHECK(Reader(path).n_runs(1) == 7);
 }
 
-TEST_CASE("a trace that another program put at the output meanwhile stays", "[trace]") {
+TEST_CASE("a trace that another program put at the output meanwhile is kept", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5", other = folder / "other.h5";
     const bool was_there = GENERATE(true, false);
@@ -275,11 +275,11 @@ TEST_CASE("a trace that another program put at the output meanwhile stays", "[tr
     CHECK(Reader(path).n_runs(1) == 7);
 }
 
-TEST_CASE("what a kill left of a folder whose parts were joined is no extension", "[trace]") {
+TEST_CASE("the remains of a folder whose parts were joined are not an extension", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5", parts = folder / "t.h5.part";
     write_small(path);
-    fs::create_directory(parts);  // its base.h5 and its parts are removed already
+    fs::create_directory(parts);  // its base.h5 and its parts are already removed
     write_folder_record(parts, {"kvscope", Reader(path).created_utc(), small_recipe, true});
     Writer writer(path, whole_recipe, extending(whole_recipe));
     CHECK(writer.extends());
@@ -289,7 +289,7 @@ TEST_CASE("what a kill left of a folder whose parts were joined is no extension"
     CHECK(Reader(path).n_runs(1) == 7);
 }
 
-TEST_CASE("a damaged trace cannot be extended, and stays", "[trace]") {
+TEST_CASE("a damaged trace cannot be extended and is kept", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     write_small(path);

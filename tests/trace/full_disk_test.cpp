@@ -1,5 +1,5 @@
-// A disk that fills up at any byte: a clear error, nothing finished is lost, no crash. A limit on the
-// size of files makes the same calls fail at the same places as a full disk, without needing one.
+// A disk that is full at any byte: a clear error, no finished work is lost, no crash. A limit on the size of files
+// makes the same calls fail as a full disk.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace {
 
 enum Outcome { written = 0, full = 10, something_else = 11 };
 
-// In a child whose files may not grow beyond `bytes`. A signal shows as its negative number.
+// Runs in a child process whose files cannot exceed `bytes`. Returns a signal as its negative number.
 int with_file_limit(std::size_t bytes, const std::function<void()>& work) {
     const pid_t child = fork();
     if (child == 0) {
@@ -44,7 +44,7 @@ int with_file_limit(std::size_t bytes, const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("a disk that fills up while a run is written", "[trace]") {
+TEST_CASE("a disk that becomes full while a run is written", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_tokens = 2000;
@@ -75,7 +75,7 @@ TEST_CASE("a disk that fills up while a run is written", "[trace]") {
     }
     CHECK(failures > 10);
 
-    // With room again, the same command finishes.
+    // With space again, the same command finishes.
     Writer writer(folder / "t.h5", sample::recipe);
     CHECK(writer.resumed());
     if (!writer.has_run(0, 1)) writer.write_run(0, 1, run);
@@ -83,7 +83,7 @@ TEST_CASE("a disk that fills up while a run is written", "[trace]") {
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("a disk that fills up while the parts are joined", "[trace]") {
+TEST_CASE("a disk that becomes full while the parts are joined", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_tokens = 2000;
@@ -107,7 +107,7 @@ TEST_CASE("a disk that fills up while the parts are joined", "[trace]") {
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("a disk with no room for the first byte", "[trace]") {
+TEST_CASE("a disk without space for the first byte", "[trace]") {
     const sample::TemporaryFolder folder;
     CHECK(with_file_limit(0, [&] { Writer(folder / "t.h5", sample::recipe); }) == full);
     CHECK(with_file_limit(0, [&] { sample::write(folder / "t.h5"); }) == full);

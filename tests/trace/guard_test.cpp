@@ -1,4 +1,4 @@
-// Who waits for HDF5 while a trace is written: a window that draws, above all.
+// Threads that wait for HDF5 while a trace is written, such as the app's drawing thread.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,13 +35,13 @@ bool can_take_guard() {
 
 }  // namespace
 
-/// In place of the system's own, in this program.
+/// Replaces the system's function in this program.
 extern "C" int fsync(int descriptor) {
     if (on_sync) on_sync();
     return static_cast<int>(syscall(SYS_fsync, descriptor));
 }
 
-TEST_CASE("others can use HDF5 while what was written is synced to the disk", "[trace]") {
+TEST_CASE("other threads can use HDF5 while a file is synced to disk", "[trace]") {
     const sample::TemporaryFolder folder;
     const sample::Options options;
     const PromptRecord prompt = sample::prompt(options);
@@ -60,7 +60,7 @@ TEST_CASE("others can use HDF5 while what was written is synced to the disk", "[
     CHECK(n_free == n_syncs);
 }
 
-TEST_CASE("who waits for HDF5 gets it while another reads a large data set, which is read as it is", "[trace]") {
+TEST_CASE("a waiting thread gets HDF5 while another one reads a large data set correctly", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_layers = 16;
@@ -89,11 +89,12 @@ TEST_CASE("who waits for HDF5 gets it while another reads a large data set, whic
     ended = true;
     other.join();
     REQUIRE(whole.size() == by_layer.size());
-    CHECK(std::memcmp(whole.data(), by_layer.data(), whole.size() * sizeof(float)) == 0);  // there are NaNs
+    CHECK(std::memcmp(whole.data(), by_layer.data(), whole.size() * sizeof(float)) ==
+          0);  // compares bits because of NaN
     CHECK(turns >= 4);
 }
 
-TEST_CASE("who waits for HDF5 gets it before a long work goes on", "[trace]") {
+TEST_CASE("a waiting thread gets HDF5 before long work continues", "[trace]") {
     std::atomic<int> n_turns = 0;
     std::atomic<bool> ended = false;
     std::thread other;
@@ -110,7 +111,7 @@ TEST_CASE("who waits for HDF5 gets it before a long work goes on", "[trace]") {
         const h5::Guard second;
         const int before = n_turns;
         for (int i = 0; i < 1000; ++i) guard.let_others();
-        CHECK(n_turns == before);  // held twice: nobody comes between
+        CHECK(n_turns == before);  // held twice, so no other thread gets a turn
         ended = true;
     }
     other.join();

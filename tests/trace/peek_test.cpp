@@ -1,4 +1,4 @@
-// Windows of data sets, those of the schema and others.
+// Blocks of data sets, in the schema or not.
 #include "trace/peek.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace {
 double real(const PeekValue& value) { return std::get<double>(value); }
 const std::string& text(const PeekValue& value) { return std::get<std::string>(value); }
 
-// A data set of one's own in a finished trace.
+// A user-defined data set in a finished trace.
 void add(const std::filesystem::path& path, const char* name, hid_t type, const std::vector<hsize_t>& shape,
          const void* values) {
     const h5::Guard guard;
@@ -42,7 +42,7 @@ std::vector<ResultRow> rows(int begin, int end) {
 
 }  // namespace
 
-TEST_CASE("a window of a data set holds what the reader reads", "[trace]") {
+TEST_CASE("a block of a data set equals the reader's values", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer);
@@ -89,11 +89,11 @@ TEST_CASE("a window of a data set holds what the reader reads", "[trace]") {
     CHECK_THROWS_AS(peek(folder / "u.h5", "/model/spectrum/q", {}, 5, 5), NotATrace);
 }
 
-TEST_CASE("a window of a table, in one file or in batches", "[trace]") {
+TEST_CASE("a block of a table in one file or in batches", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer);
-    constexpr int batches = 20;  // more than files are kept open
+    constexpr int batches = 20;  // more than can be open at the same time
     for (int i = 0; i < batches; ++i) writer.write_results("niah", i, rows(3 * i, 3 * i + 3));
     const bool finished = GENERATE(false, true);
     if (finished) writer.finish();
@@ -113,7 +113,7 @@ TEST_CASE("a window of a table, in one file or in batches", "[trace]") {
     CHECK(peek(path, "/results/niah", {3 * batches}, 9, 9).n_rows == 0);
 }
 
-TEST_CASE("data sets that the schema does not know", "[trace]") {
+TEST_CASE("data sets that are not in the schema", "[trace]") {
     const sample::TemporaryFolder folder;
     const auto path = folder / "t.h5";
     sample::write(path);

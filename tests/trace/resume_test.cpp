@@ -1,4 +1,4 @@
-// Kills, second processes, other things at the output.
+// Killed writers, concurrent processes, and other files at the output.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ std::string contents(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Runs `work` in a child and returns its wait status; the child never comes back into the tests.
+// Runs `work` in a child process and returns its wait status. The child never returns into the tests.
 template <class Work>
 int in_child(Work work) {
     const pid_t child = fork();
@@ -85,7 +85,8 @@ TEST_CASE("a killed writer is resumed and loses at most what it was writing", "[
             }
             sample::write_parts(writer, options);
             writer.finish();
-            CHECK_FALSE(fs::exists(folder / "t.h5.part"));  // one killed while it removed the folder leaves some of it
+            CHECK_FALSE(fs::exists(
+                folder / "t.h5.part"));  // a writer that was killed while it removed the folder leaves parts of it
         }
         CHECK(check(folder / "t.h5").empty());
     }
@@ -121,7 +122,7 @@ TEST_CASE("an unfinished trace can be opened at any moment, also while its write
     }
 }
 
-TEST_CASE("a folder that a kill left beside its finished trace stands for the trace", "[trace]") {
+TEST_CASE("a folder that a kill left next to its finished trace is read as that trace", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path parts = folder / "t.h5.part";
     {
@@ -131,7 +132,7 @@ TEST_CASE("a folder that a kill left beside its finished trace stands for the tr
         writer.finish();
     }
     fs::rename(folder / "saved", parts);
-    CHECK_FALSE(Reader(parts).complete());  // not yet joined, as far as it says
+    CHECK_FALSE(Reader(parts).complete());  // its record still says that it is not joined
     std::string record = contents(parts / "trace.json");
     const size_t at = record.find("\"complete\": false");
     REQUIRE(at != std::string::npos);
@@ -141,12 +142,12 @@ TEST_CASE("a folder that a kill left beside its finished trace stands for the tr
     CHECK(Reader(parts).n_runs(0) == 7);
     fs::remove(folder / "t.h5");
     CHECK(Reader(parts).n_runs(0) == 6);
-    Writer writer(folder / "t.h5", sample::recipe);  // the trace was removed: what is left goes on
+    Writer writer(folder / "t.h5", sample::recipe);  // the trace was removed, so the remaining parts are continued
     CHECK(writer.resumed());
     CHECK(contents(parts / "trace.json").find("\"complete\": false") != std::string::npos);
 }
 
-TEST_CASE("what was finished is not written again", "[trace]") {
+TEST_CASE("finished parts are not written again", "[trace]") {
     const sample::TemporaryFolder folder;
     const sample::Options options;
     const int status = in_child([&] {
@@ -160,7 +161,7 @@ TEST_CASE("what was finished is not written again", "[trace]") {
     });
     REQUIRE(WIFSIGNALED(status));
     CHECK(output_state(folder / "t.h5", sample::recipe) == OutputState::resumable);
-    // The order of keys and white space are no part of a recipe.
+    // Key order and white space do not change a recipe.
     CHECK(output_state(folder / "t.h5", R"({ "made_by" :"sample_trace.h"})") == OutputState::resumable);
     CHECK(output_state(folder / "t.h5", other_recipe) == OutputState::other);
 
@@ -177,7 +178,7 @@ TEST_CASE("what was finished is not written again", "[trace]") {
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("a part that was damaged since is set aside and made again", "[trace]") {
+TEST_CASE("a part that was damaged later is set aside and made again", "[trace]") {
     const sample::TemporaryFolder folder;
     {
         Writer writer(folder / "t.h5", sample::recipe);
@@ -216,7 +217,7 @@ TEST_CASE("a part that was damaged since is set aside and made again", "[trace]"
 
 namespace {
 
-// The names and contents of what lies in a folder, but for what is worthless.
+// Names and contents of a folder's files, without temporary ones.
 std::map<std::string, std::string> parts_in(const fs::path& folder) {
     std::map<std::string, std::string> found;
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -228,7 +229,7 @@ std::map<std::string, std::string> parts_in(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("what cannot be read now is kept, and the writer stops", "[trace]") {
+TEST_CASE("a part that cannot be read now is kept, and the writer stops", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path parts = folder.path() / "t.h5.part";
     {
@@ -272,7 +273,7 @@ TEST_CASE("what cannot be read now is kept, and the writer stops", "[trace]") {
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("whichever file cannot be opened for want of descriptors, nothing finished is lost", "[trace]") {
+TEST_CASE("no finished work is lost if descriptors run out at any file", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_questions = 2;
@@ -325,7 +326,7 @@ TEST_CASE("a complete trace is never edited", "[trace]") {
     CHECK_FALSE(fs::exists(folder / "t.h5.part"));
     CHECK(contents(folder / "t.h5") == before);
 
-    // By force it is replaced, but only once the new one is whole.
+    // Force replaces it, but only when the new trace is complete.
     Writer writer(folder / "t.h5", other_recipe, {.force = true});
     CHECK_FALSE(writer.resumed());
     sample::write_parts(writer);
@@ -356,7 +357,7 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         { Writer writer(output, sample::recipe, {.force = true}); }
         CHECK(contents(output) == "my notes");
     }
-    SECTION("a text file, not even by force where its name is no trace's") {
+    SECTION("a text file without a trace's extension, even by force") {
         const fs::path text = folder / "prompt.txt";
         write_text(text, "my notes");
         CHECK_THROWS_AS(Writer(text, sample::recipe, {.force = true}), OutputExists);
@@ -384,14 +385,14 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         }
         CHECK(Writer(output, sample::recipe, {.force = true}).resumed());
     }
-    SECTION("somebody else's folder is not emptied even by force") {
+    SECTION("a foreign folder is not emptied even by force") {
         fs::create_directory(folder / "t.h5.part");
         write_text(folder.path() / "t.h5.part" / "thesis.tex", "years of work");
         CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
         CHECK_THROWS_AS(Writer(output, sample::recipe, {.force = true}), OutputExists);
         CHECK(contents(folder.path() / "t.h5.part" / "thesis.tex") == "years of work");
     }
-    SECTION("a file where the folder would be") {
+    SECTION("a file at the folder's path") {
         write_text(folder / "t.h5.part", "half a download");
         CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
         CHECK_THROWS_AS(Writer(output, sample::recipe, {.force = true}), OutputExists);
@@ -401,10 +402,10 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         CHECK_THROWS_AS(Writer(output, sample::recipe), WriteFailed);
         CHECK_THROWS_AS(Writer(output, sample::recipe, {.force = true}), WriteFailed);
     }
-    SECTION("no folder to write in") {
+    SECTION("no parent folder") {
         CHECK_THROWS_AS(Writer(folder.path() / "missing" / "t.h5", sample::recipe), WriteFailed);
     }
-    SECTION("a folder that nothing can be put into") {
+    SECTION("a folder that is not writable") {
         CHECK_THROWS_WITH(Writer("/proc/t.h5", sample::recipe),
                           Catch::Contains("cannot create /proc/t.h5.part") &&
                               Catch::Contains("/proc is not writable (") &&
@@ -441,7 +442,7 @@ TEST_CASE("two writers never share an output", "[trace]") {
     CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), AlreadyComplete);
 }
 
-TEST_CASE("a folder that cannot be written is said to be so", "[trace]") {
+TEST_CASE("a folder that is not writable is reported", "[trace]") {
     if (geteuid() == 0) {
         KVSCOPE_SKIP("root may write everywhere");
     }
@@ -452,7 +453,7 @@ TEST_CASE("a folder that cannot be written is said to be so", "[trace]") {
     fs::permissions(folder / "locked", fs::perms::owner_all);
 }
 
-TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
+TEST_CASE("a trace of a part of the recipe is continued", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     const std::vector<ResultRow> rows(1);
@@ -471,7 +472,7 @@ TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
         CHECK(writer.has_results("niah", 0));
         writer.write_results("niah", 3, rows);
     }
-    CHECK_THROWS_AS(Writer(path, R"({"samples": 1})"), OutputExists);  // it is that of the larger recipe now
+    CHECK_THROWS_AS(Writer(path, R"({"samples": 1})"), OutputExists);  // it now has the larger recipe
     Writer(path, R"({"samples": 2})").finish();
     CHECK(Reader(path).results("niah").size() == 2);
     CHECK(Reader(path).recipe_json() == R"({"samples": 2})");
@@ -481,7 +482,7 @@ TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
     {
         Writer writer(path, R"({"samples": 3})", more);
         CHECK_FALSE(writer.has_results("niah", 0));
-        CHECK(Reader(path).results("niah").size() == 2);  // until the new one is whole
+        CHECK(Reader(path).results("niah").size() == 2);  // until the new trace is complete
         writer.write_model(sample::model({}));
         writer.write_results("niah", 0, rows);
         writer.finish();
@@ -489,7 +490,7 @@ TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
     CHECK(Reader(path).results("niah").size() == 1);
 }
 
-TEST_CASE("who is refused a finished trace is told the first differences of what made it", "[trace]") {
+TEST_CASE("a refusal of a finished trace names the first differences of the recipes", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     {
@@ -514,7 +515,7 @@ TEST_CASE("who is refused a finished trace is told the first differences of what
         Catch::Contains("(it differs in text)"));
 }
 
-TEST_CASE("an output is checked before anything is computed for it, and nothing is left there", "[trace]") {
+TEST_CASE("an output is checked before any computation, without leaving files", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path output = folder / "t.h5", part = folder / "t.h5.part";
     const WriterOptions forced{.force = true};
@@ -540,13 +541,13 @@ TEST_CASE("an output is checked before anything is computed for it, and nothing 
         CHECK_THROWS_AS(check_output(output, other_recipe), OutputExists);
         CHECK(check_output(output, other_recipe, forced) == OutputState::absent);
     }
-    SECTION("a file in the folder's place") {
+    SECTION("a file at the folder's path") {
         write_text(part, "mine");
         CHECK_THROWS_AS(check_output(output, sample::recipe), OutputExists);
         CHECK_THROWS_AS(check_output(output, sample::recipe, forced), OutputExists);
         CHECK(contents(part) == "mine");
     }
-    SECTION("a text in the trace's place") {
+    SECTION("a text at the trace's path") {
         write_text(folder / "t.txt", "mine");
         CHECK_THROWS_AS(check_output(folder / "t.txt", sample::recipe, forced), OutputExists);
     }

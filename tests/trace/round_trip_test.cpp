@@ -1,4 +1,4 @@
-// What goes in comes out, from a finished trace and from a folder alike.
+// Traces are read as written, from finished files and from folders.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@ using namespace kvscope::trace;
 
 namespace {
 
-// Bit by bit, so that NaN equals itself.
+// Compares bits, so that NaN equals NaN.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     if constexpr (std::is_arithmetic_v<T>) {
@@ -25,7 +25,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     }
 }
 
-// Members of both records, in the order of the lists in fields.h.
+// Compares the members of both records, in the order of the lists in fields.h.
 template <class Walk, class Record>
 void require_same(Walk walk, const Record& a, const Record& b) {
     std::vector<const void*> members;
@@ -81,7 +81,7 @@ std::string describe(const std::vector<Problem>& problems) {
 
 }  // namespace
 
-TEST_CASE("a finished trace holds what was written", "[trace]") {
+TEST_CASE("a finished trace contains the written data", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_questions = GENERATE(1, 3);
@@ -107,7 +107,7 @@ TEST_CASE("an unfinished trace reads like a finished one", "[trace]") {
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer, options);
 
-    // By the folder's name, and by that of the output which is not there yet.
+    // By the folder's name, and by that of the output, which does not exist yet.
     for (const char* name : {"t.h5.part", "t.h5"}) {
         const Reader reader(folder / name);
         CHECK_FALSE(reader.complete());
@@ -196,7 +196,7 @@ TEST_CASE("questions of one context store it once", "[trace]") {
         CHECK(node.link_to.starts_with("/prompts/0/"));
         CHECK(node.path.find("last_logits") == std::string::npos);
     }
-    // Each of two further prompts: 16 of full; kept_* of 6 runs and scores of 3.
+    // For each of two further prompts: 16 data sets of full; kept_* of 6 runs and scores of 3.
     CHECK(links == 2 * (16 + 6 * 2 + 3));
     CHECK(Reader(folder / "t.h5").prompt(2).context_of == 0);
 }
@@ -205,11 +205,11 @@ TEST_CASE("text of any length and any bytes", "[trace]") {
     const sample::TemporaryFolder folder;
     const sample::Options options;
     PromptRecord prompt = sample::prompt(options);
-    prompt.text.assign(3'000'000, 'x');  // far beyond an attribute's 64 KiB
+    prompt.text.assign(3'000'000, 'x');  // far above an attribute's limit of 64 KiB
     prompt.question = "\u4f60\u597d \U0001F600";
     prompt.chat_template = "";
     prompt.token_text[0] = std::string("a\0b", 3);
-    prompt.token_text[1] = "\xe2\x82";  // a character cut off
+    prompt.token_text[1] = "\xe2\x82";  // an incomplete character
     prompt.token_text[2] = "";
     {
         Writer writer(folder / "t.h5", sample::recipe);
@@ -229,7 +229,7 @@ TEST_CASE("text of any length and any bytes", "[trace]") {
     CHECK(pieces[3] == prompt.token_text[3]);
 }
 
-TEST_CASE("a trace of a task's results alone keeps to the format", "[trace]") {
+TEST_CASE("a trace with only a task's results is valid", "[trace]") {
     const sample::TemporaryFolder folder;
     for (const bool has_results : {true, false}) {
         const auto path = folder / (has_results ? "results.h5" : "nothing.h5");
@@ -245,7 +245,7 @@ TEST_CASE("a trace of a task's results alone keeps to the format", "[trace]") {
     }
 }
 
-TEST_CASE("a trace of the model alone keeps to the format where its recipe says so", "[trace]") {
+TEST_CASE("a trace with only the model is valid if its recipe says so", "[trace]") {
     const sample::TemporaryFolder folder;
     for (const char* recipe : {R"({"spectra": true})", R"({"spectra": true, "prompts": []})", R"({})", "[]"}) {
         const auto path = folder / "model.h5";
@@ -257,7 +257,7 @@ TEST_CASE("a trace of the model alone keeps to the format where its recipe says 
     }
 }
 
-TEST_CASE("a trace that is written anew through a link replaces the file that the link names", "[trace]") {
+TEST_CASE("a trace that is rewritten through a link replaces the link's target", "[trace]") {
     const sample::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "store");
     sample::write(folder / "store/real.h5");
@@ -355,7 +355,7 @@ TEST_CASE("one reader serves several threads", "[trace]") {
     CHECK(wrong == std::vector<int>(4, 0));
 }
 
-TEST_CASE("records that break the format are refused before anything is written", "[trace]") {
+TEST_CASE("records that break the format are rejected before anything is written", "[trace]") {
     const sample::TemporaryFolder folder;
     const sample::Options options;
     Writer writer(folder / "t.h5", sample::recipe);

@@ -1,5 +1,4 @@
-// A small trace with every data set in it, valid in all its parts and the same every time, for tests
-// of whatever reads traces.
+// A small trace with every data set, valid and always the same, for tests of its readers.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +25,7 @@ struct Options {
     std::int64_t window = 8;
     std::int64_t vocab_size = 64;
     int n_steps = 6;
-    /// More than 1: that many prompts with a question each, all asked of one context.
+    /// If above 1: number of prompts with a question each, all for one context.
     int n_questions = 1;
 };
 
@@ -51,7 +50,7 @@ class Random {
 
 inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-// JSD of two distributions, nats.
+// JSD of two distributions in nats.
 inline float jsd(const float* p, const float* q, std::size_t n) {
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -62,7 +61,7 @@ inline float jsd(const float* p, const float* q, std::size_t n) {
     return static_cast<float>(std::max(0.0, sum));
 }
 
-// (L, rows, rows) of the divergences between the rows of each layer, (L, rows, N), over the first `prefix`.
+// (L, rows, rows) JSD between the rows of each layer of (L, rows, N), over the first `prefix` tokens.
 inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t layers, std::size_t rows,
                                    std::size_t n, std::size_t prefix) {
     std::vector<float> normalised(values.size(), 0.0F);
@@ -84,7 +83,7 @@ inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t
     return out;
 }
 
-// (L, heads, d) that add up to the layers' similarities in every head.
+// (L, heads, d) contributions whose sum in each head is the layer's similarity.
 inline std::vector<float> modes(Random& random, const std::vector<float>& similarities, std::int64_t heads,
                                 std::int64_t d) {
     std::vector<float> out;
@@ -98,7 +97,7 @@ inline std::vector<float> modes(Random& random, const std::vector<float>& simila
     return out;
 }
 
-// (matrices, rows, rows), symmetric, in [-0.5, 0.5) and 1 with itself.
+// (matrices, rows, rows), symmetric, in [-0.5, 0.5), diagonal 1.
 inline std::vector<float> cosines(Random& random, std::int64_t matrices, std::int64_t rows) {
     std::vector<float> out(size(matrices * rows * rows), 1.0F);
     for (std::int64_t m = 0; m < matrices; ++m)
@@ -156,7 +155,7 @@ inline ModelRecord model(const Options& o = {}) {
     return m;
 }
 
-/// `question` counts from 0; from 1 on the prompt shares the context of prompt 0.
+/// `question` counts from 0. Prompts from 1 on share the context of prompt 0.
 inline PromptRecord prompt(const Options& o = {}, int question = 0) {
     detail::Random random(2);
     const bool asked = o.n_questions > 1;
@@ -205,7 +204,7 @@ inline PromptRecord prompt(const Options& o = {}, int question = 0) {
     return p;
 }
 
-/// The policy `full`.
+/// The run of the policy `full`.
 inline RunRecord full_run(const Options& o, const PromptRecord& p) {
     const auto layers = detail::size(o.n_layers);
     const auto rows = detail::size(o.n_kv_heads);
@@ -236,7 +235,7 @@ inline RunRecord full_run(const Options& o, const PromptRecord& p) {
     return r;
 }
 
-/// Keeps in every row the window and the best of the random scores, `budget` in all.
+/// Keeps, in every row, the window and the best random scores, `budget` entries in total.
 inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const std::string& policy,
                                std::int64_t budget) {
     detail::Random random(static_cast<std::uint32_t>(100 + budget));
@@ -299,8 +298,8 @@ inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const st
     return r;
 }
 
-/// full, two of snapkv, one of aperturekv (f64 scores, head_jsd), one with merged entries in isolated
-/// mode, one with channels dropped, one that failed.
+/// full, two runs of snapkv, one of aperturekv (f64 scores, head_jsd), one with merged entries in isolated mode, one
+/// with dropped channels, one failed.
 inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     const auto layers = detail::size(o.n_layers);
     const auto rows = detail::size(o.n_kv_heads);
@@ -331,7 +330,7 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     merged.merged_keys.assign(layers, 24);
     merged.merged_keys_outside.assign(layers, 2);
     for (std::size_t row = 0; row < layers * rows; ++row) {
-        // Each token goes into the entry whose last token comes next.
+        // Each token goes into the next entry that ends at or after it.
         std::size_t entry = 0;
         const std::size_t begin = merged.kept_offsets[row];
         const std::size_t count = merged.kept_offsets[row + 1] - begin;
@@ -376,7 +375,7 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     return out;
 }
 
-/// Writes whatever of the sample is not there yet, without finishing.
+/// Writes the items of the sample that are missing, without finishing the trace.
 inline void write_parts(Writer& writer, const Options& o = {}) {
     if (!writer.has_model()) writer.write_model(model(o));
     for (int i = 0; i < o.n_questions; ++i) {
@@ -389,8 +388,8 @@ inline void write_parts(Writer& writer, const Options& o = {}) {
     }
 }
 
-/// Of a needle task: two lengths by two depths; full right in all, snapkv at 24 in those of length 100, at 48 in all
-/// but one, aperturekv with another window in none, failed in one.
+/// Results of a needle task with two lengths and two depths: full answers all, snapkv at 24 those of length 100, at 48
+/// all except one, aperturekv with another window none and fails in one.
 inline std::vector<ResultRow> results() {
     std::vector<ResultRow> rows;
     for (const std::int64_t length : {100, 200}) {
@@ -419,7 +418,7 @@ inline std::vector<ResultRow> results() {
     return rows;
 }
 
-/// A complete trace at `path`, replacing what is there.
+/// Writes a complete trace to `path` and replaces an existing file.
 inline void write(const std::filesystem::path& path, const Options& o = {}) {
     Writer writer(path, recipe, {.force = true, .generator = "sample"});
     write_parts(writer, o);
@@ -427,8 +426,8 @@ inline void write(const std::filesystem::path& path, const Options& o = {}) {
     writer.finish();
 }
 
-/// The same of one prompt with `full` and runs that keep so many entries as named, without what their answer attends
-/// to.
+/// A complete trace of one prompt with `full` and runs that keep the given numbers of entries, without
+/// answer_attention.
 inline void write_runs(const std::filesystem::path& path,
                        const std::vector<std::pair<std::string, std::int64_t>>& policies_at_budgets) {
     Writer writer(path, recipe, {.generator = "sample"});
@@ -443,7 +442,7 @@ inline void write_runs(const std::filesystem::path& path,
     writer.finish();
 }
 
-/// A folder of its own, removed at the end.
+/// A temporary folder that is removed at the end.
 class TemporaryFolder {
  public:
     TemporaryFolder() {

@@ -1,4 +1,4 @@
-// The lists of schema.h and of fields.h name the same things.
+// The lists of schema.h and fields.h contain the same names.
 #include "trace/schema.h"
 
 #include <catch2/catch.hpp>

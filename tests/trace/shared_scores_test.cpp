@@ -1,4 +1,4 @@
-// Scores that several runs have in common are in a trace once.
+// Scores that several runs share are stored once in a trace.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// full, snapkv at three budgets with the scores of the first, one with scores of its own, one of those in f64.
+// full, snapkv at three budgets with the same scores, one run with its own scores, and one with these in f64.
 std::vector<RunRecord> runs_with_shared_scores(const sample::Options& options, const PromptRecord& prompt) {
     std::vector<RunRecord> runs{sample::runs(options, prompt).front()};
     for (const std::int64_t budget : {16, 24, 32})
@@ -39,7 +39,7 @@ bool has_scores_of_its_own(const fs::path& folder, int run) {
     return h5::exists(file.get(), scores_path(0, run));
 }
 
-// Bit by bit: the scores have NaN in them.
+// Compares bits, because the scores contain NaN.
 std::vector<std::uint32_t> bits(const std::vector<float>& values) {
     std::vector<std::uint32_t> out;
     for (const float value : values) out.push_back(std::bit_cast<std::uint32_t>(value));
@@ -66,7 +66,7 @@ void check_sound(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("scores that runs have in common are in the parts and in the file once", "[trace]") {
+TEST_CASE("scores that runs share are stored once in the parts and in the file", "[trace]") {
     sample::Options options;
     options.n_questions = 2;
     const sample::TemporaryFolder folder;
@@ -79,7 +79,7 @@ TEST_CASE("scores that runs have in common are in the parts and in the file once
     writer.write_prompt(0, first);
     writer.write_prompt(1, second);
     const auto runs = runs_with_shared_scores(options, first);
-    // In whatever order runs end.
+    // Runs may end in any order.
     for (const int run : {3, 0, 5, 1, 4, 2}) writer.write_run(0, run, runs[static_cast<std::size_t>(run)]);
     for (const int run : {0, 1, 2}) writer.write_run(1, run, runs[static_cast<std::size_t>(run)]);
     CHECK(has_scores_of_its_own(parts, 3));
@@ -90,7 +90,7 @@ TEST_CASE("scores that runs have in common are in the parts and in the file once
     check_scores(Reader(parts), 0, runs);
     check_scores(Reader(parts), 1, runs);
     check_sound(parts);
-    // A run that others take their scores from is replaced by one with the same, and by no other.
+    // A run whose scores others share can only be replaced by one with the same scores.
     writer.write_run(0, 3, runs[3]);
     RunRecord other = runs[3];
     other.scores[0] += 1;
@@ -117,8 +117,7 @@ TEST_CASE("scores that runs have in common are in the parts and in the file once
     }
 }
 
-TEST_CASE("a resumed trace shares the scores of the parts that are there, and misses none of one that is gone",
-          "[trace]") {
+TEST_CASE("a resumed trace shares the scores of existing parts and makes runs of a missing part again", "[trace]") {
     const sample::Options options;
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
@@ -140,7 +139,7 @@ TEST_CASE("a resumed trace shares the scores of the parts that are there, and mi
         CHECK(!has_scores_of_its_own(parts, 3));
         writer.finish();
     }
-    SECTION("without the part that has them") {
+    SECTION("without the part that stores them") {
         fs::remove(parts / run_part(0, 1));
         Writer writer(path, sample::recipe);
         CHECK(!writer.has_run(0, 1));
@@ -193,17 +192,17 @@ TEST_CASE(
             file.seekp(static_cast<std::streamoff>(at + size / 2));
             file.write("damagedchunk....", 16);
         }
-        SECTION("no scores where another run takes its own from") {
+        SECTION("no scores in a run that another run refers to") {
             const h5::Guard guard;
             const h5::Handle file(H5Fopen(part.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
             h5::checked(H5Ldelete(file.get(), scores_path(0, 1).c_str(), H5P_DEFAULT), "delete for a test");
-            runs[1].scores.clear();  // a run need not have any
+            runs[1].scores.clear();  // a run need not have scores
         }
         CHECK_THROWS_AS(writer.finish(), DamagedTrace);
         CHECK(fs::exists(parts));
         CHECK(!fs::exists(path));
     }
-    for (int attempt = 0; attempt < 4 && !fs::exists(path); ++attempt) {  // each time what was set aside is made again
+    for (int attempt = 0; attempt < 4 && !fs::exists(path); ++attempt) {  // each attempt makes the damaged part again
         Writer writer(path, sample::recipe);
         write_all(writer);
         try {

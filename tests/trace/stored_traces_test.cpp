@@ -1,4 +1,4 @@
-// Files of every released version, and one made elsewhere, still open.
+// Files of all released versions, and one of another program, can still be opened.
 #include <catch2/catch.hpp>
 
 #include "tests/trace/sample_trace.h"
@@ -15,7 +15,7 @@ std::filesystem::path stored(const std::string& name) {
 
 }  // namespace
 
-// Made by sample::write(path) of the release that wrote that version.
+// Written by sample::write(path) of the release with that version.
 TEST_CASE("a trace of version 1.0", "[trace]") {
     CHECK(check(stored("v1.0.h5")).empty());
     const Reader reader(stored("v1.0.h5"));
@@ -30,7 +30,7 @@ TEST_CASE("a trace of version 1.0", "[trace]") {
     CHECK(reader.run(0, 6).message == "expected a budget above the window");
 }
 
-// Made by the example "write" of docs/trace-format.md.
+// Written by the example "write" of docs/trace-format.md.
 TEST_CASE("a run imported from Python", "[trace]") {
     int errors = 0;
     int warnings = 0;
@@ -40,7 +40,7 @@ TEST_CASE("a run imported from Python", "[trace]") {
         CHECK(problem.severity == Problem::Severity::warning);
     }
     CHECK(errors == 0);
-    CHECK(warnings > 0);  // measures that were not recorded
+    CHECK(warnings > 0);  // about measures that were not recorded
     const Reader reader(stored("imported.h5"));
     CHECK(reader.complete());
     CHECK(reader.prompt(0).window == 0);

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-/// The part of CUDA's runtime that kernels/cuda/staging.cu calls, for a test without a card: cuda_staging_test.cpp
-/// defines it.
+/// The part of CUDA's runtime that kernels/cuda/staging.cu calls, for a test without a card. Defined in
+/// cuda_staging_test.cpp.
 using cudaStream_t = struct FakeStream*;
 using cudaEvent_t = struct FakeEvent*;
 
