@@ -23,7 +23,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "; }
 
-/// A policy's own message may begin with the layer: "layer 1, head 0: the score of channel 3 is not a number".
+/// Adds the layer, unless the policy's message already begins with it, as in "layer 1, head 0: …".
 std::string located(const std::string& where, const std::string& error) {
     const std::string layer = where.substr(0, where.find(':'));
     const bool is_said = !layer.empty() && error.starts_with(layer) && error.size() > layer.size() &&
@@ -77,19 +77,19 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         needs_ = policy_->needs();
         pass_ = policy_->plan(context_);
         if (needs_.own_cache != reads_in_chunks())
-            throw std::logic_error("the policy's needs() and plan() differ on whether it reads through its own cache");
+            throw std::logic_error(
+                "needs() and plan() of the policy must agree on whether it reads through its own cache");
         record.pseudo_ids = pass_.appended_ids;
-        // Room is taken for all of them at once.
+        // Memory for all of these tokens is allocated together.
         const int64_t ahead = std::max(pass_.lookahead, static_cast<int64_t>(pass_.appended_ids.size()));
         if (ahead > model_.config().context_length)
-            fail("it looks " + std::to_string(ahead) +
-                 " tokens ahead of the prompt, and the model's whole context is " +
-                 std::to_string(model_.config().context_length) + ": give fewer");
+            fail("it looks ahead " + std::to_string(ahead) + " tokens, but the model's context is only " +
+                 std::to_string(model_.config().context_length) + ": choose a smaller number");
         policies::require_filter_layer(pass_, model_.shape());
         for (const int32_t id : pass_.appended_ids) {
             if (id < 0 || id >= model_.config().vocab_size)
-                fail("it puts token " + std::to_string(id) + " behind the prompt, and the model has " +
-                     std::to_string(model_.config().vocab_size) + " embeddings: give other pseudo tokens");
+                fail("it appends token " + std::to_string(id) + " to the prompt, but the model has only " +
+                     std::to_string(model_.config().vocab_size) + " embeddings: choose other pseudo tokens");
         }
     });
     if (!error.empty()) fail(error);
@@ -182,8 +182,8 @@ void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
     if (!decision.error.empty()) return fail(located(in_layer(layer), decision.error));
     const size_t n_before = later ? later->size() : 0;
     attempt(in_layer(layer), [&] { keep(decision, later); });
-    if (later && failed()) later->resize(n_before);  // their room is gone
-    // Measuring is no part of the decision.
+    if (later && failed()) later->resize(n_before);  // their target memory is gone
+    // Measuring is not part of the decision's time.
     if (!failed() && !decision.is_draft && policy_->stores_parts())
         if (const auto error = failure_of([&] { record_storage_error(decision.observations); }); !error.empty())
             fail(located(in_layer(layer), error));
@@ -211,8 +211,7 @@ void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
 
 bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
 
-/// Whether its cache lies in the processor's memory wherever the model runs: what is stored in parts is worked out
-/// there.
+/// Whether the cache is always in the processor's memory, because entries stored in parts are reconstructed there.
 bool ActiveRun::is_apart() const {
     return policy_->stores_parts() || policy_->stores_while_decoding() || reads_in_chunks() ||
            policy_->decode_merging().every > 0;
@@ -229,12 +228,11 @@ void ActiveRun::merge_values(policies::LayerObservations& observations, const po
 
 void ActiveRun::require_storage(const policies::Selection& selection) const {
     if (!selection.stored) return;
-    if (!policy_->stores_parts()) throw RunError("the policy stores entries in parts and has not said so");
+    if (!policy_->stores_parts())
+        throw RunError("the policy stores entries in parts, but its stores_parts() returns false");
     if (policy_->acts_while_decoding())
-        throw RunError("a policy that stores entries in parts cannot also evict some while decoding");
-    if (policy_->merges_values())
-        throw RunError(
-            "a policy that stores entries in parts stores their values as they are to be: nothing is merged");
+        throw RunError("a policy that stores entries in parts cannot evict entries while decoding");
+    if (policy_->merges_values()) throw RunError("a policy that stores entries in parts cannot also merge values");
 }
 
 void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
@@ -263,7 +261,7 @@ void ActiveRun::record_selection(int layer, policies::Selection selection, std::
     if (!window_attention.empty()) record_attention_kept(selection, summary, window_attention);
 }
 
-/// Of a merged entry all tokens are kept, not its last one alone.
+/// All tokens of a merged entry count as kept, not only its last one.
 void ActiveRun::record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
                                       std::span<const float> window_attention) {
     policies::Selection held;
@@ -303,12 +301,12 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
         filtered_ = policy_->select(observations);
         require_selection(observations.layer, filtered_);
         const auto& first = filtered_.rows.at(0);
-        if (first.empty()) throw RunError("the policy chose no tokens to run again on");
+        if (first.empty()) throw RunError("the policy chose no tokens for the second pass");
         const auto other =
             std::find_if(filtered_.rows.begin(), filtered_.rows.end(), [&](const auto& row) { return row != first; });
         if (other != filtered_.rows.end())
-            throw RunError("the tokens to run again on have to be the same in all rows; row " +
-                           std::to_string(other - filtered_.rows.begin()) + " has others than row 0");
+            throw RunError("the tokens for the second pass must be the same in all rows, but row " +
+                           std::to_string(other - filtered_.rows.begin()) + " differs from row 0");
     });
 }
 

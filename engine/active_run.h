@@ -19,11 +19,11 @@
 
 namespace kvscope::engine {
 
-/// A run on its way through one prompt: its policy, its growing cache, and the record that goes into the trace.
+/// A run on one prompt: its policy, its growing cache, and its record for the trace.
 class ActiveRun {
  public:
-    /// Begins the policy. A budget that it cannot take leaves a failed run.
-    /// @param pool of the runs on this prompt
+    /// Creates and starts the policy. If the policy cannot use the budget, the run fails.
+    /// @param pool scores of all runs on this prompt
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options, ScorePool& pool);
 
@@ -35,76 +35,79 @@ class ActiveRun {
     const policies::PassPlan& pass() const { return pass_; }
     bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
     bool looks_ahead() const { return pass_.lookahead > 0; }
-    /// Whether its policy needs keys and values themselves in the processor's memory.
+    /// Whether the policy needs keys and values in the processor's memory.
     bool reads_entries() const;
     bool awaits_answer() const { return needs_.answer_attention; }
 
-    /// Layers whose weights the policy looks at before the prompt is read; 0: none.
+    /// Returns the number of layers whose weights the policy examines before the prompt is read.
     int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
-    /// Lets it look at one. Failures are recorded.
+    /// Lets the policy examine one layer's weights. Records failures.
     void prepare(int layer);
 
-    /// Lets the policy look at a layer, the next one, and decide about those that it decides then; takes what it keeps
-    /// out of their dense caches. Layers that it decides later are held until then. Failures are recorded.
+    /// Lets the policy observe the next layer and decide about all layers that it is ready to decide. Copies what it
+    /// keeps from their dense caches; undecided layers stay in memory. Records failures.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
-    /// The same where others decide beside it: what can be done at a thread's own remains to be done, and
-    /// `has_decision` then says so. Until `take` what is given has to stay, of the observations what is not appended.
+    /// As `decide`, but leaves the selection to `choose` and `take` if another thread can make it, and `has_decision`
+    /// is then true. The arguments must stay valid until `take`, except parts of the observations that are not
+    /// appended.
     void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
                         std::span<const float> window_attention);
-    /// For what the policy's draft keeps of a layer; `draft_cache` is what looks ahead.
+    /// Starts the decision about the policy's draft, which generates tokens to look ahead (`draft_cache`).
     void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
     bool has_decision() const { return decision_.has_value(); }
-    /// Lets the policy select, on any thread. @param beside_others whether other runs do so at the same time
+    /// Lets the policy select. May be called on any thread.
+    /// @param beside_others whether other runs select at the same time
     void choose(bool beside_others);
-    /// Takes what the policy chose, or records the failure. It ends the decision.
-    /// @param later receives copies on the model's device that are left to the caller (RunCache::compress)
+    /// Ends the decision: copies what the policy selected, or records the failure.
+    /// @param later receives copies on the model's device for the caller to run (RunCache::compress)
     void take(std::vector<kernels::RowCopy>* later = nullptr);
-    /// Counts a share of what was done for several runs at once.
+    /// Adds this run's part of the time of work for several runs.
     void add_select_seconds(double seconds) { select_seconds_ += seconds; }
 
     RunCache& draft_cache() { return *draft_; }
     void drop_draft() { draft_.reset(); }
 
-    /// The policy chooses the tokens on which the model runs again.
+    /// Lets the policy choose the tokens for the second pass of the model.
     void filter(policies::LayerObservations& observations);
     const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
-    /// What a policy that merges has to know of the run while its prompt is read.
+    /// Whether the policy merges while the prompt is read, in chunks.
     bool reads_in_chunks() const { return pass_.chunk > 0; }
     ChunkedRun chunked(bool measure_error);
-    /// Takes the cache through which the prompt was read.
+    /// Takes over the cache through which the prompt was read.
     void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
 
-    /// After the last layer: what the compressed cache holds. Cached entries end at `position`.
+    /// Records the compressed cache after the last layer. Decoding starts at `position`.
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }
-    /// Takes the policy out of a run that is finished.
+    /// Returns the policy of a finished run.
     std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
-    /// Called while decoding; nullptr for policies that do nothing then.
+    /// Whether the policy may evict entries while decoding; `acting` is nullptr if it does nothing while decoding.
     bool evicts_while_decoding() const { return policy_->acts_while_decoding(); }
     policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;  ///< without the scores, which runs share
-    /// With a copy of the scores, for the trace. @param room for these
+    /// Returns the record with a copy of the scores, for the trace.
+    /// @param room memory for the scores
     trace::RunRecord whole_record(ScoreRoom& room) const;
     trace::RunRecord whole_record() const {
         ScoreRoom room;
         return whole_record(room);
     }
-    /// What the policy's decisions took: on a thread's own what it chose beside others.
+    /// Time of the policy's decisions, including those made while other runs decided.
     double select_seconds() const { return select_seconds_; }
-    /// Without what passed while others chose, too.
+    /// The same without decisions made while other runs decided.
     double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
  private:
-    /// A layer's, between what the policy gathers and what the cache takes.
+    /// Decision about one layer, from the policy's gathering until the cache copies the entries.
     struct Decision {
         policies::LayerObservations& observations;
         const DenseLayer& dense;
@@ -113,17 +116,17 @@ class ActiveRun {
         policies::Selection selection{};
         std::string error{};
     };
-    /// Does a part of the decision, whose time is the policy's; what it throws fails the run.
+    /// Runs a part of the decision and measures its time. An exception fails the run.
     template <class Action>
     void attempt(const std::string& where, Action action);
-    /// Lets the policy gather; one that does not do so decides at once.
+    /// Lets the policy gather what it needs. Policies that do not gather decide at once.
     void open(Decision decision);
     void finish_decision();
     void keep(Decision& decision, std::vector<kernels::RowCopy>* later);
     /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
-    /// @throws RunError for parts that go with something else which the policy does
+    /// @throws RunError if entries stored in parts are combined with something that excludes them
     void require_storage(const policies::Selection& selection) const;
     void record_selection(int layer, policies::Selection selection, std::span<const float> window_attention);
     void record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
@@ -135,7 +138,7 @@ class ActiveRun {
 
     const Transformer& model_;
     ScorePool& pool_;
-    std::vector<ScorePool::Shared<float>> scores_;  ///< of the layers, where the policy ranks
+    std::vector<ScorePool::Shared<float>> scores_;  ///< of each layer, if the policy ranks
     std::vector<ScorePool::Shared<double>> scores_f64_;
     int index_;
     int64_t n_tokens_;
@@ -144,7 +147,7 @@ class ActiveRun {
     policies::Needs needs_;
     policies::PassPlan pass_;
     policies::DecisionOrder order_;
-    /// A layer that is decided behind a later one.
+    /// A layer that is decided after a later one.
     struct Waiting {
         Waiting(const policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> attention)

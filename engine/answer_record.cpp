@@ -22,7 +22,7 @@ void set_failed(trace::RunRecord& record, const std::string& error) {
 
 void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
     if (!comparison.error.empty()) {
-        set_failed(record, "compared with the full cache: " + comparison.error);
+        set_failed(record, "comparing with the full cache: " + comparison.error);
         return;
     }
     record.step_kl = comparison.step_kl;
@@ -32,7 +32,7 @@ void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
 }
 
 void set_not_compared(trace::RunRecord& record) {
-    record.message = "not compared with the full cache, whose run failed";
+    record.message = "not compared with the full cache, because the full run failed";
 }
 
 }  // namespace kvscope::engine

@@ -11,17 +11,17 @@
 
 namespace kvscope::engine {
 
-/// A run's record with its answer. A run that failed on the way there keeps what it has got.
-/// @param room for its scores
+/// Returns a run's record with its answer. The record of a failed run keeps what the run produced.
+/// @param room memory for the scores
 trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
                                   ScoreRoom& room);
 
 void set_failed(trace::RunRecord& record, const std::string& error);
 
-/// With the full cache's answer; one that failed makes the run a failed one.
+/// Adds the comparison with the full run. If it failed, the run becomes a failed one.
 void add_comparison(trace::RunRecord& record, const Comparison& comparison);
 
-/// A run that has an answer, but none of the full cache's to compare it with.
+/// Records that the run has an answer, but that there is no full answer to compare it with.
 void set_not_compared(trace::RunRecord& record);
 
 }  // namespace kvscope::engine

@@ -11,7 +11,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Work beside a phase that goes on: only its being cancelled is passed on.
+/// Progress of work during another phase: shows nothing and passes on only cancellation.
 class Unseen final : public Progress {
  public:
     explicit Unseen(Progress& shown) : shown_(shown) {}
@@ -72,7 +72,7 @@ void AnswerWriter::adopt(FullAnswer& known) {
 void AnswerWriter::write_those_waiting(Progress& shown) {
     ScoreRoom room;
     std::vector<Comparison> comparisons(runs_.size());
-    std::erase_if(waiting_, [&](size_t i) {  // there is nothing to compare
+    std::erase_if(waiting_, [&](size_t i) {  // failed runs are not compared
         if (i == 0 || generations_[i].error.empty()) return false;
         write(i, {}, room);
         return true;

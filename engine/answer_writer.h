@@ -13,21 +13,21 @@
 
 namespace kvscope::engine {
 
-/// What the full cache answered to one question.
+/// The full run's answer to one question.
 struct FullAnswer {
     Generation generation;
     FullReference reference;
-    std::vector<float> attention;  ///< (L, H, N) as `answer_attention`
-    std::string error;             ///< why there is no reference; empty where there is one
+    std::vector<float> attention;  ///< (L, H, N) from `answer_attention`
+    std::string error;             ///< why there is no reference; empty if there is one
 };
 
-/// What became of a run's last question.
+/// Result of a run's last question.
 struct Answered {
     bool failed = false;
     std::string text;
 };
 
-/// What an experiment's answers are made with and told to.
+/// Objects that AnswerWriter uses.
 struct AnswerTools {
     const Model& model;
     const ExperimentOptions& options;
@@ -37,18 +37,17 @@ struct AnswerTools {
     Progress& progress;
 };
 
-/// Tells the owner's listeners of the runs' tokens, by the runs' own numbers.
+/// Returns callbacks that call the owner's callbacks with the runs' own indices.
 OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner);
 AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner);
 
-/// The answers of all runs to one question: decoded as one batch, and each compared and written as soon as it and
-/// the full run's, which it is compared with, have ended. Where the full run fails, the others are written without
-/// a comparison.
+/// Decodes the answers of all runs to one question as one batch. Compares and writes each answer as soon as it and the
+/// full run's answer are complete. If the full run fails, the other answers are written without comparison.
 class AnswerWriter {
  public:
-    /// @param starts of each of the runs
-    /// @param n_context tokens that the policies saw
-    /// @param answered by plan; receives what became of each run
+    /// @param starts one for each run
+    /// @param n_context number of tokens that the policies saw
+    /// @param answered receives the result of each run, by the index of its plan
     AnswerWriter(const AnswerTools& tools, int prompt, const std::vector<ActiveRun*>& runs,
                  std::vector<AnswerStart>& starts, int64_t n_context, std::vector<Answered>& answered)
         : tools_(tools),
@@ -59,14 +58,15 @@ class AnswerWriter {
           answered_(answered),
           generations_(runs.size()) {}
 
-    /// @param known the full run's answer, which is then not decoded again; nullptr where it is not known
-    /// @throws Cancelled; what the writer throws
+    /// Decodes, compares and writes.
+    /// @param known the full run's answer, if it is already decoded; otherwise nullptr
+    /// @throws Cancelled; exceptions of the writer
     void decode(FullAnswer* known);
 
  private:
     void adopt(FullAnswer& known);
     void write_those_waiting(Progress& shown);
-    /// Once the full run has ended.
+    /// Computes the reference after the full run's answer.
     void read_reference(Progress& shown);
     void compare(std::vector<Comparison>& comparisons, Progress& shown);
     void write(size_t i, const Comparison& comparison, ScoreRoom& room);
@@ -81,7 +81,7 @@ class AnswerWriter {
     std::vector<Generation> generations_;
     std::vector<size_t> waiting_;
     std::optional<FullReference> reference_;
-    std::string no_reference_;  ///< why there will be none; empty where there is one, or may come
+    std::string no_reference_;  ///< why there is no reference; empty if there is one or may be one later
     std::vector<float> attention_;
 };
 

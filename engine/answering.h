@@ -12,61 +12,64 @@
 
 namespace kvscope::engine {
 
-/// What a cache decodes from: the sequence and the logits of its first token.
+/// The state from which an answer is decoded.
 struct AnswerStart {
     RunCache cache;
     policies::Policy* acting = nullptr;
     int64_t position = 0;
-    std::vector<float> logits;
-    std::string run{};  ///< its label
-    /// Where the run's own cache ended before the question; none for a copy.
+    std::vector<float> logits;  ///< of the first token
+    std::string run{};          ///< label of the run
+    /// End of the run's own cache before the question; none for a copy of the cache.
     std::optional<RunCache::Mark> own{};
-    std::string error{};  ///< why nothing can be decoded from it; empty where it can
+    std::string error{};  ///< why decoding cannot start; empty if it can
     policies::Switching switching{};
 
     Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };
 
-/// Answers to one question from several caches at once, and how far they are from the full cache's.
+/// Answers one question from several caches, and compares the answers with the full run's.
 class Answering {
  public:
     Answering(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
-    /// Reads the question, if the policies did not see it, into every run's cache, or, where that cannot be undone,
-    /// into a copy of it. `give_back` has to follow.
-    /// @param last_question of this context: no cache is copied, unless they are to be kept
-    /// @returns what each run decodes from; a run whose cache cannot be copied or read into has its error there
+    /// Reads the question, if the policies did not see it, into every run's cache, or into a copy if the cache cannot
+    /// be rewound. `give_back` must be called afterwards.
+    /// @param last_question whether this is the context's last question. Caches are then not copied, unless they are
+    /// kept.
+    /// @returns a start for each run, with an error if its cache could not be copied or read into
     std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
     void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
 
-    /// The runs' caches as they were before the question.
-    /// @param starts of these runs, not needed any more
+    /// Restores the runs' caches as they were before the question.
+    /// @param starts of these runs; must not be used afterwards
     static void give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts);
 
-    /// Decodes as one batch and rewinds to the end of the prompt. Where a cache cannot be rewound, a copy is decoded.
-    /// What `on_end` is told of is rewound already; its time is not that of decoding. Where a cache changed its form at
-    /// someone's request, `starts` say when, and the comparison follows.
-    /// @returns an answer for each of `starts`, those that failed with their errors. @throws Cancelled
+    /// Decodes as one batch and rewinds the caches to the end of the prompt. Caches that cannot be rewound are copied
+    /// first. Sequences passed to `on_end` are already rewound, and time spent there does not count as decoding. If a
+    /// cache changes its form on request, `starts` record when, and the comparison does the same.
+    /// @returns an answer for each start; failed ones contain an error
+    /// @throws Cancelled
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
-    /// What the full cache, which is rewound to the end of the prompt, says at each step of its own answer.
-    /// Where measures are recorded, with `keys_behind`.
-    /// @param attention receives `answer_attention` over the first n_context tokens; may be nullptr
-    /// @throws RunError where it cannot read its answer; Cancelled
+    /// Returns the full run's predictions at each step of its own answer. With recording, includes `keys_behind`.
+    /// @param full its cache must be rewound to the end of the prompt
+    /// @param attention receives `answer_attention` of the first n_context tokens; may be nullptr
+    /// @throws RunError if the answer cannot be read; Cancelled
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
 
-    /// Reads the full run's answer into caches that stand at the end of the prompt, and leaves it there.
-    /// @returns a comparison for each of `starts`. @throws Cancelled
+    /// Reads the full run's answer into caches that end with the prompt, without rewinding them.
+    /// @returns a comparison for each start
+    /// @throws Cancelled
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
 
-    /// Fills the comparisons' `attention_lost`, but of those with an error and of runs that evict while they decode:
-    /// what they hold changes from step to step.
+    /// Sets `attention_lost` of the comparisons, except those with an error and those of runs that evict entries while
+    /// decoding, whose kept tokens change at each step.
     /// @param full holds the prompt
-    /// @param runs of each of `comparisons`
+    /// @param runs one for each comparison
     /// @throws Cancelled
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
                             std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,

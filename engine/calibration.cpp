@@ -22,13 +22,13 @@ constexpr Projected both[] = {Projected::keys, Projected::values};
 
 size_t triangle(size_t width) { return width * (width + 1) / 2; }
 
-/// What the projection adds to each token's numbers, (G d); empty: nothing, or it is normalised away.
+/// Returns the bias that the projection adds to each token, (G d); empty if there is none or a norm removes it.
 std::vector<float> bias_of(const Transformer& model, int layer, Projected which) {
     const auto projection = projection_of(model, layer, which);
     return projection.is_normalised ? std::vector<float>() : projection.bias;
 }
 
-/// (G d, n) keys or values of n tokens, without the bias.
+/// Returns keys or values of n tokens without the bias, (G d, n).
 std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads, size_t d, size_t n,
                               const std::vector<float>& bias) {
     std::vector<float> numbers(n_heads * d * n), vector(d);
@@ -42,7 +42,7 @@ std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads,
     return numbers;
 }
 
-/// Adds the products of any two rows of x (width, n) to a lower triangle. The same to the last bit whatever the number
+/// Adds the products of all pairs of rows of x (width, n) to a lower triangle. Results are bit-identical for any number
 /// of threads.
 void add_products(const std::vector<float>& x, size_t width, size_t n, double* sums) {
     std::vector<float> products(width * width);
@@ -57,7 +57,7 @@ void add_products(const std::vector<float>& x, size_t width, size_t n, double* s
         for (size_t j = 0; j <= i; ++j) *sums++ += double{products[i * width + j]};
 }
 
-/// The sums over the sequences of a text.
+/// Returns the sums over all sequences of a text.
 std::vector<double> sums_over(const Model& model, std::span<const int32_t> ids, size_t sequence, Progress& progress) {
     const Transformer& transformer = model.transformer().on_processor();
     const auto shape = transformer.shape();
@@ -100,7 +100,7 @@ Calibration::Calibration(const Model& model, Progress& progress) {
     std::vector<int32_t> ids = model.tokenizer().encode(calibration_text, false, false);
     ids.resize(std::min(ids.size(), max_tokens));
     const size_t length = std::min(sequence, static_cast<size_t>(model.config().context_length));
-    // Another type of numbers and other instructions round differently.
+    // The number type and the processor's instructions affect rounding, so they are part of the name.
     const auto identity =
         fmt::format("kvscope calibration 1\n{} {} {}\n{:016x}, sequences of {}\n", model.fingerprint(),
                     kernels::name_of(model.transformer().dtype()), kernels::name_of(kernels::simd_level()),

@@ -9,26 +9,26 @@
 
 namespace kvscope::engine {
 
-/// What a model's keys and values are like on the calibration text: the beginning of assets/training/english.txt, which
-/// is compiled in. The model reads its first tokens, each sequence as a prompt of its own.
+/// Statistics of a model's keys and values on the calibration text, the beginning of assets/training/english.txt, which
+/// is compiled in. The model reads the first tokens in sequences, each as a separate prompt.
 class Calibration {
  public:
     static constexpr size_t max_tokens = 4096;
-    static constexpr size_t sequence = 1024;  ///< tokens, or the model's context where that is shorter
+    static constexpr size_t sequence = 1024;  ///< in tokens; shorter if the model's context is
 
-    /// Reads the text, or takes what an earlier job has kept in the user's cache: the same numbers.
+    /// Reads the text, or takes the same numbers from the user's cache if an earlier job stored them.
     /// @throws Cancelled
     Calibration(const Model& model, Progress& progress);
 
-    /// As RunContext::calibration has it.
+    /// Returns the moments, as described at RunContext::calibration.
     std::vector<double> moments(int layer, policies::Projected which) const;
 
  private:
     size_t width_;             ///< G d
-    std::vector<float> sums_;  ///< lower triangles, row after row: by layer, of keys and then of values
+    std::vector<float> sums_;  ///< lower triangles, row by row, for each layer: of keys, then of values
 };
 
-/// The model's own, which is found once and kept as long as the model.
+/// Returns the model's calibration, which is computed once and kept with the model.
 /// @throws Cancelled
 std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress);
 

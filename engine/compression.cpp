@@ -31,7 +31,7 @@ policies::Needs union_of(const Runs& runs) {
     return all;
 }
 
-/// Layers whose entries runs read that filter the prompt behind these layers, and look at no others.
+/// Returns the layers after which runs filter the prompt. Those runs read no other layers' entries.
 std::vector<int> entry_layers_of(const Runs& runs) {
     std::vector<int> layers;
     for (const auto& run : runs) {
@@ -41,10 +41,10 @@ std::vector<int> entry_layers_of(const Runs& runs) {
     return layers;
 }
 
-/// The runs' pseudo tokens, those that are alike once.
+/// Pseudo tokens of the runs, without duplicates.
 struct Tails {
     std::vector<Tail> tails;
-    std::vector<int> of_run;  ///< -1 for none
+    std::vector<int> of_run;  ///< index for each run; -1 for none
 
     explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
         for (size_t i = 0; i < runs.size(); ++i) {
@@ -60,16 +60,18 @@ struct Tails {
     }
 };
 
-/// One prefill for all runs. @param window queries that are recorded of the full cache
-/// @param record receives `full/*`; nullptr: nothing does @param is_kept as a LivePrefill @param room as compress() has
-/// it
+/// Returns the request for one prefill for all runs.
+/// @param window number of queries recorded for the full run
+/// @param record receives `full/*`; may be nullptr
+/// @param is_kept whether the observations are kept as a LivePrefill
+/// @param room as in compress()
 PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& tails, int window,
                            trace::PromptRecord* record, bool is_kept, int64_t room) {
     PrefillRequest request;
     request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
     request.needs = union_of(runs);
     request.entry_layers = entry_layers_of(runs);
-    // What is measured follows from the request alone, not from the policies that look on, nor from which are left.
+    // Measures depend only on the request, neither on the policies nor on which runs are left.
     if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (is_kept) {
         request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
@@ -79,7 +81,7 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     request.projections = record;
     request.tails = tails.tails;
     request.keep_cache = false;
-    // The full cache grows in place, and so does the one whose answer others go by.
+    // Space for the full run's cache, which grows in place, and for the cache whose answer other runs use.
     const bool grows = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
         return !run->failed() && (run->is_full() || run->awaits_answer());
     });
@@ -115,7 +117,8 @@ void Compression::load_classifier(ActiveRun& run) {
     }
 }
 
-/// Runs that go by a token classifier decide before the model reads anything; those that ask the same share it.
+/// Decides the runs that use a token classifier, before the model reads the prompt. Equal requests share one
+/// classification.
 void Compression::classify(const Prompt& prompt, Runs& runs) {
     struct Answer {
         policies::TokenClassification question;
@@ -153,8 +156,8 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-/// Has a device work out what policies asked for at the layer before, so that what is left to them is the processor's,
-/// and the device can go on. What they ask for besides has to wait for it.
+/// Lets the device compute what policies requested of the preceding layer, so that the remaining work is on the
+/// processor and the device can start the next layer. Further requests wait for the device.
 void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs) {
     const Stopwatch watch;
     layer.prompt.work_out(before[0]);
@@ -165,9 +168,9 @@ void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs&
         if (decides(run)) run->add_select_seconds(each);
 }
 
-/// Lets each run that decides layer by layer look at one.
+/// Shows a layer to each run that decides layer by layer.
 /// @param attention `full/window_attention` of this layer (H, N); may be empty
-/// @returns those that have a decision at hand
+/// @returns the runs with a pending decision
 /// @throws Cancelled
 std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
                                                 std::span<const float> attention) {
@@ -241,7 +244,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     };
     OnLayer on_layer = [&](PrefillLayer& layer) { look(layer), show(layer), decide(layer); };
     OnLayer meanwhile;
-    // Alone, a run's memory is to be that of a server, which holds one layer.
+    // An isolated run's memory must be that of a server, which holds one layer at a time.
     if (!transformer().device().is_processor() && !options_.isolated) {
         on_layer = [&](PrefillLayer& layer) {
             look(layer);
@@ -305,7 +308,7 @@ void Compression::record_alignment(std::span<const int32_t> ids, trace::PromptRe
     timings_.record_s += watch.seconds();
 }
 
-/// The second decision of runs that generate tokens from a draft of their cache first.
+/// Makes the second decision of runs that first generate tokens from a draft of their cache.
 void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held,
                                       std::span<const float> last_logits, std::span<const float> attention) {
     std::vector<ActiveRun*> looking;
@@ -325,7 +328,7 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
         looking[i]->record.lookahead_ids = lookaheads[i].ids;
         looking[i]->drop_draft();
     }
-    // Layer by layer, as runs share what they look at in one.
+    // Layer by layer, because runs share a layer's observations.
     for (size_t layer = 0; layer < held.size(); ++layer) {
         auto& observations = held[layer]->observations;
         std::vector<ActiveRun*> deciding;
@@ -345,14 +348,14 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
     }
 }
 
-/// The prefill of runs that merge while the prompt is read, all of them together.
+/// Reads the prompt for all runs that merge while reading, together.
 void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention) {
     std::vector<ActiveRun*> members;
     std::vector<ChunkedRun> chunked;
     for (const auto& run : runs) {
         if (run->failed() || !run->reads_in_chunks()) continue;
         members.push_back(run.get());
-        // Alone, a run's memory is to be that of a server.
+        // An isolated run's memory must be that of a server.
         chunked.push_back(run->chunked(options_.record && !options_.isolated));
     }
     if (members.empty()) return;
@@ -371,7 +374,7 @@ void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<con
     }
 }
 
-/// The second pass of a policy that filters the prompt.
+/// Runs the second pass of a policy that filters the prompt.
 void Compression::run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention) {
     std::vector<int32_t> ids;
     for (const uint32_t position : run.filtered()) ids.push_back(prompt.ids[position]);

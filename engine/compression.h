@@ -15,28 +15,29 @@ namespace kvscope::engine {
 
 using Runs = std::vector<std::unique_ptr<ActiveRun>>;
 
-/// The layers of a prefill, kept for those who decide after it.
+/// Layers of a prefill that are kept for later decisions.
 using Held = std::vector<std::unique_ptr<ObservedLayer>>;
 
-/// What policies asked a layer's observations for: those of the prompt, and of each tail.
+/// What policies requested from a layer's observations, of the prompt and of each tail.
 using LayersAsked = std::vector<policies::LayerObservations::Asked>;
 
-/// One prefill and the decisions of all runs on it: those made layer by layer, those before the prefill (token
-/// classifiers), and those behind it (lookahead, a second pass on a filtered prompt).
+/// One prefill and all runs' decisions on it: those of each layer, those before the prefill (token classifiers), and
+/// those after it (lookahead, second pass on a filtered prompt).
 class Compression {
  public:
     Compression(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
-    /// Reads the token classifier that a run asks for, once. One that cannot be used fails the run.
+    /// Loads the token classifier that a run needs, once. If that fails, the run fails.
     void load_classifier(ActiveRun& run);
 
-    /// Reads what the policies see of the prompt and lets each run decide. `record` receives `full/*` where it is
-    /// wanted, `live_prefill` what is kept for later decisions.
-    /// @param room            entries that a full cache will need behind the prompt's: it gets them at once
-    /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill, where there is no record; may be
-    ///                        empty
-    /// @returns the layers, where a run has yet to decide by the full cache's answer; else nothing
+    /// Reads the tokens that the policies see, and lets each run decide.
+    /// @param room entries that a full cache needs after the prompt, allocated together with it
+    /// @param record receives `full/*`; may be nullptr
+    /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill, if there is no record; may be
+    /// empty
+    /// @param live_prefill receives the observations for later decisions; may be nullptr
+    /// @returns the layers if a run still has to decide by the full run's answer; otherwise nothing
     /// @throws Cancelled
     Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
                   std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill = nullptr);
@@ -51,7 +52,7 @@ class Compression {
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
     void read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention);
-    /// What is left behind the last layer. @returns whether a run has yet to decide by the full cache's answer
+    /// Finishes all runs after the last layer. @returns whether a run still has to decide by the full run's answer
     bool finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
                      std::span<const float> attention);
     void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);

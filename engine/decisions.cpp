@@ -13,8 +13,8 @@
 namespace kvscope::engine {
 namespace {
 
-/// Whether one run a thread is faster than all threads for one run after the other. What a choice leaves to threads are
-/// mostly some rows, of which each takes a part of its time.
+/// Whether one thread per run is faster than all threads for one run after the other. A selection uses threads only for
+/// some loops over rows, which take a part of its time.
 bool are_enough(size_t n_runs, int n_threads) {
     return n_threads > 1 && n_runs > 1 && 2 * n_runs >= static_cast<size_t>(n_threads);
 }
@@ -25,7 +25,8 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     std::vector<std::exception_ptr> failures(runs.size());
     const auto choose = [&](int member) {
         for (;;) {
-            // Member 0 is the engine's thread, the only one that may ask. A pause here would leave the others at work.
+            // Member 0 is the engine's thread, the only one that may ask. It does not pause here, because the others
+            // would continue.
             if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
@@ -48,7 +49,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     }
 }
 
-/// The copies that runs leave, made together: a call's own costs are some of a card's.
+/// Collects copies of several runs, because the fixed cost of a call is as high as some copies on a card.
 class Copies {
  public:
     explicit Copies(const kernels::Backend& backend) : backend_(backend) {}
@@ -63,7 +64,7 @@ class Copies {
         if (n_rows_ > most_rows) make();
     }
 
-    /// Each run's share of the time is that of the entries.
+    /// Makes the copies and divides their time among the runs by entries.
     void make() {
         if (n_rows_ == 0) return;
         const Stopwatch watch;
@@ -76,7 +77,8 @@ class Copies {
     }
 
  private:
-    static constexpr int64_t most_rows = int64_t{1} << 20;  // whose places a device is told, 4 bytes each
+    static constexpr int64_t most_rows = int64_t{1}
+                                         << 20;  // number of entries whose indices a device receives, 4 bytes each
 
     const kernels::Backend& backend_;
     std::vector<kernels::RowCopy> all_;

@@ -8,12 +8,11 @@
 
 namespace kvscope::engine {
 
-/// Runs that have a decision at hand (ActiveRun::has_decision) choose, beside one another where there are enough of
-/// them for the threads, and then, one after the other, take what they chose; entries of all of them are copied at
-/// once.
-/// @param backend that of the runs' model
-/// @returns the seconds that passed while they chose beside one another; 0 where each did so by itself
-/// @throws Cancelled, and what concerns all runs (engine/device/guarded.h)
+/// Lets all runs with a pending decision (ActiveRun::has_decision) select, in parallel if there are enough runs for the
+/// threads. Then each run takes its selection, with shared copies of entries.
+/// @param backend of the runs' model
+/// @returns the seconds of selecting in parallel; 0 if runs selected one after the other
+/// @throws Cancelled; exceptions that concern all runs (engine/device/guarded.h)
 double finish_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend, const Progress& progress);
 
 }  // namespace kvscope::engine

@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// In the order of the elements: a library's sum depends on the number of threads.
+/// Adds in the order of the elements, because a library's sum depends on the number of threads.
 double sum_of_squares(const at::Tensor& x) {
     const at::Tensor packed = x.contiguous();
     const float* data = packed.const_data_ptr<float>();
@@ -29,7 +29,7 @@ double mean_square(const at::Tensor& x) {
     return x.numel() > 0 ? sum_of_squares(x) / static_cast<double>(x.numel()) : 0.0;
 }
 
-/// Sum of p (log p - log q), both given as logarithms.
+/// Returns the sum of p (log p - log q) from the logarithms.
 double divergence_of(const at::Tensor& log_p, const at::Tensor& log_q) {
     const float *p = log_p.const_data_ptr<float>(), *q = log_q.const_data_ptr<float>();
     double sum = 0;
@@ -38,14 +38,14 @@ double divergence_of(const at::Tensor& log_p, const at::Tensor& log_q) {
     return sum;
 }
 
-/// Keys or values of a layer, and the map that they are rebuilt by.
+/// Keys or values of a layer, and the map that rebuilds them.
 struct RebuiltPart {
     at::Tensor own;    ///< (n, D)
-    at::Tensor given;  ///< (n, inputs) the first layer's numbers and the own first ones
+    at::Tensor given;  ///< (n, inputs) the first layer's numbers and the layer's own stored ones
     at::Tensor map;    ///< (outputs, inputs)
 };
 
-/// One layer's loss over one sequence.
+/// Computes one layer's loss over one sequence.
 class LayerComparison {
  public:
     LayerComparison(const EchoLossSetup& setup, int layer, const at::Tensor& queries)
@@ -94,7 +94,7 @@ class LayerComparison {
     int64_t n_skipped(int64_t n) const { return std::min(setup_.skipped, n); }
     int64_t n_outputs() const { return layout_.width() - layout_.local; }
 
-    /// @returns the gradient by the map, undefined where none is asked for
+    /// Adds the loss of keys or values. @returns the gradient with respect to the map; undefined if not requested
     at::Tensor add_numbers(const RebuiltPart& part, bool with_gradients, EchoLayerLoss& loss) const {
         const int64_t skipped = n_skipped(part.own.size(0)), n = part.own.size(0) - skipped;
         const at::Tensor expected = part.own.narrow(0, skipped, n).narrow(1, layout_.local, n_outputs());
@@ -116,14 +116,14 @@ class LayerComparison {
         return all;
     }
 
-    /// d(loss) / d(map), (outputs, inputs), from that by the rebuilt rows.
+    /// Returns d(loss) / d(map), (outputs, inputs), from the gradient with respect to the rebuilt rows.
     at::Tensor gradient(const at::Tensor& of_rows, const at::Tensor& given) const {
         at::Tensor outputs = of_rows.narrow(1, layout_.local, n_outputs()).clone();
         outputs.narrow(0, 0, n_skipped(outputs.size(0))).zero_();
         return product(outputs.t().contiguous(), given.t().contiguous());
     }
 
-    /// Of each query the first entry that it sees; empty: entry 0.
+    /// Returns the first entry that each query sees; empty if all see entry 0.
     std::vector<int64_t> first_keys() const {
         const int64_t window = setup_.model.config().sliding_window[static_cast<size_t>(layer_)];
         std::vector<int64_t> first;
@@ -132,12 +132,12 @@ class LayerComparison {
         return first;
     }
 
-    /// (n, D) before RoPE or values -> (G, n, d)
+    /// Converts values, or keys before RoPE, from (n, D) to (G, n, d).
     at::Tensor by_head(const at::Tensor& rows) const {
         return rows.reshape({rows.size(0), layout_.n_kv_heads, layout_.head_dim}).transpose(0, 1).contiguous();
     }
 
-    /// (n, D) before RoPE -> (G, n, d)
+    /// Rotates keys (n, D) and converts them to (G, n, d).
     at::Tensor rotated(at::Tensor keys) const {
         std::vector<int64_t> positions(static_cast<size_t>(keys.size(0)));
         std::iota(positions.begin(), positions.end(), int64_t{0});
@@ -160,7 +160,7 @@ class LayerComparison {
         return read.out;
     }
 
-    /// (n, n) 0 where a query sees an entry, minus infinity elsewhere.
+    /// Returns (n, n): 0 if the query sees the entry, minus infinity otherwise.
     at::Tensor unseen() const {
         const int64_t n = queries_.size(0);
         const std::vector<int64_t> first = first_keys();
@@ -172,7 +172,7 @@ class LayerComparison {
         return mask;
     }
 
-    /// Logarithm of each query's attention, (H n, n), from keys before RoPE.
+    /// Returns the logarithm of each query's attention, (H n, n), from keys before RoPE.
     at::Tensor log_attention(const at::Tensor& keys) const {
         const auto shape = setup_.model.shape();
         const int64_t n = queries_.size(0), r = shape.group(), d = shape.head_dim;
@@ -205,7 +205,7 @@ std::string_view name_of(EchoLoss loss) {
         case EchoLoss::qk_kl:
             return "qk-kl";
     }
-    throw std::logic_error("a loss without a name");
+    throw std::logic_error("this loss has no name");
 }
 
 EchoLayerLoss loss_of_layer(const EchoLossSetup& setup, int layer, const EchoSequence& first, const EchoSequence& own,

@@ -10,41 +10,42 @@
 
 namespace kvscope::engine {
 
-/// What gradient descent on EchoKV's maps makes small, in each rebuilt layer, fed by the uncompressed model. The mean
-/// is over tokens and numbers, or tokens and heads.
+/// Losses for gradient descent on EchoKV's maps. Each rebuilt layer is compared with the uncompressed model, which
+/// provides its inputs. Losses are averaged over tokens and numbers, or over tokens and heads.
 enum class EchoLoss {
-    keys_values,  ///< squared error of the rebuilt keys (before RoPE), and of the rebuilt values: the first stage
-    outputs,      ///< squared difference of attention's outputs with true and with rebuilt keys and values: the second
-    qk_kl         ///< KL(A || A~), A the attention with true keys, A~ with rebuilt ones; says nothing of the values
+    keys_values,  ///< first stage: squared error of rebuilt keys (before RoPE) and values
+    outputs,      ///< second stage: squared difference of attention outputs with true and with rebuilt keys and values
+    qk_kl         ///< KL(A || A~) of attention with true keys A and with rebuilt keys A~; independent of values
 };
 
-/// "keys-values", "outputs", "qk-kl"
+/// Returns "keys-values", "outputs" or "qk-kl".
 std::string_view name_of(EchoLoss loss);
 
-/// What a layer has of a sequence of n tokens, f32.
+/// Keys, values and queries of a layer for a sequence of n tokens, f32.
 struct EchoSequence {
     at::Tensor keys = {};     ///< (n, D) before RoPE
     at::Tensor values = {};   ///< (n, D)
-    at::Tensor queries = {};  ///< (n, H d) rotated; keys_values needs none
+    at::Tensor queries = {};  ///< (n, H d) after RoPE; not needed for keys_values
 };
 
-/// Of a layer's two maps. The gradients are (outputs, inputs) each, undefined where none was asked for or a map does
-/// not come into the loss.
+/// Loss of a layer with its gradients with respect to both maps, (outputs, inputs) each. A gradient is undefined if it
+/// was not requested or the loss does not depend on the map.
 struct EchoLayerLoss {
     double loss = 0;
-    double scale = 0;  ///< mean square of what is compared with; 1 for qk_kl
+    double scale = 0;  ///< mean square of the reference values; 1 for qk_kl
     at::Tensor keys_gradient = {}, values_gradient = {};
 };
 
+/// Model, layout and kind of loss for `loss_of_layer`.
 struct EchoLossSetup {
     const Transformer& model;
     policies::EchoLayout layout{};
     EchoLoss loss = EchoLoss::outputs;
-    int64_t skipped = 0;  ///< first tokens of a sequence, which stay exact
+    int64_t skipped = 0;  ///< number of first tokens of a sequence that stay exact
 };
 
-/// The same to the last bit whatever the number of threads.
-/// @param first what the first layer of its group has
+/// Computes a layer's loss over one sequence. Results are bit-identical for any number of threads.
+/// @param first numbers of the first layer of the group
 /// @param keys_map, values_map (outputs, inputs) f32, contiguous
 EchoLayerLoss loss_of_layer(const EchoLossSetup& setup, int layer, const EchoSequence& first, const EchoSequence& own,
                             const at::Tensor& keys_map, const at::Tensor& values_map, bool with_gradients);

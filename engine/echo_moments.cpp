@@ -36,8 +36,8 @@ policies::Matrix Moments::solved(double ridge, Inputs given) const {
     const Eigen::Index n = given.end - given.begin;
     const Matrix squares = sums_.block(given.begin, given.begin, n, n);
     const double mean = squares.trace() / static_cast<double>(n);
-    // The sums are f32 products: where inputs follow from others, their rounding can outweigh a small ridge. It grows
-    // until it does not; where nothing was summed up the map is 0.
+    // The sums are f32 products. If inputs are nearly dependent, rounding can outweigh a small ridge, which is then
+    // raised. Without data, the map is 0.
     for (double share = std::max(ridge, 1e-7); share < 1e3; share *= 10) {
         Matrix raised = squares;
         raised.diagonal().array() += mean > 0 ? share * mean : 1.0;
@@ -51,7 +51,8 @@ policies::Matrix Moments::solved(double ridge, Inputs given) const {
                        [](double value) { return static_cast<float>(value); });
         if (map.allFinite() && !(error(matrix) > 1.0)) return matrix;
     }
-    throw RunError("the text's keys and values give no map: they are not finite, or nothing can be told from them");
+    throw RunError(
+        "no map can be computed from the text's keys and values: they are not finite or do not determine one");
 }
 
 double Moments::error(const policies::Matrix& map) const {

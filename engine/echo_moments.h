@@ -10,30 +10,30 @@
 
 namespace kvscope::engine {
 
-/// Sums over tokens of the products of any two of a group's first layer's D numbers and a layer's own D: all that the
-/// least squared error of a map follows from.
+/// Sums over tokens of the products of all pairs among the first layer's D numbers and a layer's own D numbers. They
+/// determine the map with the least squared error.
 class Moments {
  public:
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
     explicit Moments(const policies::EchoLayout& layout);
 
-    /// @param first, own (D, tokens). The same to the last bit whatever the number of threads.
+    /// @param first, own (D, tokens). Results are bit-identical for any number of threads.
     void add(const std::vector<float>& first, const std::vector<float>& own);
 
-    /// Rows [begin, end) of a map.
+    /// Range [begin, end) of a map's rows.
     struct Inputs {
         Eigen::Index begin = 0, end = 0;
     };
 
-    /// argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2: (D + D_local, D - D_local), X the first layer's D numbers and
-    /// the own first D_local, Y the others. A ridge that leaves the sums without an inverse is raised tenfold until
-    /// they have one.
-    /// @param given X has these columns alone, and the map's other rows are 0
-    /// @throws RunError for sums that are not finite
+    /// Returns argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2, (D + D_local, D - D_local). X holds the first layer's D
+    /// numbers and the layer's own first D_local, Y the layer's other numbers. If the matrix is singular, the ridge is
+    /// multiplied by 10 until it is not.
+    /// @param given the columns of X to use; other rows of the map are 0
+    /// @throws RunError if the sums are not finite
     policies::Matrix solved(double ridge, Inputs given) const;
 
-    /// |X W - Y| / |Y|; 0 where Y is.
+    /// Returns |X W - Y| / |Y|, or 0 if Y is 0.
     double error(const policies::Matrix& map) const;
 
     std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
@@ -45,13 +45,13 @@ class Moments {
     Matrix sums_;
 };
 
-/// Of each layer that is rebuilt.
+/// Moments of one rebuilt layer.
 struct LayerMoments {
     Moments keys, values;
 };
 using EchoMoments = std::map<int, LayerMoments>;
 
-/// The sums of all layers, as a state that is kept.
+/// Returns the sums of all layers as parts of a resumable state.
 ResumableState::Parts parts_of(EchoMoments& moments);
 
 }  // namespace kvscope::engine

@@ -15,7 +15,7 @@ namespace {
 using policies::EchoLayout;
 using policies::EchoMaps;
 
-/// Keys or values of a layer's tokens, number by number: (D, tokens) f32.
+/// Returns keys or values of a layer's tokens as (D, tokens) f32.
 std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayout& layout, int64_t first, int64_t end) {
     const auto n = static_cast<size_t>(end - first);
     std::vector<float> numbers(static_cast<size_t>(layout.width()) * n);
@@ -30,7 +30,7 @@ std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayou
     return numbers;
 }
 
-/// A text that is read sequence by sequence.
+/// Reads a text sequence by sequence.
 class Reading {
  public:
     Reading(const Model& model, const EchoLayout& layout, std::span<const int32_t> ids,
@@ -43,7 +43,7 @@ class Reading {
           state_(options.state, "kvscope echo moments 2\n", what_is_read()) {
         if (options.sequence < 1 || options.skipped < 0 || options.sequence <= options.skipped)
             throw UsageError(
-                fmt::format("sequences of {} tokens of which the first {} do not count: expected longer ones",
+                fmt::format("sequences have {} tokens, of which the first {} are ignored: choose longer sequences",
                             options.sequence, options.skipped));
         for (int layer = 0; layer < layout.n_layers; ++layer)
             if (layout.is_rebuilt(layer)) moments_.emplace(layer, LayerMoments{Moments(layout), Moments(layout)});
@@ -83,7 +83,7 @@ class Reading {
                            options_.sequence, options_.skipped, XXH3_64bits(ids_.data(), ids_.size_bytes()));
     }
 
-    /// A stop comes between layers: what a sequence has added by then would be added again.
+    /// Checks for cancellation only between layers, because a partly added sequence would be added again later.
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;
@@ -137,8 +137,9 @@ Moments::Inputs given_inputs(const EchoLayout& layout, EchoInputs inputs) {
     if (inputs == EchoInputs::first_layer) return {0, layout.width()};
     if (layout.local == 0)
         throw UsageError(
-            "maps of a layer's own numbers alone: at this ratio it stores none of its own, so there is nothing to "
-            "predict from; 0.75 leaves half of them");
+            "maps from a layer's own numbers are impossible at this ratio, because layers store no numbers of their "
+            "own: "
+            "use a ratio such as 0.75, at which they store half of them");
     return {layout.width(), all};
 }
 
@@ -150,8 +151,8 @@ policies::EchoMaps empty_echo_maps(const Model& model, double ratio) {
     maps.model_fingerprint = model.fingerprint();
     if (maps.layout.ratio() == 1.0)
         throw UsageError(
-            fmt::format("a ratio of {}: the nearest layout stores everything, and nothing is rebuilt: "
-                        "give a smaller one",
+            fmt::format("for the ratio {}, the nearest layout stores everything and rebuilds nothing: "
+                        "use a smaller ratio",
                         ratio));
     maps.facts["model"] = model.attributes().name;
     return maps;
@@ -161,14 +162,14 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
                         Progress& progress) {
     EchoTraining training;
     EchoMaps& maps = training.maps = empty_echo_maps(model, options.ratio);
-    if (!(options.ridge >= 0)) throw UsageError(fmt::format("a ridge of {}: expected 0 or more", options.ridge));
+    if (!(options.ridge >= 0)) throw UsageError(fmt::format("the ridge is {}: expected 0 or more", options.ridge));
     Reading reading(model, maps.layout, ids, options, progress);
     training.n_tokens = reading.n_counted();
     const int inputs = maps.layout.width() + maps.layout.local;
     const Moments::Inputs given = given_inputs(maps.layout, options.inputs);
     if (training.n_tokens < inputs)
         throw UsageError(fmt::format(
-            "the text has {} tokens that count, and each map has {} inputs: read more of it, or give a longer text",
+            "the text has {} usable tokens, but each map has {} inputs: read more of the text, or use a longer one",
             training.n_tokens, inputs));
     const auto& moments = reading.read("reading the text");
     progress.begin("solving", static_cast<int64_t>(moments.size()), "layers");
@@ -193,7 +194,7 @@ std::map<int, EchoError> echo_errors(const Model& model, const EchoMaps& maps, s
     EchoTrainingOptions anew = options;
     anew.state.clear();
     Reading reading(model, maps.layout, ids, anew, progress);
-    if (reading.n_counted() < 1) throw UsageError("the text is too short: no token of it counts");
+    if (reading.n_counted() < 1) throw UsageError("the text is too short: it has no usable tokens");
     return errors_of(reading.read("reading another text"), maps);
 }
 

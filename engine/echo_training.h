@@ -13,48 +13,49 @@
 
 namespace kvscope::engine {
 
-/// What a map predicts from (the paper's Table 4).
+/// Inputs of a map (Table 4 of the paper).
 enum class EchoInputs { both, first_layer, own };
 
+/// How EchoKV's maps are trained by least squares.
 struct EchoTrainingOptions {
-    double ratio = 0.5;       ///< of the cache's bytes; the layout nearest to it is taken
-    int64_t sequence = 1024;  ///< tokens that are read at a time, each sequence as a prompt of its own
-    int64_t skipped = 4;      ///< first tokens of each sequence that do not count: EchoKV keeps those exact
-    double ridge = 1e-4;      ///< times the inputs' mean square, added to each input's own
-    EchoInputs inputs = EchoInputs::both;  ///< rows of the others are 0
-    /// The file in which what was read so far is kept from time to time and when the work is stopped, so that the same
-    /// call goes on behind it, to the same maps. Empty: nothing is kept.
+    double ratio = 0.5;       ///< share of the cache's bytes; the nearest possible layout is used
+    int64_t sequence = 1024;  ///< tokens of a sequence; each is read as a separate prompt
+    int64_t skipped = 4;      ///< first tokens of each sequence that are ignored, because EchoKV keeps them exact
+    double ridge = 1e-4;      ///< factor of the inputs' mean square that is added to each input's own square
+    EchoInputs inputs = EchoInputs::both;  ///< rows of unused inputs are 0
+    /// File that stores intermediate sums from time to time and when the work is cancelled. A repeated call continues
+    /// from it and computes the same maps. Empty: nothing is stored.
     std::filesystem::path state{};
 };
 
-/// Of a layer, over the training text: 2-norm of what the maps miss over that of what they are to give.
+/// Errors of a layer's maps on a text: 2-norm of the difference, divided by the 2-norm of the true numbers.
 struct EchoError {
     double keys = 0, values = 0;
 };
 
+/// Trained maps and their errors.
 struct EchoTraining {
     policies::EchoMaps maps;
-    std::map<int, EchoError> errors;  ///< of every layer that is rebuilt
-    int64_t n_tokens = 0;             ///< that count
+    std::map<int, EchoError> errors;  ///< for each rebuilt layer
+    int64_t n_tokens = 0;             ///< number of tokens used
 };
 
-/// The layout nearest to the ratio and whom the maps are for, without maps.
-/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything
+/// Returns the layout nearest to the ratio and the model's identity, without maps.
+/// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed
 policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
 
-/// EchoKV's maps for a model: of each layer that is rebuilt, what the mean squared error of the rebuilt keys (before
-/// RoPE) and values is least with, over the tokens of the text. It is what gradient descent on that error (the paper's
-/// first stage) goes towards, found at once from sums of products: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
-/// @param ids the text's tokens
-/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything, for own
-/// inputs where a layer stores none of its own, for a
-/// text of fewer tokens than a map has
-///         inputs, for options below 1 (or 0, where that means nothing); Cancelled
+/// Trains EchoKV's maps by least squares: for each rebuilt layer, the maps with the smallest mean squared error of keys
+/// (before RoPE) and values over the text. This is the minimum that gradient descent in the paper's first stage
+/// approaches, computed directly from sums of products: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
+/// @param ids tokens of the text
+/// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed, if own inputs
+/// are requested but a layer stores none, if the text has fewer tokens than a map has inputs, or if an option is out of
+/// range; Cancelled
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress);
 
-/// How far the maps are from the keys and values of another text, read in the same way.
-/// @throws UsageError for a text in which no token counts; Cancelled
+/// Returns the errors of the maps on another text.
+/// @throws UsageError if no token of the text counts; Cancelled
 std::map<int, EchoError> echo_errors(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                                      const EchoTrainingOptions& options, Progress& progress);
 

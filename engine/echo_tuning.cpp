@@ -38,7 +38,7 @@ at::Tensor rows_of(const policies::EntriesView& view, const EchoLayout& layout, 
     return rows;
 }
 
-/// Reads sequences by the uncompressed model and compares what maps rebuild with it.
+/// Reads sequences with the uncompressed model and compares them with what the maps rebuild.
 class EchoComparison {
  public:
     EchoComparison(const Model& model, const EchoMaps& maps, const EchoTuningOptions& options)
@@ -51,7 +51,7 @@ class EchoComparison {
         return summed(losses(ids, false, progress));
     }
 
-    /// Step t, from 1 on. A stop comes before any map is changed.
+    /// Makes step t, from 1 on. Cancellation is checked before any map is changed.
     EchoStep step(std::span<const int32_t> ids, double rate, int64_t t, const Progress& progress) {
         const auto found = losses(ids, true, progress);
         for (const auto& [layer, loss] : found) {
@@ -151,19 +151,20 @@ std::string what_is_tuned(const Model& model, const EchoMaps& maps, std::span<co
 void require_options(std::span<const int32_t> ids, const EchoTuningOptions& options) {
     if (options.steps < 0 || options.sequence <= options.skipped || options.skipped < 0 || !(options.rate > 0))
         throw UsageError(
-            fmt::format("{} steps of {} tokens, of which {} stay exact, at a rate of {}: expected steps from 0 "
-                        "on, longer sequences and a rate above 0",
+            fmt::format("{} steps of {} tokens, {} of them exact, with rate {}: expected 0 or more steps, "
+                        "sequences longer than their exact tokens, and a rate above 0",
                         options.steps, options.sequence, options.skipped, options.rate));
     if (static_cast<int64_t>(ids.size()) < options.sequence)
-        throw UsageError(fmt::format(
-            "the text has {} tokens, a sequence {}: read more of it, give a longer text or shorter sequences",
-            ids.size(), options.sequence));
+        throw UsageError(
+            fmt::format("the text has {} tokens, but a sequence has {}: read more of the text, or use a longer text or "
+                        "shorter sequences",
+                        ids.size(), options.sequence));
 }
 
-/// The steps' sequences, one after the other.
+/// Draws the sequences of the steps.
 class DrawnSequences {
  public:
-    /// @param before how many were drawn already
+    /// @param before number of sequences that were drawn before
     DrawnSequences(std::span<const int32_t> ids, const EchoTuningOptions& options, int64_t before)
         : ids_(ids), length_(static_cast<size_t>(options.sequence)), random_(options.seed) {
         for (int64_t t = 0; t < before; ++t) random_.next();

@@ -13,53 +13,54 @@
 
 namespace kvscope::engine {
 
-/// A step of gradient descent.
+/// One step of gradient descent.
 struct EchoStep {
     double rate = 0;  ///< learning rate of the step
     double loss = 0;  ///< before the step, summed over the rebuilt layers
-    /// Of squared errors the root of the loss over the mean squares of what is compared with, summed likewise: what is
-    /// missed of it. Of qk_kl the mean of the layers' divergences, in nats.
+    /// Square root of the loss divided by the mean square of the reference values, both summed over layers. For qk_kl,
+    /// the mean divergence of the layers in nats.
     double error = 0;
 
     friend bool operator==(const EchoStep&, const EchoStep&) = default;
 };
 
+/// How EchoKV's maps are tuned by gradient descent.
 struct EchoTuningOptions {
     int64_t steps = 1000;
-    int64_t sequence = 512;  ///< tokens of each step, a stretch of the text by chance
-    int64_t skipped = 4;     ///< first tokens of a sequence that stay exact
-    double rate = 5e-4;      ///< AdamW's learning rate at first, which falls to 0 along a cosine
+    int64_t sequence = 512;  ///< tokens of each step's sequence, which starts at a random place in the text
+    int64_t skipped = 4;     ///< number of first tokens of a sequence that stay exact
+    double rate = 5e-4;      ///< AdamW's initial learning rate, which falls to 0 along a cosine
     uint64_t seed = 42;
     EchoLoss loss = EchoLoss::outputs;
-    /// The file in which maps, moments and losses are kept each minute and when the work is stopped, so that the same
-    /// call goes on behind it, to the same maps. Empty: nothing is kept.
+    /// File that stores maps, moments and losses every minute and when the work is cancelled. A repeated call continues
+    /// from it and computes the same maps. Empty: nothing is stored.
     std::filesystem::path state{};
-    std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called before the others, with those resumed from
-    std::function<void(const EchoStep&)> on_step{};  ///< called as each step is done; not for those resumed from
+    std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called first, with the steps that were resumed
+    std::function<void(const EchoStep&)> on_step{};               ///< called after each new step
 };
 
-/// Maps that gradient descent begins with: numbers by chance, uniform between -1 / sqrt(inputs) and 1 / sqrt(inputs),
-/// as PyTorch's nn.Linear has them; the paper does not say. The draws of a map, row by row, are those of
-/// policies::row_random(seed, layer, 0 for keys and 1 for values).
-/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything
+/// Returns random maps for gradient descent, uniform in [-1 / sqrt(inputs), 1 / sqrt(inputs)] like PyTorch's nn.Linear.
+/// (The paper does not specify them.) Row by row, they are drawn from policies::row_random(seed, layer, 0 for keys, 1
+/// for values).
+/// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed
 policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_t seed);
 
-/// Gradient descent on the maps: EchoKV's first stage by its loss of keys and values, the second by the others. Step t
-/// of T, from 0 on, reads one sequence by the uncompressed model and changes each map by AdamW (`TunedMap::step`) at
-/// the rate r / 2 (1 + cos(pi t / T)). Sequences begin at SplitMix64(seed) modulo the number of places there are.
-/// Maps change when all is done.
-/// @param ids the text's tokens
-/// @returns all steps, also those that were resumed from
-/// @throws UsageError for a text shorter than a sequence, options that cannot be, or something else in the state's
-///         place; Cancelled
+/// Tunes the maps by gradient descent: EchoKV's first stage with the loss keys_values, its second stage with the
+/// others. Step t of T (from 0) reads one sequence with the uncompressed model and changes each map by AdamW
+/// (`TunedMap::step`) with the rate r / 2 (1 + cos(pi t / T)). Sequences begin at SplitMix64(seed) modulo the number of
+/// possible places. `maps` changes only after the last step.
+/// @param ids tokens of the text
+/// @returns all steps, including resumed ones
+/// @throws UsageError if the text is shorter than a sequence, an option is out of range, or the state's path holds
+/// another file; Cancelled
 std::vector<EchoStep> tune_echo(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
                                 const EchoTuningOptions& options, Progress& progress);
 
-/// `EchoStep::error` of maps as they are, the mean over the text's whole sequences one after the other.
+/// Returns `EchoStep::error` of the given maps, averaged over consecutive sequences of the text.
 double echo_loss_error(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                        const EchoTuningOptions& options, Progress& progress);
 
-/// @throws UsageError where something is at the path that is no state of `tune_echo`
+/// @throws UsageError if the path holds something other than a state of `tune_echo`
 void require_tuning_state(const std::filesystem::path& path);
 
 }  // namespace kvscope::engine

@@ -13,7 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Entries kept, as a share of all of the prompt's.
+/// Returns the number of kept entries divided by the number of all prompt entries.
 double kept_share(const trace::RunRecord& record, int64_t n_tokens) {
     if (record.kept_offsets.size() < 2 || n_tokens == 0) return 0;
     const double rows = static_cast<double>(record.kept_offsets.size() - 1);
@@ -66,8 +66,9 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
                     PromptOptions options = task.prompt;
                     options.name = fmt::format("niah-{}-{:g}-{}", length, depth, i);
                     if (!names.insert(options.name).second)
-                        throw UsageError(fmt::format(
-                            "the length {} with the depth {:g} is asked for twice; name each once", length, depth));
+                        throw UsageError(
+                            fmt::format("the length {} with the depth {:g} is given twice: give each combination once",
+                                        length, depth));
                     samples.push_back({options.name, number,
                                        prepare_prompt(model, needle.context, needle.question, options), needle.answer,
                                        length, depth});
@@ -96,7 +97,7 @@ void evaluate(const Model& model, const std::string& task, std::span<const TaskS
         const size_t n_known = rows.size();
         if (n_known >= plans.size()) continue;
         const Stopwatch watch;
-        // The full run comes along, as the first one of an experiment has to.
+        // The full run is repeated, because an experiment requires it as its first run.
         std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());
         if (n_known > 0) left.insert(left.begin(), plans[0]);
         const size_t n_again = n_known > 0 ? 1 : 0;

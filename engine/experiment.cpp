@@ -30,12 +30,12 @@ namespace {
 
 /// One of the prompts that share a prefill and a compression.
 struct Question {
-    int number;  ///< of the prompt
+    int number;  ///< index of the prompt
     const Prompt& prompt;
 };
 using Questions = std::span<const Question>;
 
-/// Adds up what the answers to all questions attend to. The sum does not depend on the order of the questions.
+/// Adds up the attention of the answers to all questions. The sum does not depend on the order of the questions.
 std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
     size_t n = 0;
     for (const FullAnswer& answer : answers) n = std::max(n, answer.attention.size());
@@ -50,7 +50,7 @@ std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
     return sum;
 }
 
-/// What is known of a prompt before it is read.
+/// Returns the part of the record that is known before the prompt is read.
 trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
     trace::PromptRecord record;
     record.name = prompt.name;
@@ -78,7 +78,7 @@ struct Experiment::Impl {
     Timings timings;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
-    std::set<size_t> told_impossible;  ///< plans, at the first of the prompts on which they cannot run
+    std::set<size_t> told_impossible;  ///< plans whose obstacle was already reported
     ScorePool scores;
     Compression compression{model, options, timings, progress};
     Answering answering{model, options, timings, progress};
@@ -96,7 +96,8 @@ struct Experiment::Impl {
 
     const Transformer& transformer() const { return model.transformer(); }
 
-    /// Tokens that come behind what the policies see, of the longest question and its answer.
+    /// Returns the number of entries needed after the tokens that policies see, for the longest question and its
+    /// answer.
     int64_t room_behind(Questions questions) const {
         int64_t most = 0;
         for (const auto& [number, prompt] : questions)
@@ -106,14 +107,14 @@ struct Experiment::Impl {
 
     // ---- planning ------------------------------------------------------------------------------------------------
 
-    /// Whether the trace holds all answers of a run to these questions, from an earlier time.
+    /// Whether the trace already holds all answers of a run to these questions.
     bool has_answers(Questions questions, size_t run) const {
         return std::ranges::all_of(questions, [&](const Question& question) {
             return results.has_run(question.number, static_cast<int>(run));
         });
     }
 
-    /// The runs that the trace does not hold yet, and the full one, with which they are compared.
+    /// Returns the runs that are missing in the trace, and the full run for comparison.
     Runs plan_runs(Questions questions) {
         const Prompt& prompt = questions[0].prompt;
         Runs runs;
@@ -125,7 +126,7 @@ struct Experiment::Impl {
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
-        // An error at a later prompt would end each try before the trace is whole.
+        // Later prompts do not throw, because every new attempt would end there before the trace is complete.
         if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
@@ -133,8 +134,8 @@ struct Experiment::Impl {
         return runs;
     }
 
-    /// What policies find out of the weights and the calibration text alone: they keep it with the model, and it is no
-    /// run's time or memory.
+    /// Lets policies compute what depends only on the weights and the calibration text. The results are kept with the
+    /// model, and their time and memory do not count in any run.
     void prepare(const Runs& runs) {
         for (const auto& run : runs) {
             if (run->failed() || !run->needs().calibration) continue;
@@ -155,7 +156,7 @@ struct Experiment::Impl {
         }
     }
 
-    /// The decision of runs that go by what the full cache's answers to all questions of a context attend to.
+    /// Decides the runs that depend on the attention of the full run's answers to all questions of the context.
     std::vector<FullAnswer> decide_by_answer(Questions questions, Runs& runs, const Held& held,
                                              std::span<const float> attention) {
         const int64_t n = questions[0].prompt.n_visible();
@@ -183,7 +184,7 @@ struct Experiment::Impl {
         for (auto& run : runs) {
             if (!waiting(run)) continue;
             if (!failed.empty()) {
-                run->fail("the full cache's answer, which it goes by, failed: " + failed);
+                run->fail("its policy needs the full cache's answer, which failed: " + failed);
                 continue;
             }
             for (size_t layer = 0; layer < held.size() && !run->failed(); ++layer) {
@@ -202,7 +203,7 @@ struct Experiment::Impl {
 
     // ---- the two modes -------------------------------------------------------------------------------------------
 
-    /// The q-th question of a context, whose own record is that of the first.
+    /// Returns the record of the q-th question; for q > 0 it refers to the first question's record.
     trace::PromptRecord question_record(Questions questions, size_t q, const trace::PromptRecord& context,
                                         std::span<const AnswerStart> starts) {
         trace::PromptRecord record = context;
@@ -210,12 +211,12 @@ struct Experiment::Impl {
             record = record_of(questions[q].prompt, model, questions[0].number);
             record.window = context.window;
         }
-        record.last_logits.clear();  // those of the context's end, where there are any
+        record.last_logits.clear();  // logits at the end of the context
         if (options.record && !starts.empty()) record.last_logits = recordable(starts[0].logits);
         return record;
     }
 
-    /// Whether a run has to answer a prompt: the full one does so again for those that are compared with it.
+    /// Whether a run must answer a prompt. The full run answers again if other runs are compared with it.
     bool is_left(int prompt, const ActiveRun& run) const {
         return run.is_full() || !results.has_run(prompt, run.index());
     }
@@ -262,7 +263,7 @@ struct Experiment::Impl {
         if (options.keep_caches) keep_caches(runs, answered, shared_prompt);
     }
 
-    /// Runs that failed, be it at the last question alone, leave no cache.
+    /// Keeps the caches of all runs that did not fail in any question.
     void keep_caches(const Runs& runs, std::vector<Answered>& answered, const std::shared_ptr<const Prompt>& prompt) {
         conversations.resize(plans.size());
         for (const auto& run : runs) {
@@ -329,7 +330,7 @@ struct Experiment::Impl {
             auto record = record_of_answer(model, run, generation, room);
             if (q == 0) {
                 record.first_token_s = first_token;
-                // Of another device's memory nothing is known.
+                // Not known for the memory of other devices.
                 record.peak_bytes = model.transformer().device().is_processor() && peak > before ? peak - before : 0;
             }
             record.decode_s = generation.seconds;
@@ -343,8 +344,8 @@ struct Experiment::Impl {
         if (run.is_full() && options.record && options.compare && !run.failed()) full_cache = std::move(run.cache());
     }
 
-    /// @param full_cache of the full run, which holds the prompt; where it is there
-    /// @param reference made from the full run, which comes first; nothing where that failed
+    /// @param full_cache cache of the full run with the prompt, if it is kept
+    /// @param reference set by the full run, which comes first; empty if that run failed
     void compare_alone(const ActiveRun& run, AnswerStart& start, const Generation& generation, int64_t n_context,
                        const std::optional<RunCache>& full_cache, std::optional<FullReference>& reference,
                        trace::RunRecord& record) {
@@ -400,16 +401,16 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
                        Progress& progress)
     : impl_(std::make_unique<Impl>(*this, model, std::move(plans), options, writer, progress)) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
-        throw std::logic_error("an experiment's first run is the full cache");
+        throw std::logic_error("an experiment's first run must be full");
     if (const std::string problem = problem_of(options); !problem.empty()) throw UsageError(problem);
     if (options.isolated && (options.keep_prefill || options.keep_caches))
-        throw UsageError("one run at a time leaves nothing behind: the prefill and the caches are kept in shared mode");
+        throw UsageError("isolated runs keep no prefill and no caches: use the shared mode");
 }
 
 Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
-    // Isolated runs are alone in memory: what one leaves must not be there when another one's peak is measured.
+    // In isolated runs, memory kept from one run must not count in the peak of the next one.
     std::optional<KeptTensorMemory> memory;
     if (!impl_->options.isolated) memory.emplace();
     const Stopwatch watch;

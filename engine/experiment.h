@@ -20,36 +20,36 @@
 
 namespace kvscope::engine {
 
-/// A policy at a budget. The definition has to outlive the plan.
+/// A policy with a budget. The policy's definition must outlive the plan.
 struct RunPlan {
     policies::PolicySpec spec;
     policies::Budget budget;
-    /// Of a run that a trace holds: its recipe entry (JSON), where the run cannot be made again because a file of the
-    /// policy is missing or changed. Empty for all others.
+    /// Recipe entry (JSON) of a run in a trace that cannot be repeated, because a file of its policy is missing or
+    /// changed. Empty for all other runs.
     std::string stored_entry = {};
 
     std::string label() const;  ///< policies::run_label
-    /// The same for messages about what was asked for: without the budget where parameters decide it.
+    /// Returns the label without the budget if parameters of the policy decide it. Used in messages about what the user
+    /// requested.
     std::string asked() const;
 };
 
-/// Of the options, those of the model and of how prompts are put together have done their part before.
+/// Options of an experiment. Those of model and prompts were applied before.
 struct ExperimentOptions : RunOptions {
-    bool keep_prefill = false;  ///< for `take_prefill`; shared mode only
-    bool keep_caches = false;   ///< for `take_caches`; shared mode only
-    /// Whether it is an error that no policy can run on the first prompt; on later ones runs are recorded as failed.
+    bool keep_prefill = false;  ///< keep the prefill for `take_prefill`; not for isolated runs
+    bool keep_caches = false;   ///< keep the caches for `take_caches`; not for isolated runs
+    /// Whether to throw if no policy can run on the first prompt. On later prompts, such runs are recorded as failed.
     bool require_possible_run = true;
 };
 
-/// Seconds spent, summed over prompts.
+/// Times in seconds, summed over prompts.
 struct Timings {
     int64_t n_prompt_tokens = 0;
     int64_t n_runs = 0;
     int64_t n_generated = 0;
     double prefill_s = 0;
-    double record_s = 0;  ///< full/* and copies for observations
-    /// All policies' decisions and the gathering of what they keep; less than the runs' own where these decide beside
-    /// one another.
+    double record_s = 0;  ///< for full/* and for copying observations
+    /// All policies' decisions and copies of kept entries. Less than the sum over runs if runs decide in parallel.
     double select_s = 0;
     double question_s = 0;
     double decode_s = 0;
@@ -58,65 +58,68 @@ struct Timings {
     double total_s = 0;
 };
 
-/// The canonical description of all that a trace is to hold, the contents of files that policies read among it; a trace
-/// is resumed only by the same.
-/// @throws checkpoint::CheckpointError for such a file that cannot be read.
+/// Returns the canonical description of a trace's contents, including fingerprints of the files that policies read. A
+/// trace can be resumed only with the same recipe.
+/// @throws checkpoint::CheckpointError if such a file cannot be read
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
 
-/// Of the files that a policy's parameters name, those in a folder included; empty where there are none.
+/// Returns the fingerprint of the files that a policy's parameters name, including files in folders; empty if there are
+/// none.
 std::string fingerprint_of_files(const policies::PolicySpec& spec);
 
-/// Puts the policy `full` first, where it is not there, and drops repetitions (its budget is the prompt's length).
+/// Puts the policy `full` first and removes repeated full runs, whose budget is always the prompt's length.
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 
-/// The numbers of the prompts that share a context: those with the same tokens before a question that policies do not
-/// see, adjacent or not. Each other prompt stands alone. Ordered by the first number of each list.
+/// Returns the indices of the prompts, grouped by context. Prompts share a context if their tokens before the question
+/// are equal and policies do not see the question. Groups are ordered by their first index.
 std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts);
 
-/// One prefill, many policies, one trace. Writes each prompt and each run as soon as it is finished and skips what the
-/// trace already holds.
+/// Runs many policies after one prefill for each context, and writes one trace. Writes prompts and runs as soon as they
+/// are finished, and skips those that the trace already holds.
 class Experiment {
  public:
-    /// @param plans the full run first, and once; others that are the same are runs of their own
+    /// @param plans the full run first and only once; other equal plans are separate runs
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                Progress& progress);
-    /// Without a trace: what becomes of the runs is the business of `on_run`.
+    /// Creates an experiment without a trace, whose results go to `on_run`.
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress);
     ~Experiment();
 
-    /// Called with every finished run, also a failed one; for tables and windows.
+    /// Called with every finished or failed run.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
 
-    /// On the way there, in this order. All of it comes from the engine's thread and should return soon.
-    /// A prompt that was read, with `full/*`, before anything is decoded.
+    /// Callbacks during the work, in order of their first call. They run on the engine's thread and should return
+    /// quickly.
+    /// Called with a prompt that was read and its `full/*`, before decoding.
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
-    /// Before a prompt that is not finished from an earlier time; of isolated runs once for all questions of a context.
+    /// Called before each prompt that is not already complete; for isolated runs, once for all questions of a context.
     std::function<void(int prompt)> on_begun;
-    /// What a run kept: its record as far as it is known before the answer.
+    /// Called with a run's record as far as it is known before the answer, including the kept entries.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
-    /// Each token that a run generates for the prompt of the latest `on_prompt`.
+    /// Called with each token that a run generates for the prompt of the last `on_prompt`.
     std::function<void(int run, int32_t id)> on_token;
-    /// A run's answer has ended; it is compared next, and no longer asked by `ask_switch`.
+    /// Called when a run's answer is complete, before the comparison. `ask_switch` is not called for the run any more.
     std::function<void(int run)> on_answered;
-    /// Asked before each step of a run whose policy stores tokens while it decodes: whether its cache, which is whole
-    /// now or not, is to change between the two behind that step. The record says when it did.
+    /// Called before each step of a run whose policy stores tokens while decoding. Returns true to switch its cache
+    /// between the whole and the stored form before that step; the record says when.
+    /// @param is_full whether the cache is whole now
     std::function<bool(int run, bool is_full)> ask_switch;
 
-    /// Prompts of the same context (see by_context) share one prefill and one compression.
-    /// A run that fails alone is recorded as failed, with its message and with what it kept and decoded until then: its
-    /// policy or its cache throws, decides what no cache can follow, or its logits hold NaN. The others go on as if it
-    /// were not there. Where that is the full run, they are recorded without what is measured against it.
-    /// @throws UsageError with `require_possible_run` where the first prompt can have none of the runs that are left to
-    ///         do (before the prefill); Cancelled; what the writer throws; std::bad_alloc.
+    /// Runs all prompts. Prompts with the same context (see by_context) share one prefill and one compression.
+    /// If one run fails, it is recorded as failed, with its message and results so far, and the others continue. A run
+    /// fails if its policy or cache throws, if its decision is invalid, or if its logits contain NaN. If the full run
+    /// fails, the others are recorded without comparisons.
+    /// @throws UsageError before the prefill if `require_possible_run` is set and none of the remaining runs is
+    /// possible on the first prompt; Cancelled; exceptions of the writer; std::bad_alloc
     void run(std::span<const Prompt> prompts);
 
-    /// With `keep_prefill`, once: what the prefill of the last context that was run left behind, also after `run` was
-    /// cancelled behind the prefill. nullptr where the trace held all of it already.
+    /// Returns the prefill of the last context (once, with `keep_prefill`), also after `run` was cancelled. Returns
+    /// nullptr if the trace already held all of it.
     std::unique_ptr<LivePrefill> take_prefill();
 
-    /// With `keep_caches`, once: one for each plan, all of the last context that was run; nullptr for a run that
-    /// failed, or that the trace held already. Empty where the trace held all of them.
+    /// Returns the caches of the last context (once, with `keep_caches`), one for each plan. An element is nullptr if
+    /// the run failed or was already in the trace; the result is empty if all runs were.
     std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;

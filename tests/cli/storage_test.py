@@ -391,7 +391,7 @@ class RebuiltLayers(ProgramTest):
         train = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32"]
         self.refuses(1, ["maps.safetensors", "already"], *train, "-o", "maps.safetensors")
         self.refuses(2, ["--ratio"], *train, "--ratio", "1.5", "-o", "no.safetensors")
-        self.refuses(2, ["0.99", "nothing is rebuilt"], *train, "--ratio", "0.99", "-o", "no.safetensors")
+        self.refuses(2, ["0.99", "rebuilds nothing"], *train, "--ratio", "0.99", "-o", "no.safetensors")
         self.refuses(2, ["groups of 10 layers", "2"], *train, "--ratio", "0.1", "-o", "no.safetensors")
         (self.folder / "mine.safetensors.moments").write_text("precious")
         self.refuses(2, ["mine.safetensors.moments", "move it away"], *train, "-o", "mine.safetensors")
@@ -423,7 +423,7 @@ class RebuiltLayers(ProgramTest):
         self.assertFalse((self.folder / "other.safetensors.moments").exists())
         self.refuses(2, ["groups of", "the model has 2"], *train, "--ratio", "1e-10", "-o", "no.safetensors")
         (self.folder / "short.txt").write_text("A few words.")
-        self.refuses(2, ["give a longer text"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")
+        self.refuses(2, ["use a longer one"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")
         (self.folder / "binary.txt").write_bytes(b"\xff\xfe\x00" * 100)
         self.refuses(2, ["binary.txt", "UTF-8"], "train-echo", "-m", HF_MODEL, "binary.txt", "-o", "no.safetensors")
         self.assertFalse((self.folder / "no.safetensors").exists())

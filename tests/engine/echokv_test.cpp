@@ -128,7 +128,7 @@ TEST_CASE("what maps predict from is one of two, or both, which miss least", "[e
     }
     options.ratio = 0.5;
     CHECK_THROWS_WITH(engine::train_echo(model, ids, options, progress),
-                      Catch::Matchers::Contains("stores none of its own"));
+                      Catch::Matchers::Contains("store no numbers of their own"));
 }
 
 TEST_CASE("training is the same whatever the number of threads, and refuses what it cannot do", "[echokv]") {
