@@ -21,19 +21,19 @@
 namespace kvscope::engine {
 namespace {
 
-/// A list of the recipe; empty where it has none.
+/// Returns a list of the recipe; empty if it has none.
 nlohmann::json list_of(const std::string& recipe_json, const char* name) {
     const nlohmann::json recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object() || !recipe.contains(name) || !recipe[name].is_array()) return nlohmann::json::array();
     return recipe[name];
 }
 
-/// Whether an entry of a recipe is of this prompt. Entries of earlier versions lack `special` or `tokens`, and their
-/// `n_context` may be of other tokens: the token ids decide then, which a trace stores.
+/// Whether a recipe's entry belongs to this prompt. Entries of earlier versions lack `special` or `tokens`, and their
+/// `n_context` may count other tokens. The token ids in the trace then decide.
 bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     if (!entry.is_object()) return false;
     nlohmann::json stored = entry;
-    for (auto* one : {&stored, &own}) one->erase("rendered");  // the text says whether it is the same prompt
+    for (auto* one : {&stored, &own}) one->erase("rendered");  // the text decides whether it is the same prompt
     for (const char* later : {"special", "tokens"}) {
         if (stored.contains(later) || !own.contains(later)) continue;
         for (const char* key : {later, "n_context"}) own.erase(key);
@@ -42,8 +42,8 @@ bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     return stored == own;
 }
 
-/// @param are_same whether an entry of the recipe is one of the wanted ones' @param make what stands for an entry that
-/// is not among the wanted ones; may give nothing
+/// @param are_same whether a recipe's entry equals the entry of a wanted element
+/// @param make returns an element for an entry that is not wanted, or nothing
 template <class T, class Entry, class Same, class Make>
 std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
     std::vector<nlohmann::json> own;
@@ -65,7 +65,7 @@ std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Ent
     return all;
 }
 
-/// The entry of a run with its files as they are now; null where one cannot be read.
+/// Returns the entry of a run with the present files; null if a file cannot be read.
 nlohmann::json entry_now(const RunPlan& plan) {
     try {
         return recipe_entry(plan);
@@ -74,9 +74,10 @@ nlohmann::json entry_now(const RunPlan& plan) {
     }
 }
 
-/// A run of a recipe. Where its file is missing or changed, the plan keeps the entry: the trace can go on holding the
-/// run. Nothing where this build cannot make the run, or where the run with the file as it is now is asked for.
-/// @param asked entries of the runs that are asked for
+/// Returns the plan of a run in a recipe. If its files are missing or changed, the plan keeps the entry, so that the
+/// trace can still hold the run. Returns nothing if this build cannot make the run or the run is requested with the
+/// present files.
+/// @param asked entries of the requested runs
 std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::vector<nlohmann::json>& asked) {
     const auto without_files = [](nlohmann::json one) {
         one.erase("files");
@@ -94,9 +95,9 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
         plan.stored_entry = entry.dump();
         return plan;
     } catch (const nlohmann::json::exception&) {
-        // Another program's.
+        // Written by another program.
     } catch (const std::invalid_argument&) {
-        // A policy or a parameter that this build does not have.
+        // This build lacks the policy or a parameter.
     }
     return std::nullopt;
 }
@@ -133,9 +134,9 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
         std::error_code error;
         const auto path = std::filesystem::absolute(plan.spec.values.text(file->name), error);
         throw trace::OutputExists(fmt::format(
-            "{} holds {}, which each further prompt needs, too. But {} is {}: put it back, or choose another output",
+            "{} holds {}, which further prompts need, too, but {} is {}: restore it, or choose another output",
             output.string(), plan.label(), path.string(),
-            std::filesystem::exists(path, error) ? "another file than the one that the run read" : "not there"));
+            std::filesystem::exists(path, error) ? "not the file that the run read" : "missing"));
     }
 }
 
@@ -183,8 +184,8 @@ void require_same_questions(const trace::Reader& stored, std::span<const Prompt>
             for (int run = 0; run < stored.n_runs(i); ++run) {
                 if (!goes_by_answers(i, run)) continue;
                 throw trace::OutputExists(fmt::format(
-                    "{} holds {} of the prompt \"{}\". This run goes by the full cache's answers to all questions of "
-                    "its context, and the further question \"{}\" would change it: choose another output for the "
+                    "{} holds {} of the prompt \"{}\". This run depends on the full run's answers to all questions of "
+                    "its context, so the further question \"{}\" would change it: choose another output for the "
                     "command with all questions",
                     stored.path().string(), stored.run(i, run).label, stored.prompt(i).name,
                     prompts[static_cast<size_t>(numbers.back())].question));

@@ -18,7 +18,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Looks at the full cache's attention at each decode step and evicts nothing.
+/// Observes the full run's attention at each decode step, without evicting.
 class Watcher final : public policies::Policy {
  public:
     Watcher(const policies::ModelShape& shape, int64_t begin, int64_t end)
@@ -45,9 +45,9 @@ class Watcher final : public policies::Policy {
         return {};
     }
 
-    /// Position that a head attended to most, in the latest step.
+    /// Returns the position that a head attended to most in the last step.
     int64_t most_attended(size_t head) const { return most_attended_[head]; }
-    /// Attention to those of a head's n most attended tokens that lie in the needle, in the latest step.
+    /// Returns the attention of the last step on those of a head's n most attended tokens that are in the needle.
     double needle_attention(size_t head) const { return needle_attention_[head]; }
     bool in_needle(int64_t position) const { return position >= begin_ && position < end_; }
 
@@ -86,7 +86,7 @@ std::vector<std::string> words(const std::string& text) {
     return all;
 }
 
-/// ROUGE-1 recall, or F1, of the answer's words.
+/// Returns ROUGE-1 recall or F1 of the answer's words.
 double overlap(const std::string& prediction, const std::string& answer, HeadMeasure measure) {
     const auto found = words(prediction), expected = words(answer);
     std::multiset<std::string> left(found.begin(), found.end());
@@ -104,7 +104,7 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
     return 2 * precision * recall / (precision + recall);
 }
 
-/// The measure's own rule, over the number alone or the sentence that says it; a sentence with another number is wrong.
+/// Whether the answer is correct: the measure's own rule for the number or the sentence about it, and the right number.
 bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
     return string_match(prediction, needle.answer) > 0 &&
            (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);
@@ -113,7 +113,7 @@ bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMea
 struct Sample {
     Prompt prompt;
     NeedlePrompt needle;
-    int64_t begin = 0, end = 0;  ///< the needle's tokens
+    int64_t begin = 0, end = 0;  ///< range of the needle's tokens
 };
 
 Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_t length, double depth, uint64_t seed) {
@@ -132,13 +132,13 @@ Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_
     return sample;
 }
 
-/// Answers one sample; the heads' gains over all steps, or nothing where the answer is wrong.
+/// Answers one sample and returns the heads' scores over all steps; nothing if the answer is wrong.
 std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
                                                   const Sample& sample, Progress& progress) {
     const auto& transformer = model.transformer();
     const auto shape = transformer.shape();
     const auto n = static_cast<int64_t>(sample.prompt.ids.size());
-    // The last token is fed as the first decode step, so that the step which finds the answer is watched, too.
+    // The prompt's last token is read in the first decode step, so that this step is observed, too.
     PrefillRequest request;
     request.ids = std::span<const int32_t>(sample.prompt.ids).first(static_cast<size_t>(n - 1));
     request.room = options.n_new;
@@ -201,7 +201,7 @@ HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options,
     }
     if (profile.n_right == 0)
         throw RunError(fmt::format(
-            "none of the {} needle prompts was answered right, so nothing can be said about the heads; give shorter "
+            "none of the {} needle prompts was answered correctly, so the heads cannot be measured: use shorter "
             "--lengths, or a model that can answer them",
             profile.n_prompts));
     return profile;

@@ -11,36 +11,38 @@
 
 namespace kvscope::engine {
 
-/// HeadKV's two measures of a head (methods.md): R counts the copying of needle tokens, R2 the attention to them.
+/// HeadKV's measures of a head (methods.md): R counts copied needle tokens, R2 sums the attention to them.
 enum class HeadMeasure { retrieval, reasoning };
 
+/// How heads are measured.
 struct HeadProfileOptions {
     HeadMeasure measure = HeadMeasure::reasoning;
     std::vector<int64_t> lengths{500, 1000, 2000};
     std::vector<double> depths{0.1, 0.3, 0.5, 0.7, 0.9};
     int n_seeds = 2;            ///< prompts for each length and depth
-    int64_t n_new = 50;         ///< tokens to answer with at most
-    std::string haystack;       ///< text of the haystack; empty: RULER's noise
-    bool use_template = true;   ///< the model's own chat template, where it has one
-    bool parse_special = true;  ///< as PromptOptions has it
+    int64_t n_new = 50;         ///< greatest number of answer tokens
+    std::string haystack;       ///< text of the haystack; RULER's noise if empty
+    bool use_template = true;   ///< apply the model's chat template, if it has one
+    bool parse_special = true;  ///< as in PromptOptions
 };
 
+/// Scores of all heads.
 struct HeadProfile {
     int n_prompts = 0;
-    int n_right = 0;  ///< counted prompts: those that were answered right
-    /// (L, H) lists of one score a counted prompt; a head's importance is the mean.
+    int n_right = 0;  ///< number of prompts with a correct answer, which alone count
+    /// (L, H) lists with a score for each counted prompt. A head's importance is their mean.
     std::vector<std::vector<double>> scores;
 };
 
-/// Measures how much each query head has to do with finding a needle, by greedy answers of the full cache. A prompt
-/// counts where the answer is right: it has the number, and ROUGE-1 recall (retrieval) or F1 (reasoning) of its words
-/// against the number, or the sentence that says it, is above 0.5.
-/// At each decode step a head gains, for R: 1 / n where the token it attends to most lies in the needle of n tokens and
-/// is the one generated; for R2: attention / n for each of its n most attended tokens that lies in the needle.
-/// @throws UsageError where no prompt fits in the context; RunError where none was answered right; Cancelled.
+/// Measures how much each query head contributes to finding a needle, from greedy answers of the full run. A prompt
+/// counts only if its answer is correct: it contains the number, and the ROUGE-1 recall (retrieval) or F1 (reasoning)
+/// of its words with the number or with the sentence about it is above 0.5.
+/// At each decode step, R grows by 1 / n if the token that the head attends to most is in the needle of n tokens and is
+/// the generated token. R2 grows by attention / n for each of the head's n most attended tokens that is in the needle.
+/// @throws UsageError if no prompt fits in the context; RunError if no answer is correct; Cancelled
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 
-/// The published form: {"layer-head": [score, …], …}.
+/// Returns the published format: {"layer-head": [score, …], …}.
 std::string to_json(const HeadProfile& profile, const policies::ModelShape& shape);
 
 }  // namespace kvscope::engine

@@ -21,7 +21,7 @@ constexpr std::array names{"lantern", "anchor",  "compass", "kettle", "violin", 
                            "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
                            "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
 
-/// Sentences of a text: they end in . ! or ? before white space, line breaks become spaces.
+/// Returns the sentences of a text, which end with . ! or ? before white space. Line breaks become spaces.
 std::vector<std::string> sentences_of(std::string_view text) {
     std::vector<std::string> sentences;
     std::string sentence;
@@ -38,7 +38,7 @@ std::vector<std::string> sentences_of(std::string_view text) {
     return sentences;
 }
 
-/// An endless row of sentences.
+/// An endless sequence of sentences.
 class Haystack {
  public:
     Haystack(const std::string& text, SeededRandom random) : random_(random) {
@@ -68,7 +68,7 @@ class Haystack {
 
 NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options) {
     if (!(options.depth >= 0.0 && options.depth <= 1.0))
-        throw UsageError(fmt::format("a needle's depth is a share from 0 to 1, found {}", options.depth));
+        throw UsageError(fmt::format("a needle's depth must be from 0 to 1, found {}", options.depth));
     SeededRandom random(options.seed);
     const auto draw = [&](const auto& from) {
         return std::string(from[static_cast<size_t>(random.below(static_cast<int64_t>(from.size())))]);
@@ -90,7 +90,8 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // After another one, as it stands in the context. One token at least: a tokenizer may know none of its letters.
+        // Counted after another sentence, as in the context. At least one token, because a tokenizer may lack all of
+        // its letters.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);
@@ -104,8 +105,8 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
         sentences.push_back(sentence);
     }
     if (sentences.empty())
-        throw UsageError(
-            fmt::format("{} tokens hold no sentence beside the needle; give a longer context", options.n_tokens));
+        throw UsageError(fmt::format("{} tokens leave no space for a sentence beside the needle: use a longer context",
+                                     options.n_tokens));
     for (;;) {
         auto with_needle = sentences;
         const auto place = std::lround(options.depth * static_cast<double>(sentences.size()));
@@ -120,8 +121,8 @@ void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t co
     for (const int64_t length : lengths) {
         if (length <= context_length - n_new) continue;
         throw UsageError(
-            fmt::format("--lengths {}: the model's context is {}, and {} tokens are to be generated; at most "
-                        "{} are left for a prompt",
+            fmt::format("--lengths {}: the model's context is {}, of which {} are for new tokens, so at most "
+                        "{} are left for the prompt",
                         length, context_length, n_new, std::max<int64_t>(context_length - n_new, 0)));
     }
 }

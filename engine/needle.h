@@ -10,34 +10,35 @@
 
 namespace kvscope::engine {
 
-/// What a needle says: a number under a name, or a step of reasoning and the number (HeadKV's R2).
+/// Kind of a needle: a number with a name, or a step of reasoning and a number (HeadKV's R2).
 enum class NeedleKind { retrieval, reasoning };
 
-/// A needle in a haystack of RULER's kind: one sentence with a number among sentences that have nothing to do with it.
+/// A needle in a haystack as in RULER: one sentence with a number among unrelated sentences.
 struct NeedlePrompt {
     std::string context;
     std::string question;
-    std::string needle;     ///< as it stands in the context
+    std::string needle;     ///< text of the needle in the context
     std::string answer;     ///< the number
-    std::string statement;  ///< the sentence that says the number
+    std::string statement;  ///< sentence with the number
 };
 
+/// How a needle prompt is made.
 struct NeedleOptions {
     NeedleKind kind = NeedleKind::retrieval;
-    int64_t n_tokens = 1000;  ///< of the context, about: whole sentences that do not exceed it
-    double depth = 0.5;       ///< 0: the needle comes first, 1: last
-    uint64_t seed = 0;        ///< of the name, the number, and the order of a text's sentences
-    std::string text{};       ///< the haystack's sentences, in drawn order, again and again; empty: RULER's noise
+    int64_t n_tokens = 1000;  ///< approximate length of the context: as many whole sentences as fit
+    double depth = 0.5;       ///< place of the needle: 0 is first, 1 is last
+    uint64_t seed = 0;        ///< for the name, the number, and the order of the sentences
+    std::string text{};  ///< source of the haystack's sentences, which are drawn repeatedly; RULER's noise if empty
 };
 
-/// @throws UsageError for a length that holds no sentence beside the needle, or a depth outside [0, 1].
+/// @throws UsageError if the length leaves no space for a sentence beside the needle, or if the depth is outside [0, 1]
 NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
 
-/// That needles of these lengths fit in a model, before texts of that length are written.
-/// @throws UsageError
+/// Checks that prompts of these lengths fit in a model's context.
+/// @throws UsageError if one does not
 void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length);
 
-/// RULER's string_match_all: 1 where the answer stands in the prediction.
+/// Returns RULER's string_match_all: 1 if the prediction contains the answer, otherwise 0.
 double string_match(std::string_view prediction, std::string_view answer);
 
 }  // namespace kvscope::engine

@@ -46,7 +46,7 @@ nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
                                     {"query_aware", prompt.query_aware},
                                     {"n_context", prompt.n_context}};
     if (prompt.chat_template.empty()) entry["special"] = prompt.parses_special;
-    // Earlier versions tokenized context and question apart, into other tokens: theirs is another prompt.
+    // Earlier versions tokenized context and question separately, so their token ids can differ.
     if (!prompt.question.empty()) entry["tokens"] = fingerprint_of(prompt.ids);
     return entry;
 }
@@ -70,7 +70,7 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
     nlohmann::ordered_json recipe;
     recipe["model"] = model.fingerprint();
     recipe["dtype"] = kernels::name_of(model.dtype());
-    // Another device rounds otherwise, and so do other instructions.
+    // The device and the processor's instructions affect rounding.
     if (const auto& device = model.device(); !device.is_processor())
         recipe["device"] = device.backend->name();
     else

@@ -7,11 +7,12 @@
 
 namespace kvscope::engine {
 
-/// What a recipe has of a prompt and of a run.
+/// Returns a recipe's entry for a prompt.
 nlohmann::ordered_json recipe_entry(const Prompt& prompt);
-/// @throws checkpoint::CheckpointError for a file of the policy's that cannot be read
+/// Returns a recipe's entry for a run.
+/// @throws checkpoint::CheckpointError if a file of the policy cannot be read
 nlohmann::ordered_json recipe_entry(const RunPlan& plan);
-/// The same without the fingerprint of the policy's files, which are not read.
+/// Returns the entry of a run without reading and naming the policy's files.
 nlohmann::ordered_json recipe_entry_without_files(const RunPlan& plan);
 
 }  // namespace kvscope::engine

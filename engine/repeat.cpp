@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Entries that one of the two keeps and the other does not; 0 where the trace has no kept sets of the run.
+/// Returns the number of entries that only one of two runs keeps; 0 if the trace has no kept sets of the run.
 int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const trace::RunRecord& again) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::kept_indices)) return 0;
     const auto recorded = reader.kept(prompt, run);
@@ -32,7 +32,7 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
         std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(other));
         n += static_cast<int64_t>(other.size());
     }
-    // An entry on other channels is another one.
+    // An entry with other channels counts as a different one.
     const size_t n_rows = recorded->offsets.size() - 1;
     const auto place = trace::Place::of_run(prompt, run);
     const auto channels = reader.has(place, trace::schema::run::channels_kept)
@@ -49,7 +49,7 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
     return n;
 }
 
-/// Prompts that share one compression with this one, itself among them.
+/// Returns the prompts that share one compression with this prompt, including itself.
 std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     const int first = reader.prompt(prompt).context_of.value_or(reader.prompt_number(prompt));
     std::vector<int> all;
@@ -58,8 +58,8 @@ std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     return all;
 }
 
-/// Why a run's policy would read other files than the recorded one read; empty where it would not, and where the trace
-/// does not say.
+/// Returns why the policy would read files other than the recorded run did; empty if it would not or the trace does not
+/// say.
 std::string files_changed(const trace::Reader& reader, int prompt, int run, const policies::PolicySpec& spec) {
     if (!spec.definition->needs_file || !reader.is_in_file(prompt, run)) return {};
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
@@ -71,13 +71,13 @@ std::string files_changed(const trace::Reader& reader, int prompt, int run, cons
         return {};
     const std::string now = fingerprint_of_files(spec);
     return fmt::format(
-        "{} reads other files than when the trace was made: expected those of the fingerprint {:.16}, found {}; put "
-        "them back, or run the policy anew",
+        "{} would read other files than when the trace was made: expected the fingerprint {:.16}, found {}; restore "
+        "the files, or run the policy again",
         spec.label(), recorded["files"].is_string() ? recorded["files"].get<std::string>() : recorded["files"].dump(),
         now.empty() ? "none" : fmt::format("{:.16}", now));
 }
 
-/// Its cache changes its form when the recorded one did, also where that was asked for while it decoded.
+/// Makes the cache change its form at the recorded steps, even if a user requested the change.
 void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& plan) {
     const auto place = trace::Place::of_run(prompt, run);
     if (!reader.has(place, trace::schema::run::switch_steps)) return;
@@ -85,19 +85,19 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
                                     trace::answer_length(reader, prompt, run));
 }
 
-/// Runs that are made again, as one experiment. Each has a plan of its own, also beside another of the same settings,
-/// so that no two share a policy that acts while decoding; the full cache, which none does, has one.
+/// Runs that are made again in one experiment. Each has its own plan, so that no two runs share a policy that acts
+/// while decoding. Only full runs share a plan, because they do nothing while decoding.
 struct Again {
-    std::vector<RunPlan> plans;          ///< of the experiment: the full run first
-    std::vector<size_t> places;          ///< of each run in `plans`; of no meaning beside an obstacle
-    std::vector<std::string> obstacles;  ///< of each run: why it is not made; empty where it is
+    std::vector<RunPlan> plans;          ///< plans of the experiment, the full run first
+    std::vector<size_t> places;          ///< index in `plans` for each run; undefined if it has an obstacle
+    std::vector<std::string> obstacles;  ///< for each run, why it cannot be made; empty if it can
 };
 
 Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> runs, bool answers) {
     Again again{with_full_run({}), {}, {}};
     for (const int run : runs) {
         RunPlan plan = recorded_plan(reader.run(prompt, run));
-        // What a cache is asked further begins anew with what its parameters say.
+        // For further questions, a cache starts with its parameters, not with recorded changes.
         if (answers) follow_switches(reader, prompt, run, plan);
         again.obstacles.push_back(files_changed(reader, prompt, run, plan.spec));
         const bool is_full = plan.spec.definition->name == "full";

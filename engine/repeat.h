@@ -14,28 +14,29 @@
 
 namespace kvscope::engine {
 
-/// How the answers of a trace's prompt were decoded, as its recipe says: number of new tokens, sampling, end of text,
-/// seeds, window. In traces made elsewhere greedily, as many tokens as the full cache's answer has.
+/// Returns how the answers to a trace's prompt were decoded, according to its recipe: number of new tokens, sampling,
+/// end of text, seeds and window. Without a recipe, decoding is greedy and as long as the full run's answer.
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
 
-/// The policy and the budget of a recorded run, or of a what-if.
-/// @throws UsageError where this build does not know the policy or its parameters.
+/// Returns the policy and budget of a recorded run or a what-if.
+/// @throws UsageError if this build lacks the policy or a parameter
 RunPlan recorded_plan(const trace::RunAttributes& run);
 
-/// A run made again.
+/// A run that was made again.
 struct RepeatedRun {
-    trace::RunRecord record;              ///< failed where it could not be made
-    std::shared_ptr<Conversation> cache;  ///< nullptr where it failed
-    int64_t n_other = 0;  ///< entries that only one of this run and the recorded one keeps: other arithmetic
+    trace::RunRecord record;              ///< with the status "failed" if the run failed
+    std::shared_ptr<Conversation> cache;  ///< nullptr if the run failed
+    int64_t n_other =
+        0;  ///< number of entries that only this run or only the recorded run keeps; above 0 if rounding differs
 };
 
-/// Makes runs of a trace's prompt again, from its exact token ids, all with one prefill.
-/// @param runs    of the reader, also what-ifs
-/// @param answers with answers, `step_kl` and all that a run records; else only the caches are of use, and a recorded
-///                answer stands for that of its run
-/// @param on_token of the answers: place in `runs`, token
-/// @returns one for each of `runs`
-/// @throws UsageError where the trace was made with another model, or where no run can be made; Cancelled.
+/// Makes runs of a trace's prompt again, from its exact token ids, with one prefill.
+/// @param runs indices in the reader; may include what-ifs
+/// @param answers whether to decode answers and record all measures. Otherwise only the caches are useful, and recorded
+/// answers replace the runs' own.
+/// @param on_token called with the index in `runs` and each token of an answer
+/// @returns one result for each run
+/// @throws UsageError if the trace was made with another model or no run can be made; Cancelled
 std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
                                      std::span<const int> runs, bool answers, Progress& progress,
                                      const std::function<void(size_t, int32_t)>& on_token = nullptr);

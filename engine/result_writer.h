@@ -11,16 +11,17 @@
 
 namespace kvscope::engine {
 
-/// Takes each prompt and each run of an experiment as soon as it is finished: into the trace, where there is one, and
-/// to whoever listens. Knows what the trace held before.
+/// Writes finished prompts and runs of an experiment to the trace, if there is one, and passes them to the experiment's
+/// listeners. Knows what the trace contained before.
 class ResultWriter {
  public:
-    /// @param owner whose `on_run` is told @param writer nullptr: nothing is written, nothing known beforehand
+    /// @param owner its `on_run` is called
+    /// @param writer nullptr for no trace
     ResultWriter(const Experiment& owner, trace::Writer* writer, size_t n_plans, Timings& timings)
         : owner_(owner), writer_(writer), n_plans_(static_cast<int>(n_plans)), timings_(timings) {}
 
     void write(const trace::ModelRecord& record);
-    /// One that is there stays as it is.
+    /// Writes a prompt, unless the trace already holds it.
     void write(int prompt, const trace::PromptRecord& record);
     void write(int prompt, int run, const trace::RunRecord& record);
 

@@ -24,7 +24,7 @@ void write_text(std::ostream& out, const std::string& text) {
     out.write(text.data(), static_cast<std::streamsize>(length));
 }
 
-/// Whether the text comes next.
+/// Whether the expected text comes next.
 bool read_text(std::istream& in, const std::string& expected) {
     uint64_t length = 0;
     if (!in.read(reinterpret_cast<char*>(&length), sizeof(length)) || length != expected.size()) return false;
@@ -46,17 +46,17 @@ ResumableState::ResumableState(std::filesystem::path path, std::string kind, std
     std::ifstream in;
     if (path_.empty() || !std::filesystem::exists(path_, error)) return;
     if (std::filesystem::is_regular_file(path_, error)) {
-        if (std::filesystem::file_size(path_, error) == 0 && !error) return;  // what a failing disk left of it
+        if (std::filesystem::file_size(path_, error) == 0 && !error) return;  // left by a disk failure
         in.open(path_, std::ios::binary);
     }
     if (!in.is_open() || !read_text(in, kind_))
-        throw UsageError(fmt::format(
-            "{}: what is done so far would be kept here, and there is something else: move it away", path_.string()));
+        throw UsageError(
+            fmt::format("{}: the path for unfinished work holds another file or folder: move it away", path_.string()));
 }
 
 int64_t ResumableState::resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress) {
     const int64_t done = path_.empty() ? 0 : read(parts);
-    if (done > 0) progress.message(fmt::format("going on behind {} of {} {}", done, n_steps, unit));
+    if (done > 0) progress.message(fmt::format("resuming after {} of {} {}", done, n_steps, unit));
     kept_ = Clock::now();
     return done;
 }
@@ -69,7 +69,7 @@ void ResumableState::keep(const Parts& parts, int64_t done, Progress& progress) 
     kept_ = Clock::now();
     if (path_.empty()) return;
     if (const auto error = write(parts, done); !error.empty())
-        progress.message("what is done so far could not be kept: " + error);
+        progress.message("the unfinished work could not be saved: " + error);
 }
 
 int64_t ResumableState::read(const Parts& parts) const {
@@ -85,7 +85,7 @@ int64_t ResumableState::read(const Parts& parts) const {
         in.read(reinterpret_cast<char*>(views.back().data()), static_cast<std::streamsize>(part.size()));
     }
     in.read(reinterpret_cast<char*>(&hash), sizeof(hash));
-    if (!in || hash != hash_of(views, done) || done < 1) return 0;  // cut off or damaged
+    if (!in || hash != hash_of(views, done) || done < 1) return 0;  // truncated or damaged
     for (size_t i = 0; i < parts.size(); ++i) std::copy(found[i].begin(), found[i].end(), parts[i].begin());
     return done;
 }

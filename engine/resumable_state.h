@@ -13,28 +13,28 @@
 
 namespace kvscope::engine {
 
-/// What long work has come to so far, kept in a file beside its output, so that the same work goes on behind it.
+/// State of unfinished long work, kept in a file beside its output, so that the same work can continue from it.
 class ResumableState {
  public:
-    /// The work's arrays, the same ones in the same order each time.
+    /// Arrays of the work, always the same ones in the same order.
     using Parts = std::vector<std::span<std::byte>>;
 
-    /// @param path empty: nothing is kept
-    /// @param kind of work, the file's first line
-    /// @param of   all that the work's result depends on: the state of other work is not gone on with
-    /// @throws UsageError where something is at the path that is no file of this kind
+    /// @param path file of the state; if empty, nothing is stored
+    /// @param kind first line of the file, which names the kind of work
+    /// @param of everything that the result depends on; a state with another value is ignored
+    /// @throws UsageError if the path holds something other than a file of this kind
     ResumableState(std::filesystem::path path, std::string kind, std::string of);
 
-    /// Fills the parts, and says so. @returns the steps that they are of; 0, and the parts as they were, where there is
-    /// no file, one of other work, or a damaged one
-    /// @param unit steps of what, in the plural
+    /// Fills the parts from the file and reports it. Returns the number of finished steps. Returns 0 and leaves the
+    /// parts unchanged if the file does not exist, is damaged, or belongs to other work.
+    /// @param unit plural name of the steps
     int64_t resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress);
 
-    /// Keeps the parts after `done` steps in place of the file, if that was last done, or the work begun, a minute ago.
-    /// Where it is not possible, that is said, and the work goes on.
+    /// Writes the parts after `done` steps, if the last write or the beginning was at least a minute ago. A failure is
+    /// reported, and the work continues.
     void keep_each_minute(const Parts& parts, int64_t done, Progress& progress);
 
-    /// The same at once.
+    /// Writes the parts now.
     void keep(const Parts& parts, int64_t done, Progress& progress);
 
  private:

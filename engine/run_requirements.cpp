@@ -13,7 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// The share of a prompt's full cache that a run keeps, about; 0 of a run that cannot be.
+/// Returns the approximate share of a prompt's full cache that a run keeps; 0 for an impossible run.
 double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
     try {
         if (plan.spec.definition->name == "full") return 1;
@@ -71,7 +71,7 @@ void require_memory(const Model& model, std::span<const Prompt> prompts, std::sp
     if (!model.is_loaded()) {
         const checkpoint::WeightBytes found = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
         const auto weights = static_cast<uint64_t>(found.held + found.largest);
-        // On their way to a card they are in the processor's memory, before there is anything to record.
+        // Weights for a card are first read into the processor's memory, before anything is recorded.
         bytes = model.device().is_processor() ? bytes + weights : std::max(bytes, weights);
     }
     int64_t longest = 0;
@@ -98,10 +98,10 @@ void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
 
 void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans) {
     const policies::PromptAhead ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
-    std::vector<std::string> obstacles{""};  // none to the full one
+    std::vector<std::string> obstacles{""};  // none for the full run
     for (const RunPlan& plan : plans.subspan(1)) {
         obstacles.push_back(policies::obstacle_to(plan.spec, plan.budget, ahead));
-        if (obstacles.back().empty()) return;  // one suffices
+        if (obstacles.back().empty()) return;  // one possible run is enough
     }
     require_possible_run(prompt, plans, obstacles);
 }

@@ -9,23 +9,24 @@
 
 namespace kvscope::engine {
 
-/// Bytes that the runs need at least beside the weights: of the prompt that takes most, the full cache, what the runs
-/// keep of it (of isolated ones the largest), the question behind them, the answer where it cannot end early, and what
-/// a trace holds of the window. What policies compute on the way comes on top. On a card caches do not count.
+/// Returns the least number of bytes that the runs need in addition to the weights, for the prompt that needs most: the
+/// full cache, the compressed caches (only the largest for isolated runs), the question, the answer if it cannot end
+/// early, and the recorded window attention. Temporary memory of policies and caches on a card are not included.
 uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                      const ExperimentOptions& options);
 
-/// @param remedy what a person can do who has these options: "use a shorter prompt, fewer policies and budgets"
-/// @throws RunError with numbers where least_bytes(), with the weights of a model that is not loaded yet, are more than
-///         are free
+/// Checks that the memory for least_bytes() is available, including the weights if the model is not loaded yet.
+/// @param remedy advice for the user, such as "use a shorter prompt, fewer policies and budgets"
+/// @throws RunError with numbers if it is not
 void require_memory(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                     const ExperimentOptions& options, std::string remedy);
 
-/// @param obstacles why each run cannot be, empty where it can; the full one's first
-/// @throws UsageError with all of them where there are others than the full one and none of them can be
+/// Checks that at least one run besides full is possible, if there are any.
+/// @param obstacles for each run, why it is impossible; empty if it is possible. The first element is for full.
+/// @throws UsageError with all obstacles
 void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans, std::span<const std::string> obstacles);
 
-/// The same of what is known before anything is read.
+/// Checks the same before anything is read.
 void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans);
 
 }  // namespace kvscope::engine

@@ -12,7 +12,7 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Of a part of the bytes: what has it in common is compared whole.
+/// Hashes a part of the bytes. Equal hashes are followed by a full comparison.
 size_t hash_of(std::string_view bytes) {
     constexpr size_t piece = 64, n_pieces = 64;
     const size_t stride = std::max(bytes.size() / n_pieces, piece);
@@ -36,7 +36,7 @@ ScorePool::Shared<T> ScorePool::keep(const policies::Scores<T>& scores, Known<T>
             first = known.erase(first);
             continue;
         }
-        // Bit by bit: a position that is no candidate has a NaN, which equals nothing.
+        // Compares bits, because positions that are not candidates have NaN, which is not equal to itself.
         if (held == values ||
             (held->size() == values->size() && std::memcmp(held->data(), bytes.data(), bytes.size()) == 0))
             return held;

@@ -12,24 +12,23 @@
 
 namespace kvscope::engine {
 
-/// The scores of all runs on a prompt, layer by layer: those that are alike bit by bit (of one policy at several
-/// budgets, where its scores do not follow the budget) are held once.
+/// Scores of all runs on a prompt, layer by layer. Bit-identical scores are stored once, for example those of one
+/// policy at several budgets.
 class ScorePool {
  public:
     template <class T>
     using Shared = std::shared_ptr<const std::vector<T>>;
 
-    /// @param scores some
-    /// @returns the same values, in the memory of an earlier call that still holds them where there is one
+    /// Returns the given scores, in the memory of earlier equal scores if these are still in use.
     Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
     Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
-    /// Of all values that are still held.
+    /// Memory of all scores that are still in use, in bytes.
     size_t bytes() const;
 
  private:
     template <class T>
-    using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< by their hash
+    using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< by hash
 
     template <class T>
     static Shared<T> keep(const policies::Scores<T>& scores, Known<T>& known);
@@ -38,13 +37,13 @@ class ScorePool {
     Known<double> f64_;
 };
 
-/// Memory for the scores of one record after the other: a new one for each costs more than what is copied into it.
+/// Reusable memory for the scores of one record at a time. Allocating it anew costs more than copying into it.
 class ScoreRoom {
  public:
-    /// The values of the layers, one layer behind the other.
+    /// Returns the scores of consecutive layers in one vector.
     std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
     std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }
-    /// Takes back what `join` gave; the record is not needed any more.
+    /// Takes the memory from `join` back, after the record was used.
     void take_back(trace::RunRecord& record);
 
  private:

@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Of libtorch's threads, of which there is one otherwise (Transformer).
+/// Number of libtorch's threads, which is 1 elsewhere (see Transformer).
 using TorchThreads = kernels::ThreadsOf<&at::get_num_threads, &at::set_num_threads>;
 
 struct Part {
@@ -32,8 +32,8 @@ std::array<Part, 3> parts_of(const checkpoint::ModelConfig& config, trace::Model
              {"v_proj", config.n_kv_heads, &record.spectrum_v, &record.head_spectrum_v}}};
 }
 
-/// Appends eigenvalues (…, n), ascending as LAPACK gives them, in descending order, each row filled up with zeros to
-/// `width`: the rank is at most n.
+/// Appends eigenvalues (…, n) in descending order; LAPACK returns them ascending. Fills each row with zeros up to
+/// `width`, because the rank is at most n.
 void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector<float>& target) {
     const at::Tensor rows = at::flip(at::clamp_min(eigenvalues, 0.0), {-1}).to(at::kFloat).contiguous();
     const int64_t n = rows.size(-1);
@@ -65,7 +65,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
             checkpoint.read_f32("model.layers." + std::to_string(layer) + ".self_attn." + part.projection + ".weight",
                                 std::span<float>(weight.data_ptr<float>(), static_cast<size_t>(weight.numel())));
             weight = weight.to(at::kDouble);
-            // W^T W and W W^T share their eigenvalues but for zeros: the smaller one is solved.
+            // W^T W and W W^T have the same nonzero eigenvalues, so the smaller matrix is used.
             const at::Tensor gram = rows < config.hidden_size ? at::mm(weight, weight.t()) : at::mm(weight.t(), weight);
             append_descending(at::linalg_eigvalsh(gram), config.hidden_size, *part.whole);
             const at::Tensor heads = weight.view({part.n_heads, config.head_dim, config.hidden_size});
@@ -86,7 +86,7 @@ double spectra_seconds(const checkpoint::ModelConfig& config, const std::string&
     double operations = 0;
     for (const double heads : {config.n_heads, config.n_kv_heads, config.n_kv_heads}) {
         const double smaller = std::min(heads * d, hidden);
-        operations += 2 * smaller * heads * d * hidden + 4 * smaller * smaller * smaller / 3;  // W Wᵀ, eigenvalues
+        operations += 2 * smaller * heads * d * hidden + 4 * smaller * smaller * smaller / 3;  // W W^T, eigenvalues
         operations += heads * (2 * d * d * hidden + 4 * d * d * d / 3);
     }
     return config.n_layers * operations / operations_per_second;

@@ -8,15 +8,14 @@
 
 namespace kvscope::engine {
 
-/// Adds to the record the eigenvalues of W^T W of every layer's query, key and value projection, whole (L, hidden) and
-/// per head (L, H or G, d), descending: the squared singular values; KVSlimmer's Figures 8 and 9. Computed in f64 from
-/// the checkpoint's weights, kept in the cache folder under the model's fingerprint, so that a second time costs
-/// nothing.
-/// @throws what the checkpoint throws; Cancelled
+/// Adds the eigenvalues of W^T W for the query, key and value projections of every layer, whole (L, hidden) and per
+/// head (L, H or G, d), in descending order. They are the squared singular values (KVSlimmer, Figures 8 and 9).
+/// Computed in f64 from the checkpoint's weights and stored in the user's cache for later calls.
+/// @throws exceptions of the checkpoint; Cancelled
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress);
 
-/// What `add_spectra` takes on a machine of few cores, in seconds, about; 0 where the spectra are kept already.
+/// Returns the approximate time of `add_spectra` in seconds on a machine with few cores; 0 if the spectra are stored.
 double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
 }  // namespace kvscope::engine

@@ -9,23 +9,24 @@
 
 namespace kvscope::engine {
 
-/// A map that gradient descent changes, with the optimizer's moments.
+/// A map that gradient descent changes, with the moments of the optimizer.
 class TunedMap {
  public:
     explicit TunedMap(const policies::Matrix& from);
 
-    /// (outputs, inputs) f32, contiguous: turned round for products.
+    /// (outputs, inputs) f32, contiguous: the transposed map, for products.
     const at::Tensor& weights() const { return weights_; }
     policies::Matrix matrix() const;
 
-    /// AdamW (Loshchilov and Hutter, 2019, algorithm 2) with betas 0.9 and 0.999, weight decay 0.01, as PyTorch has it:
+    /// Makes one step of AdamW (Loshchilov and Hutter, 2019, algorithm 2) as PyTorch does, with betas 0.9 and 0.999 and
+    /// weight decay 0.01:
     /// m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,
     /// w -= rate (0.01 w + m / (1 - 0.9^t) / (sqrt(v / (1 - 0.999^t)) + 1e-8)).
     /// @param gradient (outputs, inputs) f32
-    /// @param t number of the step, from 1 on
+    /// @param t number of the step, from 1
     void step(const at::Tensor& gradient, double rate, int64_t t);
 
-    /// Appends the weights and both moments.
+    /// Appends the weights and both moments to `parts`.
     void add_parts(ResumableState::Parts& parts);
 
  private:

@@ -381,7 +381,7 @@ class RebuiltLayers(ProgramTest):
         self.assertGreaterEqual(begun.count("\n"), 201, "the header and the steps of the first stage")
         self.assertTrue(curve.startswith(begun), begun)
         going_on = self.made(*[argument for argument in arguments if argument != "-q"], "stopped.safetensors", "--loss", "stopped.csv")
-        self.assertIn("going on behind 200 of 200 steps", going_on.stderr)
+        self.assertIn("resuming after 200 of 200 steps", going_on.stderr)
         self.assertFalse(stage1.exists() or stage2.exists())
         self.assertEqual((self.folder / "stopped.safetensors").read_bytes(), (self.folder / "whole.safetensors").read_bytes())
         self.assertEqual((self.folder / "stopped.csv").read_text(), curve)

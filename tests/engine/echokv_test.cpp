@@ -207,7 +207,7 @@ TEST_CASE("training that was stopped goes on to the same maps, and not on anothe
         const auto training = engine::train_echo(model, text, options, never);
         return std::pair{same_maps(training.maps, whole.maps), never.messages};
     };
-    CHECK(again(ids) == std::pair{true, std::string("going on behind 2 of 5 sequences\n")});
+    CHECK(again(ids) == std::pair{true, std::string("resuming after 2 of 5 sequences\n")});
     const auto put_back = [&] {
         std::filesystem::copy_file(folder.path() / "copy", options.state,
                                    std::filesystem::copy_options::overwrite_existing);
@@ -234,7 +234,7 @@ TEST_CASE("training that was stopped goes on to the same maps, and not on anothe
     options.state = folder.path() / "none" / "state";
     const auto [same, messages] = again(ids);
     CHECK(same);
-    CHECK(messages.find("could not be kept") != std::string::npos);
+    CHECK(messages.find("could not be saved") != std::string::npos);
 }
 
 TEST_CASE("tuning goes down the slope of each loss", "[echokv]") {
@@ -367,7 +367,7 @@ TEST_CASE("gradient descent that was stopped goes on to the same maps and losses
         options.on_step = [&](const engine::EchoStep&) { ++n_done; };
         StopsAfterSequences never(1000);
         const auto found = tuned(maps, text, never);
-        CHECK(never.messages == (n_done == 4 ? "going on behind 8 of 12 steps\n" : ""));
+        CHECK(never.messages == (n_done == 4 ? "resuming after 8 of 12 steps\n" : ""));
         return std::tuple{same_maps(found.first, whole.first), found.second == whole.second, n_done};
     };
     CHECK(again(before, ids) == std::tuple{true, true, 4});
@@ -382,7 +382,7 @@ TEST_CASE("gradient descent that was stopped goes on to the same maps and losses
     StopsAfterSequences never(1000);
     REQUIRE(std::get<2>(again(before, ids)) == 4);
     CHECK(same_maps(tuned(before, ids, never).first, whole.first));
-    CHECK(never.messages == "going on behind 12 of 12 steps\n");
+    CHECK(never.messages == "resuming after 12 of 12 steps\n");
     std::filesystem::resize_file(folder.path() / "copy", std::filesystem::file_size(folder.path() / "copy") - 3);
     CHECK(again(before, ids) == std::tuple{true, true, 12});
     engine::require_tuning_state(options.state);
