@@ -60,7 +60,7 @@ class AnswerWriter {
 
     /// Decodes, compares and writes.
     /// @param known the full run's answer, if it is already decoded; otherwise nullptr
-    /// @throws Cancelled; exceptions of the writer
+    /// @throws exceptions of the writer
     void decode(FullAnswer* known);
 
  private:

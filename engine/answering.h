@@ -49,20 +49,18 @@ class Answering {
     /// first. Sequences passed to `on_end` are already rewound, and time spent there does not count as decoding. If a
     /// cache changes its form on request, `starts` record when, and the comparison does the same.
     /// @returns an answer for each start; failed ones contain an error
-    /// @throws Cancelled
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
     /// Returns the full run's predictions at each step of its own answer. With recording, includes `keys_behind`.
     /// @param full its cache must be rewound to the end of the prompt
     /// @param attention receives `answer_attention` of the first n_context tokens; may be nullptr
-    /// @throws RunError if the answer cannot be read; Cancelled
+    /// @throws RunError if the answer cannot be read
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
 
     /// Reads the full run's answer into caches that end with the prompt, without rewinding them.
     /// @returns a comparison for each start
-    /// @throws Cancelled
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
 
@@ -70,7 +68,6 @@ class Answering {
     /// decoding, whose kept tokens change at each step.
     /// @param full holds the prompt
     /// @param runs one for each comparison
-    /// @throws Cancelled
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
                             std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
                             Progress& progress);

@@ -17,7 +17,6 @@ class Calibration {
     static constexpr size_t sequence = 1024;  ///< in tokens; shorter if the model's context is
 
     /// Reads the text, or takes the same numbers from the user's cache if an earlier job stored them.
-    /// @throws Cancelled
     Calibration(const Model& model, Progress& progress);
 
     /// Returns the moments, as described at RunContext::calibration.
@@ -29,7 +28,6 @@ class Calibration {
 };
 
 /// Returns the model's calibration, which is computed once and kept with the model.
-/// @throws Cancelled
 std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -171,7 +171,6 @@ void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs&
 /// Shows a layer to each run that decides layer by layer.
 /// @param attention `full/window_attention` of this layer (H, N); may be empty
 /// @returns the runs with a pending decision
-/// @throws Cancelled
 std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
                                                 std::span<const float> attention) {
     std::vector<ActiveRun*> deciding;

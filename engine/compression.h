@@ -38,7 +38,6 @@ class Compression {
     /// empty
     /// @param live_prefill receives the observations for later decisions; may be nullptr
     /// @returns the layers if a run still has to decide by the full run's answer; otherwise nothing
-    /// @throws Cancelled
     Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
                   std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill = nullptr);
 

@@ -12,7 +12,7 @@ namespace kvscope::engine {
 /// threads. Then each run takes its selection, with shared copies of entries.
 /// @param backend of the runs' model
 /// @returns the seconds of selecting in parallel; 0 if runs selected one after the other
-/// @throws Cancelled; exceptions that concern all runs (engine/device/guarded.h)
+/// @throws exceptions that concern all runs (engine/device/guarded.h)
 double finish_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend, const Progress& progress);
 
 }  // namespace kvscope::engine

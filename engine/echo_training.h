@@ -50,12 +50,12 @@ policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
 /// @param ids tokens of the text
 /// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed, if own inputs
 /// are requested but a layer stores none, if the text has fewer tokens than a map has inputs, or if an option is out of
-/// range; Cancelled
+/// range
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress);
 
 /// Returns the errors of the maps on another text.
-/// @throws UsageError if no token of the text counts; Cancelled
+/// @throws UsageError if no token of the text counts
 std::map<int, EchoError> echo_errors(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                                      const EchoTrainingOptions& options, Progress& progress);
 

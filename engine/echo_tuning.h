@@ -52,7 +52,7 @@ policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_
 /// @param ids tokens of the text
 /// @returns all steps, including resumed ones
 /// @throws UsageError if the text is shorter than a sequence, an option is out of range, or the state's path holds
-/// another file; Cancelled
+/// another file
 std::vector<EchoStep> tune_echo(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
                                 const EchoTuningOptions& options, Progress& progress);
 

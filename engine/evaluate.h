@@ -49,7 +49,7 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
 /// that cannot run on a sample gets a failed row. The `seconds` of a row are the sample's time divided by the number of
 /// runs. Answers are scored with RULER's string_match_all.
 /// @param on_sample called with all rows of each new sample and its time
-/// @throws Cancelled; exceptions of the writer
+/// @throws exceptions of the writer
 void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
               const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
               Progress& progress,

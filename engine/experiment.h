@@ -111,7 +111,7 @@ class Experiment {
     /// fails if its policy or cache throws, if its decision is invalid, or if its logits contain NaN. If the full run
     /// fails, the others are recorded without comparisons.
     /// @throws UsageError before the prefill if `require_possible_run` is set and none of the remaining runs is
-    /// possible on the first prompt; Cancelled; exceptions of the writer; std::bad_alloc
+    /// possible on the first prompt; exceptions of the writer; std::bad_alloc
     void run(std::span<const Prompt> prompts);
 
     /// Returns the prefill of the last context (once, with `keep_prefill`), also after `run` was cancelled. Returns

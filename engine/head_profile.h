@@ -39,7 +39,7 @@ struct HeadProfile {
 /// of its words with the number or with the sentence about it is above 0.5.
 /// At each decode step, R grows by 1 / n if the token that the head attends to most is in the needle of n tokens and is
 /// the generated token. R2 grows by attention / n for each of the head's n most attended tokens that is in the needle.
-/// @throws UsageError if no prompt fits in the context; RunError if no answer is correct; Cancelled
+/// @throws UsageError if no prompt fits in the context; RunError if no answer is correct
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 
 /// Returns the published format: {"layer-head": [score, …], …}.

@@ -36,7 +36,7 @@ struct RepeatedRun {
 /// answers replace the runs' own.
 /// @param on_token called with the index in `runs` and each token of an answer
 /// @returns one result for each run
-/// @throws UsageError if the trace was made with another model or no run can be made; Cancelled
+/// @throws UsageError if the trace was made with another model or no run can be made
 std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
                                      std::span<const int> runs, bool answers, Progress& progress,
                                      const std::function<void(size_t, int32_t)>& on_token = nullptr);

@@ -11,7 +11,7 @@ namespace kvscope::engine {
 /// Adds the eigenvalues of W^T W for the query, key and value projections of every layer, whole (L, hidden) and per
 /// head (L, H or G, d), in descending order. They are the squared singular values (KVSlimmer, Figures 8 and 9).
 /// Computed in f64 from the checkpoint's weights and stored in the user's cache for later calls.
-/// @throws exceptions of the checkpoint; Cancelled
+/// @throws exceptions of the checkpoint
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress);
 

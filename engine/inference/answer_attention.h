@@ -9,11 +9,9 @@
 
 namespace kvscope::engine {
 
-/// Returns the attention that the full run's own answer pays to the first n_context prompt tokens, (L, H, N). Weights
-/// are summed over the decode steps: all answer tokens but the last, which is never read back, or the only token of an
-/// answer of one. The softmax runs over all keys that a query sees.
-/// DapQ's M_gold is the B tokens with the largest mean of a KV head.
-/// @param full the full cache, with the answer's tokens
+/// Returns the attention of the full run's answer to the first n_context prompt tokens, (L, H, N), summed over the
+/// answer's tokens that are read back. The softmax runs over all keys that a query sees. The B largest means of a KV
+/// head are DapQ's M_gold.
 std::vector<float> answer_attention(const Transformer& model, const RunCache& full, const FullReference& answer,
                                     int64_t n_context);
 

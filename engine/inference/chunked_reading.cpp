@@ -15,14 +15,14 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns the places of the layer's first n entries.
 std::vector<int64_t> places_of(const MergedLayer& layer, int64_t n) {
     std::vector<int64_t> places = layer.places();
     places.resize(static_cast<size_t>(n));
     return places;
 }
 
-/// Consecutive tokens of one run that are read together.
+/// Consecutive tokens of one run that are read together. The first pass (look) attends to the cached entries so that
+/// they can be merged; the second pass (read) appends the chunk.
 struct Chunk {
     ChunkedRun* run = nullptr;
     int64_t first = 0;     ///< the chunk's first token
@@ -31,7 +31,7 @@ struct Chunk {
 
     /// Whether the policy needs the gradient of the chunk's loss.
     bool by_gradients = false;
-    /// Whether the residual streams of the second pass are kept: the merge after the prompt needs their gradients.
+    /// Whether residual streams of the second pass are kept for gradients of the merge after the prompt.
     bool keeps_reads = false;
     std::vector<at::Tensor> looks{};      ///< (L + 1) residual streams of the first pass
     std::vector<at::Tensor> reads{};      ///< (L + 1) residual streams of the second pass
@@ -55,8 +55,7 @@ struct Chunk {
     }
 };
 
-/// Computes the gradient of the chunk's loss with respect to the cached keys, after the second pass also to the chunk's
-/// own. A failure becomes the run's error.
+/// Computes the gradient of the chunk's loss with respect to the cached keys, after the second pass also its own.
 void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk& chunk, bool was_read,
                    const Progress& progress) {
     ChunkRead read{.ids = ids.subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.n)),
@@ -69,13 +68,12 @@ void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk
     if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
 }
 
-/// Common part of the passes through the layers. Each row is a token of a chunk.
+/// Common part of both passes through the layers. Each row is a token of a chunk.
 class ChunkReader {
  protected:
     explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}
 
-    /// Queries of a chunk, and the keys and values that they attend to: the layer's entries, then `n_behind` entries of
-    /// the chunk that are not in the layer. The last of these belong to the queries' own tokens.
+    /// Queries of a chunk with their keys and values: the layer's entries, then `n_behind` entries of the chunk.
     struct Attended {
         const Chunk* chunk = nullptr;
         int64_t row = 0, n = 0;
@@ -135,7 +133,6 @@ class ChunkReader {
         model_.operations().attend(reads);
     }
 
-    /// Appends the chunk's keys (before RoPE) and values to the layer, then rotates the rows.
     void take(const Chunk& chunk, int64_t row, at::Tensor& qkv, MergedLayer& layer) const {
         at::Tensor rows = qkv.narrow(0, row, chunk.n);
         layer.entries.write(shape_, rows, layer.size());
@@ -174,7 +171,6 @@ class LookPass : ChunkReader {
         model_.finish_layer(layer, out, residual_);
     }
 
-    /// Stores the current residual stream of each chunk.
     void keep() {
         for (size_t i = 0; i < chunks_.size(); ++i)
             chunks_[i]->looks.push_back(residual_.narrow(0, first_rows_[i], chunks_[i]->n).clone());
@@ -185,7 +181,6 @@ class LookPass : ChunkReader {
     std::vector<int64_t> first_rows_;
 };
 
-/// Takes one chunk of each run through all layers, and merges each layer when it is over budget.
 class ChunkPass : ChunkReader {
  public:
     ChunkPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks)
@@ -235,7 +230,7 @@ class ChunkPass : ChunkReader {
         chunks_[chunk].reads.push_back(residual_.narrow(0, read_rows_[chunk], chunks_[chunk].n).clone());
     }
 
-    /// First pass: the chunks attend to the cached entries, which are then merged by these weights.
+    /// The chunks attend to the cached entries, which are then merged by these weights.
     void look(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
         for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -250,7 +245,6 @@ class ChunkPass : ChunkReader {
         for (Attended& attended : all) merge_back(attended, layer, qkv, out);
     }
 
-    /// Second pass: the chunks are appended to the cache and attend to it.
     void read(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
         for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -265,9 +259,7 @@ class ChunkPass : ChunkReader {
         attend(all, layer, qkv, out);
     }
 
-    /// Merges after the prompt's last chunk, by the attention of the last query. The chunk's own output stays
-    /// unchanged.
-    /// @param query the query's row after RoPE
+    /// Merges after the prompt's last chunk, by the attention of the last query (its row after RoPE).
     void merge_behind_the_prompt(size_t index, int layer, const at::Tensor& query) {
         const Chunk& chunk = chunks_[index];
         if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
@@ -295,7 +287,6 @@ class ChunkPass : ChunkReader {
         }
     }
 
-    /// Merges entries until the budget is reached. `out` holds the attention outputs of the queries.
     void merge_back(Attended& attended, int layer, const at::Tensor& qkv, const at::Tensor& out) const {
         ChunkedRun& run = *attended.chunk->run;
         MergedLayer& entries = attended.chunk->layer(layer);
@@ -375,7 +366,7 @@ void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
                       std::vector<double>(n)};
 }
 
-/// Returns the next chunk of each run that has not read the whole prompt. `read` holds the tokens read so far.
+/// Returns the next chunk of each run. `read` holds the number of tokens that each run has read.
 std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>& read, int64_t n_tokens) {
     std::vector<Chunk> chunks;
     for (size_t i = 0; i < runs.size(); ++i) {

@@ -28,10 +28,9 @@ struct ChunkedRun {
     std::string error{};               ///< why reading stopped for this run; the other runs continue
 };
 
-/// Reads the prompt into the cache of each run, in chunks, always on the processor. The runs advance together: a pass
-/// reads every weight once for one chunk of each run. A run's result depends neither on the other runs nor on the
-/// number of threads. Without merges it equals the result of a prefill.
-/// @throws UsageError if the prompt is empty or longer than the model's context; Cancelled
+/// Reads the prompt into each run's cache in chunks, on the processor. Each weight is read once for one chunk of all
+/// runs. A run's result depends neither on the other runs nor on the number of threads.
+/// @throws UsageError if the prompt is empty or longer than the model's context
 void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
                     Progress& progress);
 

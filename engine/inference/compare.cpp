@@ -27,7 +27,6 @@ void turn_to_log_probabilities(at::Tensor& logits) {
                           .out = logits.data_ptr<float>()});
 }
 
-/// Returns the log probabilities of one row of logits.
 at::Tensor log_probabilities(std::span<const float> logits) {
     const auto n = static_cast<int64_t>(logits.size());
     at::Tensor logs = at::empty({1, n}, at::kFloat);
@@ -71,14 +70,13 @@ void compare_rows(const FullReference& reference, int64_t first, const at::Tenso
     }
 }
 
-/// A sequence that reads the reference's tokens.
 struct Compared {
     Sequence sequence;
     OutputErrors errors;
     Comparison* comparison = nullptr;
 };
 
-/// Feeds the same number of tokens to all sequences of the group. Sequences that fail are skipped from then on.
+/// Feeds the same number of tokens to all sequences of the group, except those that have failed.
 void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
                    int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());

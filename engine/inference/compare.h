@@ -34,14 +34,12 @@ struct Comparison {
 /// Returns the comparison of the full run with itself: no divergence, full agreement, no error.
 Comparison comparison_of_full(const Transformer& model, const FullReference& reference);
 
-/// Lets the full run read its own answer. The cache must end with the prompt.
-/// @throws RunError if the logits contain NaN; Cancelled
+/// Lets the full run read its own answer; its cache must end with the prompt. @throws RunError for NaN in the logits
 FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
                            std::span<const int32_t> tokens, Progress& progress);
 
-/// Feeds the reference's tokens to all sequences in a few large passes. Sequences whose policy acts while decoding read
-/// one token at a time. Every cache must end with the prompt. If a sequence fails, its comparison holds the error.
-/// @throws Cancelled
+/// Feeds the full run's answer to all sequences, whose caches must end with the prompt. If a sequence fails, its
+/// comparison holds the error.
 std::vector<Comparison> compare(const Transformer& model, const FullReference& reference,
                                 std::span<const Sequence> sequences, std::span<const std::vector<float>> first_logits,
                                 Progress& progress);

@@ -73,8 +73,8 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
         reply.read = text.whole.substr(end_of_cached(encoding));
         reply.read_ids.assign(encoding.ids.begin() + static_cast<std::ptrdiff_t>(cached.size()), encoding.ids.end());
     } else {
-        // The cache ends before a token that also contains characters of the prompt's question. Earlier traces have no
-        // such token.
+        // The cache ends before a token that also contains characters of the question; earlier traces have no such
+        // token.
         const auto own = encode_as(model, *prompt_, prompt_->text);
         const size_t begin = begins_with_cached(own) ? std::min(end_of_cached(own), text.begin) : text.begin;
         reply.read = text.whole.substr(begin);
@@ -133,7 +133,6 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
         first.emplace_back(row, row + logits.size(1));
     }
 
-    // As in a run, a policy that acts while decoding acts only on the answer.
     std::vector<Sequence> answering;
     for (size_t k = 0; k < asked.size(); ++k) {
         policies::Policy& policy = *conversations[asked[k]]->policy_;

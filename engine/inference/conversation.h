@@ -35,13 +35,11 @@ struct Reply {
     bool refused = false;  ///< whether the question could not be asked at all
 };
 
-/// A finished run that can answer further questions. Holds the compressed cache up to the last token that the policy
-/// saw. Each question is read uncompressed into a copy of that cache, so answers do not affect one another. Use from
-/// one thread at a time. The full run's cache shares its keys and values with the live prefill, if that is kept.
+/// A finished run that can answer further questions. Each question is read into a copy of the compressed cache, so
+/// answers do not affect one another. Use from one thread at a time.
 class Conversation {
  public:
-    /// @param policy the run's policy, in its state after the prompt
-    /// @param position position of the next token
+    /// @param policy in its state after the prompt
     /// @param answer text of the run's own answer
     Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
@@ -52,9 +50,7 @@ class Conversation {
     /// Sets the text that stands for the run's own answer in the turns before a further question.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 
-    /// Asks this run alone, as `ask_all`.
-    /// @throws UsageError if the question cannot be asked, RunError if answering failed, both with `Reply::error` as
-    /// the message; Cancelled
+    /// Asks this run alone, as `ask_all`. @throws UsageError if the question is refused; RunError if answering failed
     Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
               const std::function<void(int32_t)>& on_token = nullptr);
 
@@ -67,17 +63,13 @@ class Conversation {
         size_t begin = 0;   ///< where the text after the cache begins, if context and question are tokenized separately
     };
 
-    /// Returns the text of a conversation with the new question.
-    /// If policies did not see the prompt's question, the new question replaces it. If they saw the whole prompt, the
-    /// text is the prompt, the run's own answer and a further user turn, as the chat template writes them. Without a
-    /// template it is the prompt, an empty line and the question.
-    /// @throws UsageError if the question is empty, if the template writes earlier turns differently, or if the context
-    /// of a trace's prompt is not known
+    /// Returns the text of a conversation with the new question. It replaces the prompt's question if policies did not
+    /// see that. Otherwise it follows the prompt and the run's answer as a further user turn.
+    /// @throws UsageError for an empty question or a template or trace that does not allow it
     Text text_of(const Model& model, std::string_view question) const;
 
-    /// Renders and encodes a question into `reply` and returns the number of its tokens. These are the tokens of the
-    /// whole text after the cached ones. If the whole text does not begin with the cached tokens, the rest of the text
-    /// is encoded separately, and `reply` gets a remark.
+    /// Encodes a question into `reply` and returns the number of its tokens. Adds a remark if the tokens of the whole
+    /// text do not begin with the cached ones.
     /// @throws UsageError as text_of(), or if question and answer exceed the model's context
     int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
 
@@ -89,11 +81,10 @@ class Conversation {
     std::string answer_;
 };
 
-/// Asks many runs of one model the same question, as one batch. If a run cannot be asked or fails, its reply holds the
-/// error and the tokens generated until then; the other runs continue.
+/// Asks many runs of one model the same question, as one batch. If a run fails, its reply holds the error and the
+/// tokens until then.
 /// @param conversations no run twice, except full: policies change while they answer
-/// @param on_token called with the index of the conversation and each token of its answer
-/// @throws UsageError if `n_new` is below 1; Cancelled
+/// @throws UsageError if `n_new` is below 1
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
                            const QuestionOptions& options, Progress& progress,
                            const std::function<void(size_t, int32_t)>& on_token = nullptr);

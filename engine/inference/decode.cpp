@@ -16,9 +16,9 @@
 namespace kvscope::engine {
 namespace {
 
-// Known tokens of all sequences that one pass reads: enough to fill the cores, few enough to keep activations small.
+// Known tokens in one pass: enough to fill the cores, few enough to keep activations small.
 constexpr size_t rows_given = 1024;
-// The same for entries stored in parts. These are read again for every token, and a cancellation waits for the pass.
+// The same for entries stored in parts, which are read again for every token. A cancellation waits for the pass.
 constexpr size_t rows_given_behind_parts = 16;
 
 bool stores_parts(const RunCache& cache) {
@@ -75,13 +75,12 @@ class Feed {
     }
     int64_t n_tokens(size_t s) const { return first_row_[s + 1] - first_row_[s]; }
 
-    /// Attention weights of a row that its policy will look at.
     struct Observed {
         std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
         at::Tensor there;              // the weights on the device, for a row that is not in the processor's memory
         int64_t first = 0, n_visible = 0;
 
-        /// Copies the weights to the processor. Entries outside a sliding window get the weight 0.
+        /// Copies the weights to the processor, with 0 for entries outside a sliding window.
         void show(int queries) {
             if (there.defined()) {
                 const at::Tensor here = there.cpu();
@@ -130,7 +129,7 @@ class Feed {
         model_.finish_layer(layer, out, residual_);
     }
 
-    /// Runs the action of one sequence in a layer. A failure becomes the error of this sequence only.
+    /// A failure becomes the error of this sequence only.
     template <class Action>
     void attempt(int layer, size_t s, Action action) {
         if (sequences_[s].failed()) return;
@@ -167,9 +166,8 @@ class Feed {
         return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
     }
 
-    /// Appends n tokens of a sequence to a row of its cache. If the cache renumbers, keys and queries are rotated to
-    /// the row's places.
-    /// @returns the position of the first token, or its place if the cache renumbers
+    /// Appends tokens to a row and returns the position of the first one. If the cache renumbers, rotates keys and
+    /// queries to the row's places and returns a place.
     int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const RowColumns columns = columns_of(cache, r);
@@ -210,7 +208,6 @@ class Feed {
         return place;
     }
 
-    /// Attends with token t of a sequence, as a decode step does.
     void step(int layer, size_t s, int64_t t, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
@@ -242,8 +239,7 @@ class Feed {
         }
     }
 
-    /// Reads known tokens into plain rows in one call. Each row is treated as a prompt that continues after its last
-    /// entry.
+    /// Reads known tokens into plain rows in one call, as if each row were a prompt.
     void read_block(int layer, size_t s, FeedOnDevice& side) {
         auto& cache = *sequences_[s].cache;
         FeedOnDevice::Work& work = side.work;
@@ -294,9 +290,8 @@ class Feed {
         }
     }
 
-    /// Computes the attention weights of the one token of a sequence whose policy acts. The block's attention does not
-    /// return them.
-    /// @param hidden number of entries that the token does not see
+    /// Computes the attention weights of a single token, which the block's attention does not return. @param hidden
+    /// number of entries that the token does not see
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
                        const RowColumns& columns, FeedOnDevice& side) {
         RunCache::RowView view = whole;
@@ -309,7 +304,6 @@ class Feed {
         side.queue(view, block.q, columns.queries, unused.data_ptr(), observe(side, view, columns.queries), side.work);
     }
 
-    /// Returns where to write the weights of a row's queries for its policy.
     float* observe(const FeedOnDevice& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
@@ -322,7 +316,6 @@ class Feed {
         return observed.attention.data();
     }
 
-    /// Whether the policy looks at the attention weights of each step.
     bool is_observed(size_t s) const {
         return sequences_[s].acting != nullptr && sequences_[s].acting->acts_while_decoding();
     }

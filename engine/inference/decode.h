@@ -29,8 +29,7 @@ struct Sequence {
     bool failed() const { return !error.empty(); }
 };
 
-/// Queries and attention outputs of a sequence in its own cache. For the full run that reads its own answer, they are
-/// the reference of `output_error`.
+/// Queries and attention outputs of a sequence; those of the full run are the reference of `output_error`.
 struct AttentionReference {
     int64_t first_position = 0;             ///< position of the first token
     std::vector<at::Tensor> queries;        ///< per layer (T, H d), after RoPE
@@ -42,9 +41,8 @@ struct AttentionReference {
 using OutputErrors = std::vector<double>;
 
 struct FeedOptions {
-    /// Whether the tokens are known beforehand. Known tokens go through the prefill's attention many at a time, with
-    /// results that do not depend on how they are cut into calls. Otherwise each sequence reads one token through the
-    /// decode attention.
+    /// Whether the tokens are known beforehand. Known tokens go through the prefill's attention many at a time;
+    /// otherwise each sequence reads one token through the decode attention.
     bool given = false;
     /// Receives the queries and attention outputs of the first sequences, one element for each.
     std::span<AttentionReference> records{};
@@ -56,20 +54,16 @@ struct FeedOptions {
     std::span<OutputErrors> errors{};  ///< one element for each sequence
 };
 
-/// Feeds tokens to many sequences in one pass and appends them to the caches. Sequence i reads tokens[i]: one token, or
-/// several if they are given. Sequences whose policy acts while decoding read one token per call. Every weight is read
-/// once for all sequences. A sequence's result depends neither on the others nor on the number of threads. If a policy
-/// or a cache throws, that sequence gets the `error`, and its rows and its cache become invalid. The others are not
-/// affected.
-/// @returns the residual stream (tokens of all sequences, hidden) in the given order; `Transformer::logits` takes any
-/// of its rows
+/// Feeds tokens to many sequences in one pass and appends them to the caches. Every weight is read once. A sequence's
+/// result depends neither on the others nor on the number of threads. If a sequence fails, its `error` is set and its
+/// rows and cache become invalid.
+/// @param tokens of each sequence: one, or several if they are given and its policy does not act while decoding
+/// @returns the residual stream (tokens of all sequences, hidden)
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
                 std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
 
-/// Feeds each sequence its own known tokens, in passes that need no more memory for activations than a prefill. The
-/// result does not depend on the size of the passes.
+/// Feeds each sequence its own known tokens, with no more memory for activations than a prefill.
 /// @returns the residual stream (sequences, hidden) of each sequence's last token; undefined for a sequence that failed
-/// @throws Cancelled
 at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
                       std::span<const std::span<const int32_t>> tokens, Progress& progress);
 

@@ -20,8 +20,7 @@ struct Attended {
     std::vector<float> outputs;    ///< (H, d)
 };
 
-/// @param queries (m, H d)
-/// @param n number of entries before the queries' own
+/// @param queries (m, H d), whose own entries follow the first n
 Attended attended(const Transformer& model, int layer, const at::Tensor& queries, const HeldLayer& held, int64_t n) {
     const auto shape = model.shape();
     const auto heads = static_cast<size_t>(shape.n_heads), all = held.positions.size();
@@ -49,8 +48,7 @@ Attended attended(const Transformer& model, int layer, const at::Tensor& queries
     return found;
 }
 
-/// Rotates vectors (G, n, d) in f32 by differences of positions. Divides them by the attention factor if they shall
-/// become vectors before RoPE.
+/// Rotates vectors (G, n, d) in f32 by differences of positions; divides by the attention factor to undo RoPE.
 void turn(const Transformer& model, std::vector<float>& vectors, std::span<const int64_t> by) {
     const auto shape = model.shape();
     const auto rotation = model.turn(by);
@@ -71,8 +69,8 @@ std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
     return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
 }
 
-/// Returns the layer with each pair merged into one entry. Its key is the given one (before RoPE), rotated to the place
-/// of the second entry; its value and mass are the sums of both.
+/// Merges each pair into one entry: the given key, rotated to the second entry's place, and the sums of values and
+/// masses.
 HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),
@@ -115,13 +113,11 @@ HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies
     return result;
 }
 
-/// Range [begin, end) of entries that are not merged.
 struct EntryRange {
     int64_t begin = 0, end = 0;
     int64_t size() const { return end - begin; }
 };
 
-/// Returns the entries whose positions are in [from, to).
 EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
     const auto place_of = [&](int64_t position) {
         return std::partition_point(held.positions.begin(), held.positions.end(),

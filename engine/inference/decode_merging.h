@@ -8,13 +8,10 @@
 
 namespace kvscope::engine {
 
-/// Handles one decoded token in a layer whose neighbors are merged while decoding (Policy::decode_merging). The cache
-/// must already hold the token's key and value. After every `every` tokens, merges the older entries back to the
-/// budget, in as many rounds as needed. The last tokens' attention decides what is merged.
+/// Merges entries of a layer back to the budget, after every `every` decoded tokens (Policy::decode_merging), by the
+/// attention of these tokens. Must be called for each decoded token, after its key and value were appended.
 /// @param queries (H d) of the token, in the model's type, after RoPE
-/// @param label the run's label, for messages
-/// @param first_decoded position of the first decoded token. Entries from N up to this position belong to a question
-/// that was read after compression; they are not merged.
+/// @param first_decoded position of the first decoded token; a question before it is not merged
 /// @throws RunError if the layer's rows hold different entries; exceptions of the policy and of its checks
 void merge_decoded(const Transformer& model, int layer, const char* queries, policies::Policy& policy,
                    std::string_view label, int64_t first_decoded, RunCache& cache);

@@ -23,8 +23,7 @@ struct RowColumns {
     int64_t query, key, value;
 };
 
-/// One layer of a feed on one device: the attention of all sequences whose caches are there, and the comparisons of its
-/// outputs.
+/// One layer of a feed on one device: attention of the sequences whose caches are there, and comparisons.
 struct FeedOnDevice {
     /// Attention problems that are computed together, with the memory that they refer to.
     struct Work {
@@ -38,8 +37,7 @@ struct FeedOnDevice {
         RunCache::Scratch scratch;
     };
 
-    /// Compares the attention outputs of one cache row with those of the full run, for the full run's queries (n, heads
-    /// d).
+    /// Compares the attention outputs of one cache row with those of the full run.
     struct Comparison {
         size_t sequence = 0;
         int first_head = 0;
@@ -67,13 +65,12 @@ struct FeedOnDevice {
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;
-    /// Queues the entries that are stored in parts. They come before the plain entries.
-    /// @returns whether there are any; the plain entries must then continue their sums
+    /// Queues the entries stored in parts, before the plain ones. @returns whether there are any, which plain ones
+    /// continue
     bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
     void attend(Work& all) const;
 
-    /// Starts comparing with the reference's queries of tokens [token, token + n), rotated to the sequence's
-    /// `position`.
+    /// Starts comparing with the reference's queries of tokens [token, token + n), rotated to `position`.
     Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence, int64_t token,
                                  int64_t n, const RowColumns& columns, int64_t position);
     /// Adds the output errors of all comparisons to `errors`, one element for each sequence.

@@ -13,7 +13,6 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Changes the form of a sequence's cache before its next step, if it can change and the caller asks for it.
 void change_form_where_asked(size_t s, Sequence& sequence, const AskSwitch& ask_switch) {
     const bool can_change = ask_switch && sequence.acting && sequence.acting->stores_while_decoding();
     if (can_change && ask_switch(s, sequence.switching.is_full_at(sequence.step - 1)))

@@ -24,20 +24,15 @@ struct Generation {
 using OnToken = std::function<void(size_t sequence, int32_t id)>;
 
 /// Called before each step of a sequence whose policy stores tokens while decoding. Returns true to switch its cache
-/// between the whole and the stored form before that step.
-/// @param is_full whether the cache is whole now
+/// between the whole and the stored form; `is_full` says whether it is whole now.
 using AskSwitch = std::function<bool(size_t sequence, bool is_full)>;
 
-/// Called with the sequences that have just ended. Their caches belong to the caller again.
-/// @param all the answers so far
-/// @param goes_on whether other sequences continue
+/// Called with the sequences that have just ended, and all answers so far. `goes_on` says whether others continue.
 using OnEnd = std::function<void(std::span<const size_t> ended, std::span<const Generation> all, bool goes_on)>;
 
-/// Decodes all sequences as one batch, each up to an end token or `n_new` tokens. Finished sequences leave the batch. A
-/// sequence fails if its policy or cache throws or its logits contain NaN; it then leaves the batch with the tokens it
-/// has. Sequences that failed before are reported first.
+/// Decodes all sequences as one batch, each up to an end token or `n_new` tokens. A sequence fails if its policy or
+/// cache throws or its logits contain NaN; it then keeps the tokens decoded so far.
 /// @param first_logits for each sequence, the (vocabulary) logits of its first token
-/// @throws Cancelled
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,

@@ -15,12 +15,10 @@
 namespace kvscope::engine {
 namespace {
 
-/// Sums and counts of the cosines with c11, c12 and c22.
 struct CosineSums {
     std::array<double, 3> sums{};
     std::array<int64_t, 3> counts{};
 
-    /// Adds the cosine of E and a vector, from their dot product and the product of their lengths.
     void add(size_t which, double product, double lengths) {
         if (!(lengths > 0)) return;
         sums[which] += std::clamp(product / lengths, -1.0, 1.0);
@@ -28,7 +26,6 @@ struct CosineSums {
     }
 };
 
-/// One query of a head with its output, its gradient (d numbers each), and the entries that it sees.
 struct HeadQuery {
     const float *query, *output, *gradient;
     const float *keys, *values;  ///< (n, d) of the visible entries
@@ -36,8 +33,7 @@ struct HeadQuery {
     double scale = 0;  ///< logits are scale * (q . k)
 };
 
-/// For each entry that a query sees: its logit, and for r = v - o the products E . r, r . r, and r . r_previous, where
-/// r_previous belongs to the preceding entry.
+/// For each visible entry: its logit, and for r = v - o the products E . r, r . r, and r . r of the preceding entry.
 struct EntryProducts {
     std::vector<double> logits, along, squares, with_previous;
 };
@@ -65,8 +61,7 @@ void multiply(const HeadQuery& head, int64_t d, EntryProducts& products) {
     }
 }
 
-/// Returns the sums over all pairs of neighbors that a query sees. The positive factor alpha does not change the
-/// cosines; only the factor 1 - 2 alpha can change their sign.
+/// Sums over the pairs of neighbors that a query sees. Of the factors, only 1 - 2 alpha can change a cosine's sign.
 CosineSums sums_of_query(const HeadQuery& head, int64_t d, EntryProducts& products) {
     CosineSums sums;
     double length = 0;
@@ -91,7 +86,6 @@ CosineSums sums_of_query(const HeadQuery& head, int64_t d, EntryProducts& produc
     return sums;
 }
 
-/// Appends the layer's means (H) to `means`.
 void add_means(const Transformer& model, const LayerRead& read, const at::Tensor& gradient, GradientAlignment& means) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, h = shape.n_heads, n = read.queries.size(0);
@@ -128,13 +122,12 @@ void add_means(const Transformer& model, const LayerRead& read, const at::Tensor
     }
 }
 
-/// Returns a layer's entries of an empty cache.
 HeldEntries nothing_held(const policies::ModelShape& shape, at::ScalarType type) {
     const at::Tensor none = at::empty({shape.n_kv_heads, 0, shape.head_dim}, type);
     return {none, none, {}, {}};
 }
 
-/// Returns the residual stream before each layer and after the last one, (L + 1) of (n, hidden).
+/// Returns the residual stream before each layer and after the last one.
 std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const int32_t> ids, Progress& progress) {
     const HeldEntries nothing = nothing_held(model.shape(), model.scalar_type());
     at::Tensor residual = model.embed(ids);
@@ -149,7 +142,6 @@ std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const i
     return residuals;
 }
 
-/// Returns a copy that is detached from the graph.
 LayerRead detached(const LayerRead& read) {
     return {{},
             read.queries.detach().contiguous(),
@@ -159,7 +151,7 @@ LayerRead detached(const LayerRead& read) {
             read.outputs.detach().contiguous()};
 }
 
-/// Returns `means` of n_layers layers in reverse order of layers.
+/// Reverses the order of the layers.
 std::vector<float> turned_round(const std::vector<float>& means, int64_t n_layers) {
     const auto each = static_cast<int64_t>(means.size()) / n_layers;
     std::vector<float> turned;

@@ -11,9 +11,8 @@
 
 namespace kvscope::engine {
 
-/// Returns, for each of the last n entries, the first entry that it sees through a sliding window. The window counts
-/// positions, including the entry's own; 0 means no window. Returns an empty vector if every entry sees all.
-/// @param positions ascending positions of the entries
+/// Returns, for each of the last n entries, the first entry that it sees through a window of that many positions,
+/// including its own. Returns an empty vector if every entry sees all.
 std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window);
 
 /// Entries of a layer's cache before a chunk is read.
@@ -33,9 +32,8 @@ struct LayerRead {
     at::Tensor outputs = {};               ///< (m, H d)
 };
 
-/// Computes one layer for a chunk of m tokens at positions first, first + 1, …. The chunk attends to the held entries
-/// and to itself.
-/// @param residual (m, hidden) f32; replaced by the residual stream after the layer
+/// Computes one layer for a chunk of m tokens that attends to the held entries and to itself. @param residual (m,
+/// hidden) f32; replaced by the residual stream after the layer
 LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first, at::Tensor& residual);
 
 /// A chunk that was read, and the keys to differentiate its loss by.
@@ -48,18 +46,13 @@ struct ChunkRead {
 };
 
 /// Returns the gradient of the mean loss -ln p with respect to the residual stream after the last layer, (m, hidden)
-/// f32. The loss covers the chunk's tokens except the first, each predicted from its predecessors. The last token's
-/// gradient is zero, because it predicts none.
+/// f32. The loss covers all tokens but the first, each predicted from its predecessors.
 /// @param model computed with the differentiable operations
-/// @throws Cancelled
 at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids, const at::Tensor& residual,
                             const Progress& progress);
 
-/// Returns the gradient of the chunk's loss (as in gradient_of_loss) with respect to each key before RoPE. Computes
-/// each layer again in f32, on the processor, from the run's own residual stream, and differentiates it separately, so
-/// that only one layer's intermediate arrays are in memory. The result does not depend on the number of threads.
-/// @returns (L) of (G, n [+ m], d) f32, contiguous; empty for a chunk of one token, which has no loss
-/// @throws Cancelled, checked between layers
+/// Returns the gradient of the chunk's loss with respect to each key before RoPE, (L) of (G, n [+ m], d) f32; empty for
+/// a chunk of one token. Layers are computed again in f32 and differentiated one by one, to save memory.
 std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress);
 
 }  // namespace kvscope::engine

@@ -29,8 +29,8 @@ class AnswerWeights {
           logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
-    /// Returns (H / G, n_keys, n) for queries [first, first + n) with n at most queries_at_once. Token first + t + 1 is
-    /// drawn from the query of column t. The result is valid until the next call.
+    /// Returns (H / G, n_keys, n) for queries [first, first + n); token first + t + 1 is drawn from column t. n must be
+    /// at most queries_at_once. Valid until the next call.
     at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
@@ -96,7 +96,7 @@ bool is_finite(std::span<const float> values) {
     return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// Returns (runs, n) KL of the steps whose tokens are drawn from the queries first, first + 1, ….
+/// Returns the KL (runs, n) of the steps that are drawn from queries [first, first + n).
 std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64_t n) {
     std::vector<float> kl;
     for (const ComparedRun& run : runs) {
@@ -106,7 +106,7 @@ std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64
     return kl;
 }
 
-/// Adds to `lost` (N) the weights `seen` (N) of the tokens that the run dropped. Sets the other weights to 0.
+/// Adds the weights `seen` (N) of dropped tokens to `lost` (N), and sets the other weights to 0.
 void add_lost(const ComparedRun& run, int layer, size_t query_head, size_t n_heads, std::span<float> seen,
               std::span<double> lost) {
     for (const auto held : run.kept.held(static_cast<size_t>(layer), query_head / (n_heads / run.kept.n_rows))) {

@@ -12,7 +12,6 @@ namespace kvscope::engine {
 
 /// A run that is compared with full.
 struct ComparedRun {
-    /// @param record holds the kept entries of the prompt
     /// @param kl step_kl of the run; must outlive this object
     ComparedRun(const trace::RunRecord& record, std::span<const float> kl, int n_layers);
 
@@ -20,15 +19,12 @@ struct ComparedRun {
     trace::Kept kept;                ///< prompt entries in the run's cache; R divides H
 };
 
-/// Returns for each run (L, N), in nats: how much of its KL falls on prompt tokens that it dropped. For each decode
-/// step, the step's KL is multiplied by the full run's attention weight at a prompt token, in the query heads whose row
-/// does not hold the token. The weight is that of the query from which the step's token is drawn, with a softmax over
-/// all keys that the query sees. The products are summed over the steps and averaged over the query heads. Step 0 is
-/// left out: its query belongs to the prompt. The numbers of a run do not depend on the other runs.
-/// @param full holds the prompt's first n_context tokens
+/// Returns for each run (L, N), in nats, how much of its divergence falls on dropped prompt tokens. Each step's KL is
+/// multiplied by the full run's attention to a token, from the query that predicts the step, in heads that dropped the
+/// token. Products are summed over steps and averaged over query heads; step 0, whose query belongs to the prompt, is
+/// omitted.
 /// @param answer must contain `keys_behind`
 /// @returns one vector for each run; empty if a step's KL is not finite
-/// @throws Cancelled
 std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
                                                   const FullReference& answer, int64_t n_context,
                                                   std::span<const ComparedRun> runs, Progress& progress);

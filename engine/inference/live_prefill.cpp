@@ -117,7 +117,6 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     if (first->decides_in_order()) return select_in_order(spec, *first);
     std::vector<policies::Selection> selections(layers_.size());
     kernels::LowestFailure failure;
-    // One parallel loop over all layers wakes the other threads only once.
     std::atomic<size_t> unclaimed{0};
     kernels::in_team(kernels::threads(), [&](int) {
         std::unique_ptr<policies::Policy> policy;

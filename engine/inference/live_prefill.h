@@ -15,20 +15,17 @@
 
 namespace kvscope::engine {
 
-/// The observations of one prefill, all layers, kept in memory so that a selecting policy can decide again with any
-/// parameters. Holds the dense keys and values (2 L G N d of the model's type, shared with the full run's cache),
-/// attention sums and window attention (2 L H N f32), and the window's queries (L H w d f32). For SmolLM2-135M in bf16
-/// at 4,096 tokens these are 94, 9 and 2 MB. Each window attention that a selection asks for (window, lambda, softmax
-/// range) adds L H N f32; only the most recent ones are kept.
+/// Observations of one prefill, kept in memory so that a selecting policy can decide again with any parameters. Holds
+/// keys and values (2 L G N d of the model's type, shared with the full run's cache), attention sums and window
+/// attention (2 L H N f32), and the window's queries (L H w d f32). Each further window attention adds L H N f32; the
+/// last few are kept.
 class LivePrefill {
  public:
-    /// Every live prefill observes attention sums and at least this many window queries, enough for the default
-    /// parameters of all selecting policies.
+    /// Least number of observed window queries, enough for the default parameters of all selecting policies.
     static constexpr int least_window = 32;
 
     /// @param model_fingerprint identifies the model for maps that were trained for it
     /// @param token_ids (N) tokens that the policies see
-    /// @param window number of queries for `window_attention`, at most N
     LivePrefill(policies::ModelShape shape, std::string model_fingerprint, std::vector<int32_t> token_ids, int window);
     ~LivePrefill();
 
@@ -45,19 +42,15 @@ class LivePrefill {
     /// Returns the window attention, (L, H, N), as in `full/window_attention`.
     std::span<const float> window_attention() const { return window_attention_; }
 
-    /// Returns, as a sentence, why a policy cannot decide from these observations; empty if it can. Policies that
-    /// change the pass need their own prefill; others may need a wider window or hidden states. A budget that the
+    /// Returns, as a sentence, why a policy cannot decide from these observations; empty if it can. A budget that the
     /// policy cannot use is not reported here; `select` throws for it.
     std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const;
     bool serves(const policies::PolicySpec& spec, int64_t budget) const { return obstacle(spec, budget).empty(); }
 
-    /// Returns the selections of all layers that a run of this policy would make. Layers are decided in parallel if the
-    /// policy allows it. May be called from several threads; the calls then run one after the other.
+    /// Returns the selections of all layers that a run of this policy would make. Thread-safe, one call at a time.
     /// @param budget entries per KV head and layer; ignored by `full`
-    /// @param share budget as a fraction of the full cache, if it was given so; policies that count bytes use it
-    /// instead of the rounded `budget`
-    /// @throws UsageError if `serves` is false; BudgetError, ScoreError from the policy; SelectionError for selections
-    /// that no cache can hold
+    /// @param share the budget as a share of the full cache, if given so; used by policies that count bytes
+    /// @throws UsageError if `serves` is false; BudgetError, ScoreError, SelectionError if the policy fails
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
                                             std::optional<double> share = std::nullopt) const;
 

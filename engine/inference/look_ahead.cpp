@@ -12,7 +12,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns (H, n, d) f32 from the queries of n steps, (1, H d) each.
+/// Converts the queries of n steps, (1, H d) each, to (H, n, d) f32.
 std::vector<float> by_head(const std::vector<at::Tensor>& steps, const policies::ModelShape& shape) {
     const auto n = static_cast<int64_t>(steps.size());
     const at::Tensor all =

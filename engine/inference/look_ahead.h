@@ -21,11 +21,8 @@ struct LookAhead {
     std::string error;                        ///< why the lookahead failed; empty if it succeeded
 };
 
-/// Decodes all drafts as one batch and appends the tokens to them. Each draft generates its own number of tokens, at
-/// least one, and continues after an end-of-text token. If a draft's logits contain NaN, its result holds an error and
-/// the others continue.
-/// @param position position of the first token; the drafts keep the prompt's positions
-/// @throws Cancelled
+/// Decodes all drafts as one batch, each for its own number of tokens (at least one), also after an end-of-text token.
+/// If a draft's logits contain NaN, its result holds an error and the others continue.
 std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* const> drafts,
                                   std::span<const int64_t> n_tokens, int64_t position,
                                   std::span<const float> last_logits, Progress& progress);

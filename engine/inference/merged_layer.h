@@ -20,8 +20,7 @@ struct MergedFrom {
     std::vector<double> value_squares;  ///< (G, capacity) sums of squared norms of the values
 };
 
-/// A layer of a cache through which its own prompt is read. An entry holds one token or several consecutive ones, the
-/// same in all heads.
+/// A layer of a cache through which its own prompt is read. An entry holds one or more consecutive tokens.
 struct MergedLayer {
     DenseLayer entries;                 ///< (G, capacity, d) with keys before RoPE; the first n entries are in use
     std::vector<float> masses{};        ///< (n) number of tokens in each entry, as attention counts them
@@ -34,9 +33,8 @@ struct MergedLayer {
     int64_t size() const { return static_cast<int64_t>(positions.size()); }
     bool has_merged() const;
 
-    /// Returns the place of each entry on the RoPE axis, (n). The last entry is at its last token; every other entry
-    /// precedes the next one by that entry's mass. Places equal `positions` unless a mass was limited
-    /// (Merges::largest_mass). Queries use their own positions: RoPE depends only on differences.
+    /// Returns the places of the entries on the RoPE axis, (n). The last entry is at its last token; every other entry
+    /// precedes the next one by that entry's mass. Equals `positions` unless a mass was limited.
     std::vector<int64_t> places() const;
 
     /// Returns the number of tokens that were merged into an entry.
@@ -44,8 +42,8 @@ struct MergedLayer {
         return entry == 0 ? int64_t{positions[0]} + 1 : int64_t{positions[entry]} - int64_t{positions[entry - 1]};
     }
 
-    /// Replaces each pair by one entry with the given key, the sum of both values and the sum of both masses, limited
-    /// as the merges say. The `n_behind` entries after the first n move up.
+    /// Replaces each pair by one entry with the given key, and with the sums of the values and of the masses (limited
+    /// as the merges say). The `n_behind` entries after the first n move up.
     void merge(const policies::Merges& merges, int64_t n_behind);
 
     /// Appends the tokens of a chunk, whose keys and values are already in `entries` after the last entry.
@@ -55,16 +53,14 @@ struct MergedLayer {
     at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
 };
 
-/// Relative errors of merging, (G) each: the 2-norm, over all tokens, of the difference between a token's key and its
-/// entry's key, divided by the 2-norm of the keys, before RoPE. For values, each token of an entry has an equal share
-/// of the entry's value. Requires `from`.
+/// Relative errors of merging, (G) each: the 2-norm of the differences between tokens' keys and their entries' keys,
+/// divided by the 2-norm of the keys, before RoPE. Values are divided equally among an entry's tokens. Requires `from`.
 struct MergeErrors {
     std::vector<float> keys, values;
 };
 MergeErrors merge_errors(const MergedLayer& layer);
 
-/// Returns the entries as a selection for a run's cache, the same for each KV head, with the tokens of each entry.
-/// `stored` is empty if every entry holds one token.
+/// Returns the entries as a selection for a run's cache, with the tokens of each entry.
 policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer);
 
 /// Returns the dense cache of a layer without merged entries.

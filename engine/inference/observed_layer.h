@@ -7,8 +7,7 @@
 
 namespace kvscope::engine {
 
-/// Observations of one layer's prefill, with the memory that they refer to, for decisions after the prefill. Shares the
-/// dense cache without copying it.
+/// Observations of one layer's prefill for later decisions, with the memory that they refer to.
 struct ObservedLayer {
     ObservedLayer(const policies::LayerObservations& observed, const DenseLayer& shared);
     ObservedLayer(const ObservedLayer&) = delete;

@@ -20,8 +20,8 @@
 namespace kvscope::engine {
 namespace {
 
-/// Rows of one product. On the processor: enough to fill the cores, few enough that a chunk's activations fit in the
-/// caches. On a device: enough that weights are seldom expanded.
+/// Rows of a product: enough to fill the cores, few enough for the caches; on a device, enough to expand weights
+/// seldom.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
 /// Copies the query columns of `qkv` to (H, n_total, d) f32, from token `first` on.
@@ -71,17 +71,14 @@ class Pass {
     int n_layers() const { return n_layers_; }
     int64_t n_chunks() const { return (n_tokens_ + chunk_tokens_ - 1) / chunk_tokens_; }
     double recording_seconds() const { return recording_seconds_; }
-    /// Time of the device's work on layers, from `begin_layer` to `end_layer`.
     double unseen_seconds() const { return unseen_seconds_; }
 
-    /// Whether the device may compute a layer while the processor looks at the preceding one. Requires that the
-    /// processor needs nothing from a layer before `end_layer`.
+    /// Whether the device may compute a layer while the processor looks at the preceding one.
     bool runs_ahead() const {
         const policies::Needs& needs = request_.needs;
         return !model_.device().is_processor() && !measures_ && !needs.hidden_states && !needs.projection_inputs;
     }
 
-    /// Starts a layer of the prompt on the device.
     void begin_layer(int layer, Progress& progress, int64_t& steps) {
         const WorkClock::time_point start = WorkClock::now();
         auto& under_way = under_way_.emplace(model_.device());
@@ -105,7 +102,6 @@ class Pass {
 
     bool has_begun() const { return under_way_.has_value(); }
 
-    /// Waits for the layer, and copies its observations to the processor's memory.
     DenseLayer end_layer(int layer) {
         UnderWay& under_way = *under_way_;
         const WorkClock::time_point start = WorkClock::now();
@@ -143,8 +139,7 @@ class Pass {
         return observations;
     }
 
-    /// Passes the tails through the layer, after a copy of the prompt's entries, so that the layer's own cache needs no
-    /// space for them. The returned observations refer to members.
+    /// Passes the tails through the layer, after a copy of the prompt's entries. The results refer to members.
     std::vector<std::unique_ptr<policies::LayerObservations>> run_tails(int layer, const DenseLayer& dense) {
         std::vector<std::unique_ptr<policies::LayerObservations>> tails;
         if (request_.tails.empty()) return tails;
@@ -172,8 +167,7 @@ class Pass {
         return observations;
     }
 
-    /// Returns the prompt's keys followed by the tail's. Empty for several tails, since only the last one's keys are
-    /// still there.
+    /// Returns the prompt's keys followed by those of the only tail; empty for several tails, which share the memory.
     policies::EntriesView all_keys_of_tail() const {
         if (request_.tails.size() > 1) return {};
         return DenseLayer::entries_view(tail_dense_.keys, tail_dense_.device);
@@ -187,7 +181,6 @@ class Pass {
     at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
 
  private:
-    /// Runs work that is measured separately from the prefill.
     template <class Work>
     void recorded(Work work) {
         model_.backend().wait();  // finish the prefill's own work first
@@ -231,7 +224,6 @@ class Pass {
         model_.finish_layer(layer, out, residual);
     }
 
-    /// Copies to the processor's memory what policies read of the layer besides its cache.
     void bring_observations() {
         plain_keys_.reset();  // releases the memory for reuse
         if (plain_.keys.defined()) plain_keys_ = plain_room_.copy(plain_.keys);
@@ -240,7 +232,7 @@ class Pass {
         sums_f32_.assign(here.const_data_ptr<double>(), here.const_data_ptr<double>() + here.numel());
     }
 
-    /// In the last layer, computes the output of the last token only, and attention sums of all tokens if requested.
+    /// Computes the output of the prompt's last token only, and attention sums of all tokens if requested.
     void finish_last_layer(const at::Tensor& qkv, int64_t begin, const DenseLayer& dense) {
         const int layer = shape_.n_layers - 1;
         const int64_t n = qkv.size(0);
@@ -275,7 +267,6 @@ class Pass {
         recording_seconds_ += WorkClock::seconds_since(start);
     }
 
-    /// A layer that the device computes.
     struct UnderWay {
         DeviceTimestamp begin;
         std::optional<DeviceTimestamp> end{};

@@ -28,8 +28,7 @@ struct PrefillRequest {
     bool keep_cache = true;  ///< if false, each layer's cache is freed after the callbacks
 };
 
-/// Results of one layer: observations of the prompt and of each tail, and the layer's cache. They are valid only during
-/// the callback, except `dense`, which may be shared or moved from.
+/// Results of one layer, valid only during the callback, except `dense`, which may be shared or moved from.
 struct PrefillLayer {
     int layer = 0;
     policies::LayerObservations& prompt;
@@ -47,13 +46,11 @@ struct PrefillResult {
     double recording_seconds = 0;  ///< time for projection measures and for copying observations
 };
 
-/// Reads the prompt layer by layer, in chunks of tokens within a layer. Holds the hidden states of one layer only, and
-/// never stores anything of size N x N.
+/// Reads the prompt layer by layer, in chunks of tokens. Never stores anything of size N x N.
 /// @param on_layer called after each layer; may be empty
-/// @param meanwhile called after `on_layer`; may be empty. A device normally computes the next layer during this call,
-/// and further work for the device waits until that layer is done. The next layer starts later if the processor must
-/// first read measures of the current one.
-/// @throws UsageError if the prompt is empty or longer than the model's context; Cancelled
+/// @param meanwhile called after `on_layer`, while a device may already compute the next layer; may be empty. Further
+/// work for the device then waits until that layer is done.
+/// @throws UsageError if the prompt is empty or longer than the model's context
 PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
                       Progress& progress, const OnLayer& meanwhile = {});
 

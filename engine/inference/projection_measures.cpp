@@ -84,7 +84,6 @@ void ProjectionMeasures::add(const at::Tensor& residual, const at::Tensor& qkv) 
     n_seen_ += qkv.size(0);
 }
 
-/// Stores the unit vectors of the sampled tokens' keys and values among these rows.
 void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
     const int64_t d = model_.shape().head_dim, g = model_.shape().n_kv_heads, h = model_.shape().n_heads;
     const auto m = static_cast<int64_t>(sampled_.size());
@@ -135,7 +134,6 @@ void ProjectionMeasures::finish_layer() {
     compare_layers(samples_[1], record_.layer_similarity_v);
 }
 
-/// Appends the similarities (G, G) of the newest layer.
 void ProjectionMeasures::compare_heads(const std::vector<float>& sample, std::vector<float>& similarities) const {
     const int64_t g = model_.shape().n_kv_heads, each = static_cast<int64_t>(sample.size()) / g;
     const size_t begin = similarities.size();
@@ -149,7 +147,6 @@ void ProjectionMeasures::compare_heads(const std::vector<float>& sample, std::ve
         }
 }
 
-/// Fills the newest layer's row and column of (L, L).
 void ProjectionMeasures::compare_layers(const std::vector<std::vector<float>>& samples,
                                         std::vector<float>& similarities) const {
     const int64_t n_layers = model_.shape().n_layers, newest = static_cast<int64_t>(samples.size()) - 1;

@@ -19,27 +19,22 @@ inline constexpr int64_t similarity_tokens = 256;
 std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 
 /// Computes a prompt's measures of queries, keys and values before RoPE, layer by layer and chunk by chunk.
-/// - `adjacent_similarity` is cos(y_t, y_{t+1}), averaged over neighboring tokens and over heads.
-/// - `mode_contribution` is c_i of KVSlimmer's Eq. 8, averaged over neighboring tokens. With W = U S V^T of one head,
-/// c_i = (y_t . v_i)(y_{t+1} . v_i) / (|y_t| |y_{t+1}|). The contributions of a head's modes add up to its cosine.
-/// - `layer_similarity` and `head_similarity` are cosines of a token's keys (or values), without RoPE, between the same
-/// heads of two layers and between two heads of a layer. They are averaged over `similarity_tokens` tokens, the former
-/// also over heads. Needs 8 L G d bytes for each of these tokens.
-/// For the first two measures, y = x W without biases and norms of queries and keys. A cosine with a zero vector is 0,
-/// and so are the first two measures for a prompt of one token. Results do not depend on the number of threads.
+/// - `adjacent_similarity`: cos(y_t, y_{t+1}) for y = x W, averaged over neighboring tokens and heads.
+/// - `mode_contribution`: c_i of KVSlimmer's Eq. 8, averaged over neighboring tokens. With W = U S V^T of one head, c_i
+/// = (y_t . v_i)(y_{t+1} . v_i) / (|y_t| |y_{t+1}|); the c_i add up to the cosine.
+/// - `layer_similarity`, `head_similarity`: cosines of a token's keys (or values) between two layers and between two
+/// heads, averaged over `similarity_tokens` tokens.
+/// Cosines with a zero vector are 0. Results do not depend on the number of threads.
 class ProjectionMeasures {
  public:
-    /// @param n_tokens N, the number of prompt tokens
-    /// @param modes (L, H + 2G, d, d) as returned by `projection_modes`; must outlive this object. If empty, each
-    /// layer's modes are computed.
-    /// @param record receives the measures; must outlive this object
+    /// @param modes (L, H + 2G, d, d) from `projection_modes`; if empty, each layer's modes are computed
+    /// @param record receives the measures; must outlive this object, like `modes`
     ProjectionMeasures(const Transformer& model, int64_t n_tokens, std::span<const float> modes,
                        trace::PromptRecord& record);
 
     void begin_layer(int layer);
-    /// Adds the next tokens.
-    /// @param residual (n, hidden) f32, the residual stream before the layer
-    /// @param qkv (n, (H + 2G) d), as returned by `Transformer::project`
+    /// Adds the next tokens: their residual stream before the layer, (n, hidden) f32, and the result of
+    /// `Transformer::project`, (n, (H + 2G) d).
     void add(const at::Tensor& residual, const at::Tensor& qkv);
     void finish_layer();
 
@@ -63,7 +58,7 @@ class ProjectionMeasures {
     int layer_ = 0;
     int64_t n_seen_ = 0;
     at::Tensor previous_;             ///< ((H + 2G) d) of the last token added
-    std::vector<double> neighbours_;  ///< (H + 2G, d, d) `kernels::neighbour_products` of the layer's tokens
+    std::vector<double> neighbours_;  ///< `kernels::neighbour_products` of the layer's tokens, (H + 2G, d, d)
     std::array<std::vector<std::vector<float>>, 2>
         samples_;  ///< for keys and for values: (layers so far) of (G, tokens, d)
 };

@@ -18,8 +18,7 @@ namespace {
 
 struct NothingBeside {};
 
-/// Computes the modes (d, d) of one head.
-/// @param weight (d, hidden), of any type
+/// Computes the modes (d, d) of one head from its weight (d, hidden), of any type.
 void solve_head(const at::Tensor& weight, float* modes) {
     const int64_t d = weight.size(0);
     const at::Tensor numbers = weight.to(at::kDouble).contiguous();

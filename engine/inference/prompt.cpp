@@ -21,7 +21,6 @@ std::string origin_of(const PromptOptions& options) {
     return options.origin.empty() ? fmt::format("the prompt '{}'", options.name) : options.origin;
 }
 
-/// @param origin source of the text in messages
 void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
     const auto n = static_cast<int64_t>(prompt.ids.size());
     const int64_t limit = model.config().context_length;
@@ -63,7 +62,6 @@ std::string context_of(const Model& model, const Prompt& prompt) {
     }
 }
 
-/// Returns the recipe's entry for a stored prompt; an empty object if there is none.
 nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto number = static_cast<size_t>(reader.prompt_number(prompt));
@@ -73,15 +71,13 @@ nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
     return number < prompts.size() && prompts[number].is_object() ? prompts[number] : nlohmann::json::object();
 }
 
-/// Returns whether control tokens of a stored text without template were parsed. Traces of earlier versions do not say
-/// so, because these versions did not parse them.
+/// Earlier versions did not parse control tokens, and their recipes do not say so.
 bool parsed_special(const nlohmann::json& entry) {
     const auto found = entry.find("special");
     return found != entry.end() && found->is_boolean() && found->get<bool>();
 }
 
-/// Returns when a stored prompt was rendered. A prompt that was copied from another trace has its own time; the others
-/// have the time of their trace.
+/// Returns when a prompt was rendered: its own time if copied from another trace, otherwise the trace's time.
 std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
     const auto found = entry.find("rendered");
     const bool is_said = found != entry.end() && found->is_string();

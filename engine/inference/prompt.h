@@ -46,34 +46,26 @@ struct PromptOptions {
     std::optional<std::time_t> now = {};  ///< current time for the template; if unset, the clock's time
 };
 
-/// Checks that a text is UTF-8.
-/// @param origin source of the text in messages
-/// @throws UsageError if it is not
+/// Checks that a text is UTF-8. @param origin source of the text in messages @throws UsageError
 void require_utf8(std::string_view text, const std::string& origin);
 
-/// Checks that the model has an embedding for each token. A vocabulary may be larger than the embeddings.
-/// @throws UsageError for a token without embedding
+/// Checks that the model has an embedding for each token. @throws UsageError
 void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
 
-/// Applies the template and tokenizes the whole text, whether query-aware or not. The question begins at the first
-/// token that contains one of its characters.
-/// @throws UsageError, naming the prompt's origin, if the prompt is empty, is not UTF-8, has tokens without embedding,
-/// or exceeds the model's context
+/// Applies the template and tokenizes the whole text. The question begins at the first token that contains one of its
+/// characters. @throws UsageError, naming the origin, for a prompt that cannot be used
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
 
 /// Encodes a text in the same way as the prompt's own text.
 checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text);
 
-/// Returns remarks on the tokenization, a sentence each: control tokens in the user's own text and how they are read,
-/// and the number of characters without a token. A remark on several prompts names the first one.
-/// @param parse_special the value that the user set
+/// Returns remarks on the tokenization, a sentence each: control tokens in the user's own text, and characters without
+/// a token. A remark on several prompts names the first one.
 std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special);
 
-/// Returns a prompt of a trace with its recorded token ids; nothing is rendered or tokenized again. The trace holds
-/// only the whole text. `context` is set if the model's template, at the trace's time, produces exactly that text from
-/// it.
-/// @param n_new new tokens that must fit in the context after the prompt
+/// Returns a prompt of a trace with its recorded token ids. Sets `context` if the model's template, at the trace's
+/// time, produces exactly the recorded text from it.
 /// @throws UsageError if the trace was made with another model, has no such prompt, or if the prompt does not fit
 Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
 

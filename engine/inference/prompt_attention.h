@@ -19,8 +19,7 @@ struct PromptAttention {
     bool sums_alone = false;  ///< compute the sums only
 };
 
-/// Computes causal attention.
-/// @param qkv queries, keys and values (…, (H + 2G) d) after RoPE
+/// Computes causal attention of queries, keys and values (…, (H + 2G) d) after RoPE.
 /// @returns (n, H d), before the output projection; undefined if `sums_alone`
 at::Tensor attend(const Transformer& model, int layer, const at::Tensor& qkv, const DenseLayer& dense,
                   const PromptAttention& tokens);

@@ -16,8 +16,7 @@ struct PseudoTokens {
         vocabulary,  ///< random tokens of the vocabulary (DC)
     };
     Content content = Content::answer;
-    int64_t start =
-        0;  ///< position of the first one; equal to the number of prompt tokens for the answer's own positions (SP)
+    int64_t start = 0;        ///< position of the first one; N for the answer's own positions (SP)
     int64_t drawn_below = 0;  ///< if above 0, `start` is random so that all positions are below this number
 };
 
@@ -29,8 +28,7 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// Returns n tails at consecutive positions, each as long as the answer. Each tail has its own random draws, which are
-/// the same for equal seeds.
+/// Returns n tails at consecutive positions, each as long as the answer, with different random draws.
 /// @throws UsageError if the phrase is used and empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 

@@ -16,7 +16,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Number of tails whose residual streams are in memory at a time.
 constexpr size_t tails_together = 64;
 
 at::Tensor by_head(const at::Tensor& queries, const policies::ModelShape& shape) {

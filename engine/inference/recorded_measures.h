@@ -11,7 +11,7 @@
 namespace kvscope::engine {
 
 /// Adds one layer's measures of `full/` to a prompt's record: window attention (H, N), query similarity (H, w, w) and
-/// the heads' JSD (H, H). The JSD covers the tokens before the window, or all tokens if the window is the whole prompt.
+/// the heads' JSD (H, H) over the tokens before the window, or over all tokens if the window is the whole prompt.
 void record_full_layer(policies::LayerObservations& observations, int window, trace::PromptRecord& record);
 
 /// Returns one layer of (L, H, N); empty if `attention` is empty.

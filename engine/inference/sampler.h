@@ -12,8 +12,7 @@ namespace kvscope::engine {
 /// How tokens are drawn from logits.
 struct SamplingOptions {
     double temperature = 0;  ///< 0 for greedy decoding
-    double top_p = 1;  ///< nucleus sampling: draws from the fewest most likely tokens whose probabilities reach this
-                       ///< sum; 1 for all
+    double top_p = 1;        ///< sum of probabilities of the tokens to draw from (nucleus sampling); 1 for all
     uint64_t seed = 0;
 };
 
@@ -25,8 +24,7 @@ class Sampler {
     /// @throws UsageError for a negative temperature or a top_p outside (0, 1].
     explicit Sampler(const SamplingOptions& options);
 
-    /// Draws a token; when greedy, the lowest id among equal logits.
-    /// @throws RunError if the logits contain NaN
+    /// Draws a token; with temperature 0, the lowest id among equal logits. @throws RunError for NaN
     int32_t next(std::span<const float> logits);
 
  private:
@@ -38,8 +36,7 @@ class Sampler {
 /// @throws RunError always: the logits contain NaN
 [[noreturn]] void refuse_nan();
 
-/// Returns the lowest id among the largest logits.
-/// @throws RunError for NaN
+/// Returns the lowest id among the largest logits. @throws RunError for NaN
 int32_t greedy_token(std::span<const float> logits);
 
 }  // namespace kvscope::engine

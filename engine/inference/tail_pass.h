@@ -17,8 +17,7 @@ struct Tail {
     std::vector<int64_t> positions;
 };
 
-/// Takes tails through a model, layer by layer. Each tail is read as if it were the only one after the prompt. Holds
-/// the residual streams of the tails.
+/// Takes tails through a model, layer by layer. Each tail is read as if it were the only one after the prompt.
 class TailPass {
  public:
     TailPass(const Transformer& model, std::span<const Tail> tails);
@@ -31,9 +30,9 @@ class TailPass {
         at::Tensor qkv;    ///< (n, (H + 2G) d) after RoPE
     };
 
-    /// Takes one tail through a layer. Must be called for the layers in order. The tail's tokens attend to the prompt's
-    /// n_tokens entries and causally to one another, whatever their positions. Their entries are written after the
-    /// prompt's and overwritten by the next tail.
+    /// Takes one tail through a layer; must be called for the layers in order. Its tokens attend to the prompt's
+    /// n_tokens entries and causally to one another. Their entries, after the prompt's, are overwritten by the next
+    /// tail.
     Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
 
  private:

@@ -29,7 +29,7 @@ class Model {
     /// @param device where the transformer will run
     /// @param before_weights called with a model that has no transformer yet. Reading weights takes minutes, so this is
     /// the place to check the rest of a job. Its exceptions are passed on.
-    /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory; Cancelled
+    /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
                       const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
 

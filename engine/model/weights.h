@@ -40,7 +40,7 @@ struct Weights {
 };
 
 /// Reads all weights.
-/// @throws exceptions of `checkpoint` for damaged files; Cancelled
+/// @throws exceptions of `checkpoint` for damaged files
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);
 
 }  // namespace kvscope::engine
