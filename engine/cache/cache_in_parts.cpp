@@ -16,7 +16,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns the number of positions, from 0 on, to which keys stored before RoPE are rotated.
 int64_t n_turned(const policies::StoredLayer& described) {
     int64_t n = 0;
     for (const auto& row : described.rows)
@@ -38,7 +37,6 @@ bool is_given(const policies::StoredLayer& described) {
     });
 }
 
-/// Convert between numbers of the model's type and f32.
 void to_floats(const char* from, kernels::DType dtype, int64_t n, float* to) {
     if (dtype == kernels::DType::f32) {
         std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
@@ -164,7 +162,6 @@ void RunCache::shrink(int layer) {
     if (left > held) target = packed(target, target.room);
 }
 
-/// Stored entries keep the blocks that they need.
 void RunCache::drop_unused_blocks() {
     std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
 }

@@ -26,7 +26,6 @@ struct DenseLayer {
     /// Copies the key and value columns of `qkv` (n, (H + 2G) d) to entries first, …, first + n - 1.
     void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// Copies the key columns only.
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
     /// Memory of the processor that is reused for the entries of different layers.
@@ -37,14 +36,12 @@ struct DenseLayer {
     /// Copies the entries to the processor's memory, unless they are already there.
     void bring_to_processor(Room& room);
     void bring_to_processor();
-    /// Returns the entries that were copied to the processor's memory.
-    /// @throws std::logic_error if they were not copied
+    /// Returns the entries that were copied to the processor's memory. @throws std::logic_error if they were not
     DenseLayer on_processor() const;
 
     policies::EntriesView keys_view() const { return view(keys, host_keys); }
     policies::EntriesView values_view() const { return view(values, host_values); }
 
-    /// Returns a view of entries (G, n, d) on a device.
     static policies::EntriesView entries_view(const at::Tensor& entries, const ComputeDevice& device);
 
  private:

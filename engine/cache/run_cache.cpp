@@ -143,7 +143,6 @@ void RunCache::reserve(int64_t extra) {
     }
 }
 
-/// Returns a copy of a layer with its plain entries in new buffers.
 RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     const int64_t d = model_->config().head_dim;
     Layer copy;
@@ -307,7 +306,6 @@ void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
     if (next != entries.size())
         throw RunError("layer " + std::to_string(layer) + ", row " + std::to_string(row) +
                        ": a policy evicted entries that do not exist or are not in ascending order");
-    // Entries before the first removed one stay in place.
     const size_t first = entries[0];
     const auto n = static_cast<int64_t>(stay.size() - first);
     const int64_t to = target.begin[r] + static_cast<int64_t>(first);

@@ -26,13 +26,11 @@ struct HeldLayer {
     std::vector<uint32_t> positions;  ///< (n)
 };
 
-/// Compressed cache of one run: the kept prompt entries and the decoded tokens. Each layer has R ragged rows, one for
-/// each KV head, or for each query head if the granularity says so. Rows are packed and have their own lengths. The
-/// buffers contain only the kept entries until space for decoding is reserved.
+/// Compressed cache of one run: kept prompt entries and decoded tokens. Each layer has R packed rows of different
+/// lengths, one for each KV head, or for each query head if the granularity says so.
 class RunCache {
  public:
-    /// @param model the model on the device for the entries. Merged entries and entries stored in parts require the
-    /// processor (Transformer::on_processor).
+    /// @param model on the device for the entries; merged entries and those stored in parts require the processor
     RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
              bool evicts_while_decoding);
 
@@ -41,43 +39,36 @@ class RunCache {
     int n_rows() const { return n_rows_; }
     int n_layers() const { return static_cast<int>(layers_.size()); }
 
-    /// Copies a layer's kept entries from its dense cache, which may be freed afterwards. Stores them whole or as the
-    /// selection describes.
-    /// @param later receives copies for the caller to run before the layer is read or changed, so that copies of
-    /// several caches can share one call. Copies that cannot wait are made here.
-    /// @throws policies::SelectionError, RunError, before anything is read, if the selection or its description is
-    /// invalid, or if the cache renumbers entries that are stored in parts; RunError, which leaves the layer unusable,
-    /// if a part shares numbers that no layer stores
+    /// Copies a layer's kept entries from its dense cache, whole or as the selection describes.
+    /// @param later receives copies for the caller to run before the layer is used, so that several caches share a call
+    /// @throws policies::SelectionError, RunError for an invalid selection or description, before anything is read;
+    /// RunError, leaving the layer unusable, if a part shares numbers that no layer stores
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
                   std::vector<kernels::RowCopy>* later = nullptr);
 
-    /// Stores entries whose numbers are all given by the selection, without a prompt's cache.
-    /// @throws as `compress`, and RunError for entries or parts without numbers
+    /// Stores entries whose numbers are all in the selection. @throws as `compress`; RunError for missing numbers
     void hold(int layer, const policies::Selection& selection, int64_t n_tokens);
 
-    /// Calls `edit` with the values of a row's entries as f32, (n_entries, d), and stores the edited values. The row
-    /// must have only plain entries.
+    /// Calls `edit` with the values of a row's entries, (n_entries, d) f32, and stores the result. Plain rows only.
     void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
 
-    /// Shares a dense layer without copying (for the full run). Decoded entries are added to the same memory while it
-    /// has space.
+    /// Shares a dense layer without copying (for the full run). Decoded entries use its remaining space.
     void adopt(int layer, const DenseLayer& dense, int64_t n_entries);
 
-    /// Reserves space for `extra` more entries in every row of every layer. Does not copy if there is enough.
+    /// Reserves space for `extra` more entries in every row.
     void reserve(int64_t extra);
 
     /// Number of a row's entries, and how many of them are plain (whole keys and values). Plain entries come last.
     int64_t n_entries(int layer, int row) const;
     int64_t n_plain(int layer, int row) const { return static_cast<int64_t>(positions(layer, row).size()); }
 
-    /// Whether the cache itself assigns positions to entries (`Positions::cache`).
+    /// Whether the cache assigns positions to entries itself (`Positions::cache`).
     bool renumbers() const { return positions_ == policies::Positions::cache; }
 
     /// Keys and values of consecutive tokens in the memory of the cache's device.
     struct Tokens {
         int64_t n = 0;
-        const void* keys = nullptr;  ///< d numbers each, rotated to the tokens' positions, or to the row's places if
-                                     ///< the cache renumbers
+        const void* keys = nullptr;  ///< d numbers each, after RoPE
         size_t key_stride = 0;       ///< in bytes
         const void* values = nullptr;
         size_t value_stride = 0;
@@ -86,9 +77,7 @@ class RunCache {
     /// Appends tokens to a row. Adds to `copies` the copies that must be made before the row is read.
     void append(int layer, int row, const Tokens& tokens, std::vector<kernels::RowCopy>& copies);
 
-    /// Returns the memory from which attention reads the first `n_visible` plain entries of a row; a causal block hides
-    /// the later ones. Entries outside the sliding window of a query at `position` are skipped.
-    /// @param scratch holds rotated keys; must live as long as the view is used
+    /// Memory for rotated keys that a view refers to.
     using Scratch = std::vector<at::Tensor>;
     struct RowView {
         const void* keys = nullptr;
@@ -96,14 +85,16 @@ class RunCache {
         int64_t first = 0;      ///< number of entries that the sliding window skips
         int64_t n_entries = 0;  ///< number of visible entries
     };
+    /// Returns the first `n_visible` plain entries of a row for attention, except those outside the sliding window of a
+    /// query at `position`.
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
 
-    /// Returns the keys (n, d) of a plain row's first n entries in the processor's memory, copied only if necessary.
+    /// Returns the keys (n, d) of a plain row's first n entries in the processor's memory.
     at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
 
-    /// Returns the first of a plain row's `n_visible` entries that a query sees through a sliding window; 0 without a
-    /// window.
+    /// Returns the first of a plain row's `n_visible` entries that a query sees through a sliding window (0: no
+    /// window).
     /// @param position the query's position, or its place if the cache renumbers
     int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
 
@@ -116,53 +107,46 @@ class RunCache {
     /// Returns a row's entries that are stored in parts. They precede the plain entries.
     std::vector<std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
 
-    /// Returns these entries as far as a query at `position` sees them.
+    /// Returns the entries stored in parts that a query at `position` sees.
     std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
                                                      int64_t sliding_window) const;
 
-    /// Returns the positions of a row's plain entries.
     std::span<const uint32_t> positions(int layer, int row) const;
 
     /// Describes how the given whole tokens shall be stored.
     using Describe = std::function<policies::StoredLayer(const policies::LeavingTokens&)>;
 
-    /// Stores the layer's whole tokens as `describe` says, except the first and last ones named by `whole`. They follow
-    /// the tokens that were stored in this way before.
+    /// Stores the layer's whole tokens as `describe` says, except the first and last ones named by `whole`.
     /// @param n_tokens number of prompt tokens and decoded tokens
-    /// @throws policies::SelectionError if the description is invalid; RunError if its kind differs from earlier ones,
-    /// if rows hold different tokens, or if the cache renumbers entries. The layer is then unusable.
+    /// @throws policies::SelectionError for an invalid description; RunError if its kind differs from earlier ones, if
+    /// rows hold different tokens, or if the cache renumbers entries. The layer is then unusable.
     void store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe);
 
-    /// Replaces a layer's entries that are stored in parts by the whole keys and values that they represent.
-    /// @throws RunError for merged entries
+    /// Replaces entries stored in parts by whole keys and values. @throws RunError for merged entries
     void make_whole(int layer);
 
-    /// Returns all entries of a layer.
     /// @throws RunError if rows hold different entries or the cache renumbers them
     HeldLayer held(int layer) const;
 
-    /// Replaces a layer's entries. The last n_plain entries of `held` are the layer's present plain entries and stay
-    /// whole.
+    /// Replaces a layer's entries. The last n_plain entries of `held` are plain already and stay so.
     void hold_merged(int layer, const HeldLayer& held, int64_t n_plain);
 
     /// Queries that are stored with a layer for its policy, in the model's type.
     std::vector<char>& queries(int layer) { return layers_[static_cast<size_t>(layer)].queries; }
 
-    /// Removes plain entries from a row.
-    /// @param entries ascending indices
+    /// Removes plain entries from a row. @param entries ascending indices
     void erase(int layer, int row, std::span<const uint32_t> entries);
 
     /// Returns the bytes of keys and values in a row or a layer, including padding, without reserved space.
     size_t row_bytes(int layer, int row) const;
     size_t layer_bytes(int layer) const;
 
-    /// The lengths of all rows, for returning to them after decoding. Rows that lose entries while decoding must be
-    /// cloned instead.
+    /// Lengths of all rows, to which a cache can return after decoding if no entries were evicted.
     using Mark = std::vector<std::vector<int64_t>>;
     Mark mark() const;
     void rewind(const Mark& mark);
 
-    /// Returns a copy with its own buffers and space for `extra` more entries in every row.
+    /// Returns a copy with space for `extra` more entries in every row.
     RunCache clone(int64_t extra) const;
 
  private:
@@ -172,7 +156,6 @@ class RunCache {
         std::vector<std::shared_ptr<StoredBlock>> blocks;
     };
     struct Layer {
-        // Plain entries
         at::Tensor keys, values;        // flat: entries of row r start at begin[r] * d
         std::vector<int64_t> begin;     // (R) index of each row's first entry
         std::vector<int64_t> capacity;  // (R) in entries
@@ -190,13 +173,11 @@ class RunCache {
         std::map<std::weak_ptr<const policies::StoredBlock>, std::shared_ptr<const StoredBlock>, std::owner_less<>>;
 
     void require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const;
-    /// Allocates packed space for whole entries at these positions.
     Layer& allocate(int layer, const std::vector<std::vector<uint32_t>>& rows);
     void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense,
                         std::vector<kernels::RowCopy>* later = nullptr);
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
-    /// Rotates vectors (by, d) on the cache's device.
     void turn(void* keys, std::span<const int64_t> by) const;
     /// Describes a copy of n entries between two arrays: the entries from `first` on, or those listed in `rows`.
     kernels::RowCopy copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first, int64_t n,
@@ -205,15 +186,12 @@ class RunCache {
     size_t stored_bytes(int layer, int row) const;
     size_t block_bytes(int layer) const;
     void require_processor() const;
-    /// Stores what the selection describes.
-    /// @param dense nullptr if all parts have numbers
     void store(int layer, const policies::StoredLayer& described, const DenseLayer* dense);
     StoredSource source_of(int layer, const policies::StoredLayer& described) const;
     std::vector<float> turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const;
     void require_growable(int layer, const policies::StoredLayer& described,
                           const std::vector<uint32_t>& positions) const;
     void grow(int layer, const policies::StoredLayer& described);
-    /// Releases memory of the layer's plain entries if most of it is unused.
     void shrink(int layer);
     void drop_unused_blocks();
     /// Copies the grown entries, so that no other cache shares them.

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int64_t kTile = 128;  // entries that are reconstructed at a time
 
-/// Lists the tokens of each entry.
 class TokensByEntry {
  public:
     TokensByEntry(std::span<const int32_t> token_entry, size_t n_entries) : first_(n_entries + 1, 0) {
@@ -47,7 +46,6 @@ std::vector<size_t> places_of(std::span<const std::shared_ptr<const StoredEntrie
     return places;
 }
 
-/// Sums of squared norms.
 struct Sums {
     double difference = 0;
     double whole = 0;

@@ -24,7 +24,6 @@ std::vector<char> stored(std::span<const float> numbers, DType dtype) {
     return bytes;
 }
 
-/// Returns number (entry, column) as f32.
 float number_of(const kernels::StoredNumbers& numbers, int64_t entry, int column) {
     const int64_t at = entry * numbers.stride + column;
     return numbers.dtype == DType::f32 ? static_cast<const float*>(numbers.data)[at]

@@ -17,17 +17,14 @@
 
 namespace kvscope::engine {
 
-/// Copies the given channels of a vector, each of `element` bytes. Copies all `head_dim` channels if `channels` is
-/// empty.
-/// @returns the end of the written bytes
+/// Copies the given channels of a vector (all if empty), each of `element` bytes. @returns the end of the written bytes
 char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to);
 
 /// Numbers of stored entries, (n, width) in the model's type.
 class StoredBlock {
  public:
     StoredBlock(int width, std::span<const float> numbers, kernels::DType dtype);
-    /// Copies channels of whole vectors at these positions, or all channels if none are named.
-    /// @param dense (capacity, d) in the model's type
+    /// Copies channels (all if empty) of the vectors in `dense`, (capacity, d), at these positions.
     StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
                 int head_dim, kernels::DType dtype);
 
@@ -36,7 +33,6 @@ class StoredBlock {
         return static_cast<int64_t>(numbers_.size() / (static_cast<size_t>(width_) * kernels::size_of(dtype_)));
     }
     size_t bytes() const { return numbers_.size(); }
-    /// Appends entries (n, width).
     void append(std::span<const float> numbers);
     /// Returns `n_columns` numbers from `first_column` on, of entries [begin, end).
     kernels::StoredNumbers numbers(int64_t begin, int64_t end, int first_column, int n_columns) const;
@@ -54,8 +50,7 @@ struct StoredSource {
     const char* keys =
         nullptr;  ///< (capacity, d) keys of the row's KV head in the dense cache; nullptr if there is none
     const char* values = nullptr;
-    /// Returns the stored block for a block of the description.
-    /// @throws RunError if there is none
+    /// Returns the stored block for a block of the description. @throws RunError if there is none
     std::function<std::shared_ptr<const StoredBlock>(const std::shared_ptr<const policies::StoredBlock>&)> block{};
     Rotation rotation{};  ///< of positions 0, 1, …, as many as keys stored before RoPE need
 };
@@ -73,30 +68,27 @@ class StoredVectors {
     bool is_plain() const {
         return !before_rope_ && offset_.empty() && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty();
     }
-    /// Returns the numbers of entries [first, end); requires is_plain(). `channels` says which channels they are; empty
-    /// means all.
+    /// Returns the numbers of entries [first, end), if is_plain(). `channels` lists their channels; empty means all.
     kernels::StoredNumbers plain(int64_t first, int64_t end) const { return parts_[0].numbers(first, end); }
     std::span<const uint16_t> channels() const { return parts_[0].channels; }
 
     /// Writes the vectors of entries [begin, end), (end - begin, d), with 0 in channels that are not stored.
     void read(int64_t begin, int64_t end, float* out) const;
 
-    /// Computes weighted sums, as kernels::DecodeEntries::sum_values. Inputs of a map are summed before the map is
-    /// applied.
+    /// Computes weighted sums, as kernels::DecodeEntries::sum_values; maps are applied after summing.
     void sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch, float* out) const;
     size_t scratch_floats(int n_queries) const;
 
-    /// Memory use in bytes, without maps and without blocks that are shared.
+    /// Memory use in bytes, without maps and shared blocks.
     size_t own_bytes() const;
     void add_maps(std::set<const policies::Matrix*>& maps) const;
 
-    /// Whether `vectors` can be appended: it must have equally many parts, with the same widths, channels, maps and
-    /// sharing.
+    /// Whether `vectors` has the same widths, channels, maps and sharing, so that it can be appended.
     bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
     /// Appends entries with the same description and their own numbers.
     void append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                 const StoredSource& source);
-    /// Copies the numbers, so that they are not shared. Blocks in `blocks` are replaced by their copies.
+    /// Copies shared numbers. Blocks in `blocks` are replaced by their copies.
     void detach(const CopiedBlocks& blocks);
 
  private:
@@ -135,12 +127,12 @@ class StoredEntries {
     int64_t size() const { return static_cast<int64_t>(positions_.size()); }
     std::span<const uint32_t> positions() const { return positions_; }
     float mass(int64_t entry) const { return masses_.empty() ? 1.0f : masses_[static_cast<size_t>(entry)]; }
-    /// Writes keys and values of entries [begin, end), (end - begin, d) each, with 0 in channels that are not stored.
+    /// Writes keys and values, as StoredVectors::read.
     void read(int64_t begin, int64_t end, float* keys, float* values) const {
         keys_.read(begin, end, keys);
         values_.read(begin, end, values);
     }
-    /// Memory use in bytes, without maps and without blocks that are shared.
+    /// Memory use in bytes, without maps and shared blocks.
     size_t own_bytes() const { return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float); }
 
     void add_maps(std::set<const policies::Matrix*>& maps) const {
@@ -148,8 +140,7 @@ class StoredEntries {
         values_.add_maps(maps);
     }
 
-    /// A row of `attention_decode` over the entries from `first` on, without queries and output. If `key_channels` is
-    /// not empty, queries must be reduced to these channels.
+    /// A row of `attention_decode` without queries and output. If `key_channels` is not empty, queries need only these.
     struct Attended {
         kernels::DecodeRow row;
         std::span<const uint16_t> key_channels;

@@ -23,7 +23,6 @@ void over_rows(int64_t n_rows, const Body& body) {
     });
 }
 
-/// Returns a matrix of any type as (columns, rows) f32.
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
 /// Returns y W, in blocks of W's rows, so that a large vocabulary's head is not copied as a whole.
@@ -47,7 +46,6 @@ at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }
 
-/// x W^T with a gradient for x.
 class WeightProduct : public torch::autograd::Function<WeightProduct> {
  public:
     /// @param weight must outlive the graph

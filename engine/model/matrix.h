@@ -12,8 +12,8 @@
 
 namespace kvscope::engine {
 
-/// A weight matrix (rows, columns) in the form that products read: consecutive blocks of rows, each in the format of
-/// the model's file or as numbers of the model's type. Copies share their memory, which belongs to one device.
+/// A weight matrix (rows, columns) as products read it: blocks of rows in formats of the model's file or in the model's
+/// type. Copies share their memory.
 class Matrix {
  public:
     struct Part {
@@ -29,8 +29,7 @@ class Matrix {
     /// Wraps an array (rows, columns) of f32 or bf16 without copying it.
     static Matrix of(const at::Tensor& numbers);
 
-    /// Copies the matrix from the processor's memory to a device. Parts in a format that the device cannot read are
-    /// converted to numbers.
+    /// Copies the matrix from the processor to a device. Formats that the device cannot read are converted to numbers.
     Matrix on(const ComputeDevice& device) const;
 
     /// Appends uninitialized rows in the processor's memory and returns them.
@@ -42,16 +41,13 @@ class Matrix {
     kernels::DType type() const { return type_; }
     const ComputeDevice& device() const { return device_; }
     const std::vector<Part>& parts() const { return parts_; }
-    /// Memory use in bytes.
     int64_t n_bytes() const;
 
-    /// Returns rows [first, first + n) as the numbers that `product` multiplies, (n, columns) of the model's type.
-    /// Copies them only if they are stored in another format.
+    /// Returns rows [first, first + n) as numbers of the model's type, (n, columns), copied only if necessary.
     at::Tensor numbers(int64_t first, int64_t n) const;
     at::Tensor numbers() const { return numbers(0, rows_); }
 
     /// Returns the given rows, (ids, columns) f32.
-    /// @param ids each below rows()
     at::Tensor pick(std::span<const int32_t> ids) const;
 
  private:
@@ -65,11 +61,10 @@ class Matrix {
     std::vector<Part> parts_;
 };
 
-/// Returns x W^T + bias, (n, out). A row's result depends neither on other rows nor on the number of threads, and
-/// depends on the weight's format only through its numbers. All arrays must be on the matrix's device.
+/// Returns x W^T + bias, (n, out) of the given type (f32 or that of x). A row's result depends neither on other rows
+/// nor on the number of threads.
 /// @param x (n, in) of the matrix's type
 /// @param bias (out) f32, or undefined
-/// @param type type of the result: f32 or the type of x
 at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type);
 
 }  // namespace kvscope::engine

@@ -15,8 +15,7 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Checks the memory before the weights are read, and reports tensor types that no kernel reads.
-/// @throws RunError if there is too little memory
+/// Checks the memory and reports tensor types that no kernel reads. @throws RunError if there is too little memory
 void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())
@@ -28,7 +27,6 @@ void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dty
                       "use a file with smaller weights (Q8_0, Q4_K_M)");
 }
 
-/// @throws RunError if the device has too little memory
 void put_on(const ComputeDevice& device, const std::filesystem::path& path, Transformer& transformer) {
     try {
         transformer = transformer.on(device);

@@ -26,9 +26,8 @@ trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, c
 class Model {
  public:
     /// Reads a model's files.
-    /// @param device where the transformer will run
-    /// @param before_weights called with a model that has no transformer yet. Reading weights takes minutes, so this is
-    /// the place to check the rest of a job. Its exceptions are passed on.
+    /// @param before_weights called before the weights are read, which takes minutes, to check the rest of a job with a
+    /// model without transformer. Its exceptions are passed on.
     /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
                       const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
@@ -37,7 +36,7 @@ class Model {
     const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
     const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
     const checkpoint::ModelConfig& config() const { return checkpoint_->config(); }
-    /// False only during `before_weights` of Model::open, when there is no transformer yet.
+    /// False only during `before_weights` of Model::open.
     bool is_loaded() const { return transformer_ != nullptr; }
     const Transformer& transformer() const { return *transformer_; }
     kernels::DType dtype() const { return dtype_; }
@@ -53,7 +52,6 @@ class Model {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
     }
 
-    /// Returns an answer as text, without its end-of-text tokens.
     std::string answer_text(std::span<const int32_t> ids) const;
 
     trace::ModelAttributes attributes() const;

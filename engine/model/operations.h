@@ -14,8 +14,8 @@
 
 namespace kvscope::engine {
 
-/// Queries of n consecutive tokens, and m entries of which the last n belong to these tokens. Each query sees the
-/// entries up to its own.
+/// Queries of n consecutive tokens, and m entries whose last n belong to these tokens. A query sees entries up to its
+/// own.
 struct AttentionRead {
     policies::ModelShape shape;
     float scale = 0;          ///< logits are scale * (q . k)
@@ -28,8 +28,8 @@ struct AttentionRead {
     std::span<double> column_sums = {};  ///< (H, m) n_j exp(e_j) / sum n exp(e) is added for each query; may be empty
 };
 
-/// Operations of a transformer: the kernels, or libtorch functions with gradients. Each row is a token. Arguments that
-/// receive a result are overwritten, or replaced by a new array if they are part of a graph.
+/// Operations of a transformer: kernels, or libtorch functions with gradients. Each row is a token. Results overwrite
+/// their argument, or replace it by a new array if it is part of a graph.
 class Operations {
  public:
     virtual ~Operations() = default;
@@ -37,9 +37,7 @@ class Operations {
     /// Returns the type of activations for a model of the given type.
     virtual at::ScalarType activations(kernels::DType model) const = 0;
 
-    /// Returns x / sqrt(mean(x^2) + eps) * weight for each row, (n, dim) activations.
-    /// @param x (n, dim) f32
-    /// @param weight (dim) f32
+    /// Returns x / sqrt(mean(x^2) + eps) * weight for each row of x, (n, dim) f32, as activations. weight: (dim) f32
     virtual at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, float eps, kernels::DType model) const = 0;
 
     /// Normalizes, in each row of activations x, `heads` vectors from column `first` on. Overwrites x.
@@ -52,10 +50,8 @@ class Operations {
     /// Adds delta (activations) to residual, (n, dim) f32.
     virtual void add(at::Tensor& residual, const at::Tensor& delta) const = 0;
 
-    /// Returns x W^T + bias, (n, out) activations.
-    /// @param x (n, in) activations
-    /// @param weight W, (out, in) of the model's type
-    /// @param bias (out) f32, or undefined
+    /// Returns x W^T + bias, (n, out) activations, for activations x (n, in). weight: (out, in); bias: (out) f32 or
+    /// undefined
     virtual at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const = 0;
 
     /// Returns x W^T in f32, whatever the type of the activations.
@@ -76,9 +72,8 @@ const Operations& kernel_operations();
 /// Returns the operations of `kernels/` on a device. They do not include attention, which uses the backend directly.
 std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend);
 
-/// Returns operations with gradients with respect to x and to a cache's keys and values, but not to weights.
-/// Activations and weights are converted to f32, whatever the model's type. Results depend neither on other rows nor on
-/// the number of threads, because the products in both directions are kernels.
+/// Returns operations in f32 with gradients with respect to x and to a cache's keys and values, but not to weights.
+/// Results depend neither on other rows nor on the number of threads.
 const Operations& differentiable_operations();
 /// Returns x y^T of two f32 arrays, (n, d) and (m, d), with gradients for both.
 at::Tensor differentiable_product(const at::Tensor& x, const at::Tensor& y);

@@ -5,8 +5,7 @@
 
 namespace kvscope::engine {
 
-/// Returns an f32 copy of the projection that makes a layer's keys or values.
-/// @throws UsageError if the model has no such layer
+/// Returns an f32 copy of a layer's key or value projection. @throws UsageError if the model has no such layer
 policies::Projection projection_of(const Transformer& model, int layer, policies::Projected which);
 
 }  // namespace kvscope::engine

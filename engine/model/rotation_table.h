@@ -15,23 +15,19 @@ struct Rotation {
     at::Tensor cosines, sines;
 };
 
-/// Table of a model's rotations by position. Each is computed once, in double precision, because caches that renumber
-/// their entries need them for every layer and token. Thread-safe.
+/// Table of a model's rotations by position, each computed once in double precision. Thread-safe.
 class RotationTable {
  public:
     /// @param inverse_frequencies (d / 2) radians per position
     /// @param factor multiplies cosines and sines
     /// @param limit positions from this one on are rare, and are computed each time
-    /// @param place device of the returned tensors
     RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place = at::kCPU);
 
-    /// Returns the same table for another device.
     std::shared_ptr<const RotationTable> on(at::Device place) const {
         return std::make_shared<const RotationTable>(inverse_frequencies_, factor_, limit_, place);
     }
 
-    /// Returns rotations to positions, or by differences of positions, which may be negative. The tensors may be parts
-    /// of the table and must not be written to.
+    /// Returns rotations by (possibly negative) positions. The tensors may be parts of the table: do not write to them.
     Rotation rotation(std::span<const int64_t> positions) const;
 
  private:
@@ -44,8 +40,7 @@ class RotationTable {
     int64_t limit_;
     at::Device place_;
     mutable std::mutex mutex_;
-    // Rotations of positions 0, 1, …, in the processor's memory and on the device. A longer table replaces them, so
-    // parts that were returned stay valid.
+    // Rotations of positions 0, 1, …. A longer table replaces them, so parts that were returned stay valid.
     mutable Rotation known_, known_there_;
 };
 

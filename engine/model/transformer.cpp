@@ -97,8 +97,7 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
 }
 
 at::Tensor Transformer::logits_there(const at::Tensor& residual) const {
-    // In f32 for every type: steps of bf16 are larger than most gaps between the best tokens, and would hide small
-    // divergences.
+    // In f32, because steps of bf16 are larger than most gaps between the best tokens.
     return operations_->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_),
                                weights_.head);
 }

@@ -19,24 +19,21 @@ namespace kvscope::engine {
 
 policies::ModelShape shape_of(const checkpoint::ModelConfig& config);
 
-/// A decoder-only transformer of the Llama kind without its attention: the operations before it (norm, projections,
-/// RoPE) and after it (output projection, MLP). Prefill and decoding add the attention. Activations have the model's
-/// type, the residual stream is f32, and all arrays are on the model's device. A row is a token, of one prompt or of
-/// many runs. Constant after construction and thread-safe.
+/// A decoder-only transformer of the Llama kind without its attention, which prefill and decoding add. Activations have
+/// the model's type, the residual stream is f32, and arrays are on the model's device. Rows are tokens, of one prompt
+/// or of many runs. Constant after construction and thread-safe.
 class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
 
-    /// Returns the model on another device, with a copy of its weights.
-    /// @throws exceptions of libtorch if the device has too little memory
+    /// Returns a copy on another device. @throws exceptions of libtorch if the device has too little memory
     Transformer on(const ComputeDevice& device) const;
     const ComputeDevice& device() const { return device_; }
     const kernels::Backend& backend() const { return *device_.backend; }
-    /// Returns the model on the processor, or this model if it is already there. Valid as long as this model or a copy
-    /// exists.
+    /// Returns the model on the processor. Valid as long as this model or a copy exists.
     const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
-    /// Returns the model on the processor with other operations and shared weights. This model uses the kernels.
+    /// Returns the model on the processor with other operations and shared weights.
     Transformer computed_with(const Operations& operations) const;
     const Operations& operations() const { return *operations_; }
 
@@ -49,24 +46,22 @@ class Transformer {
     policies::ModelShape shape() const;
     float attention_scale() const;
 
-    /// Returns the residual stream (n, hidden) f32 of token ids.
-    /// @throws UsageError for an id outside the vocabulary
+    /// Returns the residual stream (n, hidden) f32 of token ids. @throws UsageError for an id outside the vocabulary
     at::Tensor embed(std::span<const int32_t> ids) const;
 
     /// Returns queries, keys and values before RoPE, after the norms of queries and keys: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
-    /// Returns x W of the normalized residual, without biases and without norms of queries and keys: (n, (H + 2G) d).
+    /// Returns x W of the normalized residual, without biases and norms: (n, (H + 2G) d).
     at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
     /// Whether `project` returns the same, because the layer has no biases and norms.
     bool is_projected_plainly(int layer) const;
 
-    /// Returns cosines and sines for `rotate`, which must not be written to.
+    /// Cosines and sines for `rotate`, which must not be written to.
     using Rotation = engine::Rotation;
     Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
 
-    /// Returns rotations by differences of positions, which may be negative, for vectors that are already rotated. Does
-    /// not apply the attention factor again.
+    /// Returns rotations by differences of positions, for vectors that are rotated already.
     Rotation turn(std::span<const int64_t> differences) const { return turns_->rotation(differences); }
     /// Factor by which a rotation scales vectors (YaRN).
     float attention_factor() const { return config_.rope_attention_factor(); }

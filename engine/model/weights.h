@@ -27,19 +27,16 @@ struct LayerWeights {
     at::Tensor down_bias;       ///< (hidden) f32
 };
 
-/// All weights of a model.
 struct Weights {
     Matrix embedding;       ///< (vocabulary, hidden)
     at::Tensor final_norm;  ///< (hidden) f32
     Matrix head;            ///< (vocabulary, hidden); the embedding itself if they are tied
     std::vector<LayerWeights> layers;
 
-    /// Returns a copy on another device.
-    /// @throws exceptions of libtorch if the device has too little memory
+    /// Returns a copy on another device. @throws exceptions of libtorch if the device has too little memory
     Weights on(const ComputeDevice& device) const;
 };
 
-/// Reads all weights.
 /// @throws exceptions of `checkpoint` for damaged files
 Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);
 
