@@ -80,7 +80,6 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
             throw std::logic_error(
                 "needs() and plan() of the policy must agree on whether it reads through its own cache");
         record.pseudo_ids = pass_.appended_ids;
-        // Memory for all of these tokens is allocated together.
         const int64_t ahead = std::max(pass_.lookahead, static_cast<int64_t>(pass_.appended_ids.size()));
         if (ahead > model_.config().context_length)
             fail("it looks ahead " + std::to_string(ahead) + " tokens, but the model's context is only " +
@@ -183,7 +182,6 @@ void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
     const size_t n_before = later ? later->size() : 0;
     attempt(in_layer(layer), [&] { keep(decision, later); });
     if (later && failed()) later->resize(n_before);  // their target memory is gone
-    // Measuring is not part of the decision's time.
     if (!failed() && !decision.is_draft && policy_->stores_parts())
         if (const auto error = failure_of([&] { record_storage_error(decision.observations); }); !error.empty())
             fail(located(in_layer(layer), error));

@@ -23,7 +23,6 @@ namespace kvscope::engine {
 class ActiveRun {
  public:
     /// Creates and starts the policy. If the policy cannot use the budget, the run fails.
-    /// @param pool scores of all runs on this prompt
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options, ScorePool& pool);
 
@@ -39,31 +38,25 @@ class ActiveRun {
     bool reads_entries() const;
     bool awaits_answer() const { return needs_.answer_attention; }
 
-    /// Returns the number of layers whose weights the policy examines before the prompt is read.
     int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
-    /// Lets the policy examine one layer's weights. Records failures.
+    /// Lets the policy examine one layer's weights before the prompt is read. Records failures.
     void prepare(int layer);
 
-    /// Lets the policy observe the next layer and decide about all layers that it is ready to decide. Copies what it
-    /// keeps from their dense caches; undecided layers stay in memory. Records failures.
+    /// Lets the policy observe the next layer and decide about the layers that it is ready for. Copies what it keeps.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
-    /// As `decide`, but leaves the selection to `choose` and `take` if another thread can make it, and `has_decision`
-    /// is then true. The arguments must stay valid until `take`, except parts of the observations that are not
-    /// appended.
+    /// As `decide`, but leaves the selection to `choose` and `take` if `has_decision` is then true. The arguments must
+    /// stay valid until `take`.
     void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
                         std::span<const float> window_attention);
     /// Starts the decision about the policy's draft, which generates tokens to look ahead (`draft_cache`).
     void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
     bool has_decision() const { return decision_.has_value(); }
-    /// Lets the policy select. May be called on any thread.
-    /// @param beside_others whether other runs select at the same time
+    /// Lets the policy select, on any thread. @param beside_others whether other runs select at the same time
     void choose(bool beside_others);
-    /// Ends the decision: copies what the policy selected, or records the failure.
-    /// @param later receives copies on the model's device for the caller to run (RunCache::compress)
+    /// Copies what the policy selected, or records the failure. @param later as for RunCache::compress
     void take(std::vector<kernels::RowCopy>* later = nullptr);
-    /// Adds this run's part of the time of work for several runs.
     void add_select_seconds(double seconds) { select_seconds_ += seconds; }
 
     RunCache& draft_cache() { return *draft_; }
@@ -84,7 +77,6 @@ class ActiveRun {
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }
-    /// Returns the policy of a finished run.
     std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
@@ -95,7 +87,6 @@ class ActiveRun {
 
     trace::RunRecord record;  ///< without the scores, which runs share
     /// Returns the record with a copy of the scores, for the trace.
-    /// @param room memory for the scores
     trace::RunRecord whole_record(ScoreRoom& room) const;
     trace::RunRecord whole_record() const {
         ScoreRoom room;
@@ -103,7 +94,6 @@ class ActiveRun {
     }
     /// Time of the policy's decisions, including those made while other runs decided.
     double select_seconds() const { return select_seconds_; }
-    /// The same without decisions made while other runs decided.
     double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
  private:
@@ -116,17 +106,14 @@ class ActiveRun {
         policies::Selection selection{};
         std::string error{};
     };
-    /// Runs a part of the decision and measures its time. An exception fails the run.
     template <class Action>
     void attempt(const std::string& where, Action action);
-    /// Lets the policy gather what it needs. Policies that do not gather decide at once.
     void open(Decision decision);
     void finish_decision();
     void keep(Decision& decision, std::vector<kernels::RowCopy>* later);
-    /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
-    /// @throws RunError if entries stored in parts are combined with something that excludes them
+    /// @throws RunError if entries stored in parts are combined with eviction or merging
     void require_storage(const policies::Selection& selection) const;
     void record_selection(int layer, policies::Selection selection, std::span<const float> window_attention);
     void record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,

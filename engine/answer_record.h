@@ -12,7 +12,6 @@
 namespace kvscope::engine {
 
 /// Returns a run's record with its answer. The record of a failed run keeps what the run produced.
-/// @param room memory for the scores
 trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
                                   ScoreRoom& room);
 

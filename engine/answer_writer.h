@@ -27,7 +27,6 @@ struct Answered {
     std::string text;
 };
 
-/// Objects that AnswerWriter uses.
 struct AnswerTools {
     const Model& model;
     const ExperimentOptions& options;
@@ -37,15 +36,13 @@ struct AnswerTools {
     Progress& progress;
 };
 
-/// Returns callbacks that call the owner's callbacks with the runs' own indices.
 OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner);
 AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner);
 
-/// Decodes the answers of all runs to one question as one batch. Compares and writes each answer as soon as it and the
-/// full run's answer are complete. If the full run fails, the other answers are written without comparison.
+/// Decodes the answers of all runs to one question, and compares and writes each one after the full run's answer. If
+/// the full run fails, the others are written without comparison.
 class AnswerWriter {
  public:
-    /// @param starts one for each run
     /// @param n_context number of tokens that the policies saw
     /// @param answered receives the result of each run, by the index of its plan
     AnswerWriter(const AnswerTools& tools, int prompt, const std::vector<ActiveRun*>& runs,
@@ -58,15 +55,12 @@ class AnswerWriter {
           answered_(answered),
           generations_(runs.size()) {}
 
-    /// Decodes, compares and writes.
     /// @param known the full run's answer, if it is already decoded; otherwise nullptr
-    /// @throws exceptions of the writer
     void decode(FullAnswer* known);
 
  private:
     void adopt(FullAnswer& known);
     void write_those_waiting(Progress& shown);
-    /// Computes the reference after the full run's answer.
     void read_reference(Progress& shown);
     void compare(std::vector<Comparison>& comparisons, Progress& shown);
     void write(size_t i, const Comparison& comparison, ScoreRoom& room);

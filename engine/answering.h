@@ -34,40 +34,33 @@ class Answering {
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
     /// Reads the question, if the policies did not see it, into every run's cache, or into a copy if the cache cannot
-    /// be rewound. `give_back` must be called afterwards.
-    /// @param last_question whether this is the context's last question. Caches are then not copied, unless they are
-    /// kept.
+    /// be rewound or is needed again. `give_back` must follow.
     /// @returns a start for each run, with an error if its cache could not be copied or read into
     std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
     void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
 
-    /// Restores the runs' caches as they were before the question.
-    /// @param starts of these runs; must not be used afterwards
+    /// Restores the runs' caches as they were before the question. The starts must not be used afterwards.
     static void give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts);
 
-    /// Decodes as one batch and rewinds the caches to the end of the prompt. Caches that cannot be rewound are copied
-    /// first. Sequences passed to `on_end` are already rewound, and time spent there does not count as decoding. If a
-    /// cache changes its form on request, `starts` record when, and the comparison does the same.
+    /// Decodes as one batch and rewinds the caches to the end of the prompt, before `on_end` is called. Changes of a
+    /// cache's form are recorded in `starts` and repeated in the comparison.
     /// @returns an answer for each start; failed ones contain an error
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
-    /// Returns the full run's predictions at each step of its own answer. With recording, includes `keys_behind`.
-    /// @param full its cache must be rewound to the end of the prompt
+    /// Returns the full run's predictions at each step of its answer. Its cache must be rewound to the end of the
+    /// prompt.
     /// @param attention receives `answer_attention` of the first n_context tokens; may be nullptr
     /// @throws RunError if the answer cannot be read
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
 
-    /// Reads the full run's answer into caches that end with the prompt, without rewinding them.
-    /// @returns a comparison for each start
+    /// Reads the full run's answer into caches that end with the prompt, and returns a comparison for each start.
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
 
-    /// Sets `attention_lost` of the comparisons, except those with an error and those of runs that evict entries while
-    /// decoding, whose kept tokens change at each step.
+    /// Sets `attention_lost` of the comparisons, except failed ones and those of runs that evict while decoding.
     /// @param full holds the prompt
-    /// @param runs one for each comparison
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
                             std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
                             Progress& progress);

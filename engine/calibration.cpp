@@ -28,7 +28,6 @@ std::vector<float> bias_of(const Transformer& model, int layer, Projected which)
     return projection.is_normalised ? std::vector<float>() : projection.bias;
 }
 
-/// Returns keys or values of n tokens without the bias, (G d, n).
 std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads, size_t d, size_t n,
                               const std::vector<float>& bias) {
     std::vector<float> numbers(n_heads * d * n), vector(d);
@@ -42,8 +41,7 @@ std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads,
     return numbers;
 }
 
-/// Adds the products of all pairs of rows of x (width, n) to a lower triangle. Results are bit-identical for any number
-/// of threads.
+/// Adds the products of all pairs of rows of x (width, n) to a lower triangle, bit-identical for any number of threads.
 void add_products(const std::vector<float>& x, size_t width, size_t n, double* sums) {
     std::vector<float> products(width * width);
     kernels::linear({.dtype = kernels::DType::f32,
@@ -57,7 +55,6 @@ void add_products(const std::vector<float>& x, size_t width, size_t n, double* s
         for (size_t j = 0; j <= i; ++j) *sums++ += double{products[i * width + j]};
 }
 
-/// Returns the sums over all sequences of a text.
 std::vector<double> sums_over(const Model& model, std::span<const int32_t> ids, size_t sequence, Progress& progress) {
     const Transformer& transformer = model.transformer().on_processor();
     const auto shape = transformer.shape();

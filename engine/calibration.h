@@ -9,14 +9,13 @@
 
 namespace kvscope::engine {
 
-/// Statistics of a model's keys and values on the calibration text, the beginning of assets/training/english.txt, which
-/// is compiled in. The model reads the first tokens in sequences, each as a separate prompt.
+/// Statistics of a model's keys and values on the first tokens of assets/training/english.txt, in sequences.
 class Calibration {
  public:
     static constexpr size_t max_tokens = 4096;
     static constexpr size_t sequence = 1024;  ///< in tokens; shorter if the model's context is
 
-    /// Reads the text, or takes the same numbers from the user's cache if an earlier job stored them.
+    /// Reads the text, or takes the same numbers from the user's cache.
     Calibration(const Model& model, Progress& progress);
 
     /// Returns the moments, as described at RunContext::calibration.
@@ -27,7 +26,6 @@ class Calibration {
     std::vector<float> sums_;  ///< lower triangles, row by row, for each layer: of keys, then of values
 };
 
-/// Returns the model's calibration, which is computed once and kept with the model.
 std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -60,11 +60,8 @@ struct Tails {
     }
 };
 
-/// Returns the request for one prefill for all runs.
 /// @param window number of queries recorded for the full run
 /// @param record receives `full/*`; may be nullptr
-/// @param is_kept whether the observations are kept as a LivePrefill
-/// @param room as in compress()
 PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& tails, int window,
                            trace::PromptRecord* record, bool is_kept, int64_t room) {
     PrefillRequest request;
@@ -117,8 +114,7 @@ void Compression::load_classifier(ActiveRun& run) {
     }
 }
 
-/// Decides the runs that use a token classifier, before the model reads the prompt. Equal requests share one
-/// classification.
+/// Decides the runs that use a token classifier. Equal requests share one classification.
 void Compression::classify(const Prompt& prompt, Runs& runs) {
     struct Answer {
         policies::TokenClassification question;
@@ -156,8 +152,7 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-/// Lets the device compute what policies requested of the preceding layer, so that the remaining work is on the
-/// processor and the device can start the next layer. Further requests wait for the device.
+/// Lets the device compute what policies requested of the preceding layer, so that it can then start the next one.
 void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs) {
     const Stopwatch watch;
     layer.prompt.work_out(before[0]);
@@ -168,9 +163,8 @@ void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs&
         if (decides(run)) run->add_select_seconds(each);
 }
 
-/// Shows a layer to each run that decides layer by layer.
+/// Shows a layer to each run that decides layer by layer, and returns the runs with a pending decision.
 /// @param attention `full/window_attention` of this layer (H, N); may be empty
-/// @returns the runs with a pending decision
 std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
                                                 std::span<const float> attention) {
     std::vector<ActiveRun*> deciding;
@@ -307,7 +301,6 @@ void Compression::record_alignment(std::span<const int32_t> ids, trace::PromptRe
     timings_.record_s += watch.seconds();
 }
 
-/// Makes the second decision of runs that first generate tokens from a draft of their cache.
 void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held,
                                       std::span<const float> last_logits, std::span<const float> attention) {
     std::vector<ActiveRun*> looking;
@@ -327,7 +320,6 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
         looking[i]->record.lookahead_ids = lookaheads[i].ids;
         looking[i]->drop_draft();
     }
-    // Layer by layer, because runs share a layer's observations.
     for (size_t layer = 0; layer < held.size(); ++layer) {
         auto& observations = held[layer]->observations;
         std::vector<ActiveRun*> deciding;
@@ -347,14 +339,12 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
     }
 }
 
-/// Reads the prompt for all runs that merge while reading, together.
 void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention) {
     std::vector<ActiveRun*> members;
     std::vector<ChunkedRun> chunked;
     for (const auto& run : runs) {
         if (run->failed() || !run->reads_in_chunks()) continue;
         members.push_back(run.get());
-        // An isolated run's memory must be that of a server.
         chunked.push_back(run->chunked(options_.record && !options_.isolated));
     }
     if (members.empty()) return;
@@ -373,7 +363,6 @@ void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<con
     }
 }
 
-/// Runs the second pass of a policy that filters the prompt.
 void Compression::run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention) {
     std::vector<int32_t> ids;
     for (const uint32_t position : run.filtered()) ids.push_back(prompt.ids[position]);

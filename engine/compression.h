@@ -21,8 +21,8 @@ using Held = std::vector<std::unique_ptr<ObservedLayer>>;
 /// What policies requested from a layer's observations, of the prompt and of each tail.
 using LayersAsked = std::vector<policies::LayerObservations::Asked>;
 
-/// One prefill and all runs' decisions on it: those of each layer, those before the prefill (token classifiers), and
-/// those after it (lookahead, second pass on a filtered prompt).
+/// One prefill and all runs' decisions on it, including those before it (token classifiers) and after it (lookahead,
+/// second pass on a filtered prompt).
 class Compression {
  public:
     Compression(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
@@ -32,11 +32,9 @@ class Compression {
     void load_classifier(ActiveRun& run);
 
     /// Reads the tokens that the policies see, and lets each run decide.
-    /// @param room entries that a full cache needs after the prompt, allocated together with it
+    /// @param room entries that a full cache needs after the prompt
     /// @param record receives `full/*`; may be nullptr
-    /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill, if there is no record; may be
-    /// empty
-    /// @param live_prefill receives the observations for later decisions; may be nullptr
+    /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill; may be empty
     /// @returns the layers if a run still has to decide by the full run's answer; otherwise nothing
     Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
                   std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill = nullptr);
@@ -51,7 +49,7 @@ class Compression {
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
     void read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention);
-    /// Finishes all runs after the last layer. @returns whether a run still has to decide by the full run's answer
+    /// @returns whether a run still has to decide by the full run's answer
     bool finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
                      std::span<const float> attention);
     void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);

@@ -13,8 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Whether one thread per run is faster than all threads for one run after the other. A selection uses threads only for
-/// some loops over rows, which take a part of its time.
+/// Whether one thread per run is faster than all threads for one run after the other.
 bool are_enough(size_t n_runs, int n_threads) {
     return n_threads > 1 && n_runs > 1 && 2 * n_runs >= static_cast<size_t>(n_threads);
 }
@@ -25,8 +24,8 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     std::vector<std::exception_ptr> failures(runs.size());
     const auto choose = [&](int member) {
         for (;;) {
-            // Member 0 is the engine's thread, the only one that may ask. It does not pause here, because the others
-            // would continue.
+            // Member 0 is the engine's thread, the only one that may ask. It does not pause, because the others would
+            // go on.
             if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
@@ -49,7 +48,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     }
 }
 
-/// Collects copies of several runs, because the fixed cost of a call is as high as some copies on a card.
+/// Collects copies of several runs, to save the fixed cost of calls.
 class Copies {
  public:
     explicit Copies(const kernels::Backend& backend) : backend_(backend) {}

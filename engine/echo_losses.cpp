@@ -38,14 +38,12 @@ double divergence_of(const at::Tensor& log_p, const at::Tensor& log_q) {
     return sum;
 }
 
-/// Keys or values of a layer, and the map that rebuilds them.
 struct RebuiltPart {
     at::Tensor own;    ///< (n, D)
     at::Tensor given;  ///< (n, inputs) the first layer's numbers and the layer's own stored ones
     at::Tensor map;    ///< (outputs, inputs)
 };
 
-/// Computes one layer's loss over one sequence.
 class LayerComparison {
  public:
     LayerComparison(const EchoLossSetup& setup, int layer, const at::Tensor& queries)
@@ -94,7 +92,7 @@ class LayerComparison {
     int64_t n_skipped(int64_t n) const { return std::min(setup_.skipped, n); }
     int64_t n_outputs() const { return layout_.width() - layout_.local; }
 
-    /// Adds the loss of keys or values. @returns the gradient with respect to the map; undefined if not requested
+    /// @returns the gradient with respect to the map; undefined if not requested
     at::Tensor add_numbers(const RebuiltPart& part, bool with_gradients, EchoLayerLoss& loss) const {
         const int64_t skipped = n_skipped(part.own.size(0)), n = part.own.size(0) - skipped;
         const at::Tensor expected = part.own.narrow(0, skipped, n).narrow(1, layout_.local, n_outputs());
@@ -116,7 +114,7 @@ class LayerComparison {
         return all;
     }
 
-    /// Returns d(loss) / d(map), (outputs, inputs), from the gradient with respect to the rebuilt rows.
+    /// Returns the gradient with respect to the map, (outputs, inputs), from that with respect to the rebuilt rows.
     at::Tensor gradient(const at::Tensor& of_rows, const at::Tensor& given) const {
         at::Tensor outputs = of_rows.narrow(1, layout_.local, n_outputs()).clone();
         outputs.narrow(0, 0, n_skipped(outputs.size(0))).zero_();
@@ -132,12 +130,10 @@ class LayerComparison {
         return first;
     }
 
-    /// Converts values, or keys before RoPE, from (n, D) to (G, n, d).
     at::Tensor by_head(const at::Tensor& rows) const {
         return rows.reshape({rows.size(0), layout_.n_kv_heads, layout_.head_dim}).transpose(0, 1).contiguous();
     }
 
-    /// Rotates keys (n, D) and converts them to (G, n, d).
     at::Tensor rotated(at::Tensor keys) const {
         std::vector<int64_t> positions(static_cast<size_t>(keys.size(0)));
         std::iota(positions.begin(), positions.end(), int64_t{0});
@@ -160,7 +156,6 @@ class LayerComparison {
         return read.out;
     }
 
-    /// Returns (n, n): 0 if the query sees the entry, minus infinity otherwise.
     at::Tensor unseen() const {
         const int64_t n = queries_.size(0);
         const std::vector<int64_t> first = first_keys();

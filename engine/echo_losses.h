@@ -10,8 +10,8 @@
 
 namespace kvscope::engine {
 
-/// Losses for gradient descent on EchoKV's maps. Each rebuilt layer is compared with the uncompressed model, which
-/// provides its inputs. Losses are averaged over tokens and numbers, or over tokens and heads.
+/// Losses for tuning EchoKV's maps, averaged over tokens and numbers, or over tokens and heads. A rebuilt layer gets
+/// its inputs from the uncompressed model.
 enum class EchoLoss {
     keys_values,  ///< first stage: squared error of rebuilt keys (before RoPE) and values
     outputs,      ///< second stage: squared difference of attention outputs with true and with rebuilt keys and values
@@ -28,15 +28,13 @@ struct EchoSequence {
     at::Tensor queries = {};  ///< (n, H d) after RoPE; not needed for keys_values
 };
 
-/// Loss of a layer with its gradients with respect to both maps, (outputs, inputs) each. A gradient is undefined if it
-/// was not requested or the loss does not depend on the map.
+/// Loss of a layer with gradients with respect to both maps, (outputs, inputs); undefined if not requested or zero.
 struct EchoLayerLoss {
     double loss = 0;
     double scale = 0;  ///< mean square of the reference values; 1 for qk_kl
     at::Tensor keys_gradient = {}, values_gradient = {};
 };
 
-/// Model, layout and kind of loss for `loss_of_layer`.
 struct EchoLossSetup {
     const Transformer& model;
     policies::EchoLayout layout{};
@@ -44,7 +42,7 @@ struct EchoLossSetup {
     int64_t skipped = 0;  ///< number of first tokens of a sequence that stay exact
 };
 
-/// Computes a layer's loss over one sequence. Results are bit-identical for any number of threads.
+/// Computes a layer's loss over one sequence, bit-identical for any number of threads.
 /// @param first numbers of the first layer of the group
 /// @param keys_map, values_map (outputs, inputs) f32, contiguous
 EchoLayerLoss loss_of_layer(const EchoLossSetup& setup, int layer, const EchoSequence& first, const EchoSequence& own,

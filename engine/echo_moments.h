@@ -10,25 +10,23 @@
 
 namespace kvscope::engine {
 
-/// Sums over tokens of the products of all pairs among the first layer's D numbers and a layer's own D numbers. They
-/// determine the map with the least squared error.
+/// Sums of products of a first layer's D numbers and a layer's own D numbers. They determine the best map.
 class Moments {
  public:
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
     explicit Moments(const policies::EchoLayout& layout);
 
-    /// @param first, own (D, tokens). Results are bit-identical for any number of threads.
+    /// @param first, own (D, tokens)
     void add(const std::vector<float>& first, const std::vector<float>& own);
 
-    /// Range [begin, end) of a map's rows.
     struct Inputs {
         Eigen::Index begin = 0, end = 0;
     };
 
     /// Returns argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2, (D + D_local, D - D_local). X holds the first layer's D
-    /// numbers and the layer's own first D_local, Y the layer's other numbers. If the matrix is singular, the ridge is
-    /// multiplied by 10 until it is not.
+    /// numbers and the layer's own first D_local, Y the layer's other numbers. Raises the ridge while the matrix is
+    /// singular.
     /// @param given the columns of X to use; other rows of the map are 0
     /// @throws RunError if the sums are not finite
     policies::Matrix solved(double ridge, Inputs given) const;
@@ -51,7 +49,6 @@ struct LayerMoments {
 };
 using EchoMoments = std::map<int, LayerMoments>;
 
-/// Returns the sums of all layers as parts of a resumable state.
 ResumableState::Parts parts_of(EchoMoments& moments);
 
 }  // namespace kvscope::engine

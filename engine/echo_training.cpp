@@ -30,7 +30,6 @@ std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayou
     return numbers;
 }
 
-/// Reads a text sequence by sequence.
 class Reading {
  public:
     Reading(const Model& model, const EchoLayout& layout, std::span<const int32_t> ids,
@@ -83,7 +82,7 @@ class Reading {
                            options_.sequence, options_.skipped, XXH3_64bits(ids_.data(), ids_.size_bytes()));
     }
 
-    /// Checks for cancellation only between layers, because a partly added sequence would be added again later.
+    /// Checks for cancellation between layers, because a partly added sequence would be added again later.
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;

@@ -23,8 +23,7 @@ struct EchoTrainingOptions {
     int64_t skipped = 4;      ///< first tokens of each sequence that are ignored, because EchoKV keeps them exact
     double ridge = 1e-4;      ///< factor of the inputs' mean square that is added to each input's own square
     EchoInputs inputs = EchoInputs::both;  ///< rows of unused inputs are 0
-    /// File that stores intermediate sums from time to time and when the work is cancelled. A repeated call continues
-    /// from it and computes the same maps. Empty: nothing is stored.
+    /// File of intermediate sums, from which a repeated call continues to the same maps. Empty: nothing is stored.
     std::filesystem::path state{};
 };
 
@@ -33,29 +32,24 @@ struct EchoError {
     double keys = 0, values = 0;
 };
 
-/// Trained maps and their errors.
 struct EchoTraining {
     policies::EchoMaps maps;
     std::map<int, EchoError> errors;  ///< for each rebuilt layer
     int64_t n_tokens = 0;             ///< number of tokens used
 };
 
-/// Returns the layout nearest to the ratio and the model's identity, without maps.
+/// Returns the layout nearest to the ratio, without maps.
 /// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed
 policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
 
-/// Trains EchoKV's maps by least squares: for each rebuilt layer, the maps with the smallest mean squared error of keys
-/// (before RoPE) and values over the text. This is the minimum that gradient descent in the paper's first stage
-/// approaches, computed directly from sums of products: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
+/// Returns the maps with the smallest mean squared error of keys (before RoPE) and values over the text, the minimum of
+/// the paper's first stage: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
 /// @param ids tokens of the text
-/// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed, if own inputs
-/// are requested but a layer stores none, if the text has fewer tokens than a map has inputs, or if an option is out of
-/// range
+/// @throws policies::EchoMapsError if the ratio is impossible; UsageError for a short text or options out of range
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress);
 
-/// Returns the errors of the maps on another text.
-/// @throws UsageError if no token of the text counts
+/// Returns the errors of the maps on another text. @throws UsageError if the text is too short
 std::map<int, EchoError> echo_errors(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                                      const EchoTrainingOptions& options, Progress& progress);
 

@@ -38,7 +38,6 @@ at::Tensor rows_of(const policies::EntriesView& view, const EchoLayout& layout, 
     return rows;
 }
 
-/// Reads sequences with the uncompressed model and compares them with what the maps rebuild.
 class EchoComparison {
  public:
     EchoComparison(const Model& model, const EchoMaps& maps, const EchoTuningOptions& options)
@@ -161,10 +160,8 @@ void require_options(std::span<const int32_t> ids, const EchoTuningOptions& opti
                         ids.size(), options.sequence));
 }
 
-/// Draws the sequences of the steps.
 class DrawnSequences {
  public:
-    /// @param before number of sequences that were drawn before
     DrawnSequences(std::span<const int32_t> ids, const EchoTuningOptions& options, int64_t before)
         : ids_(ids), length_(static_cast<size_t>(options.sequence)), random_(options.seed) {
         for (int64_t t = 0; t < before; ++t) random_.next();

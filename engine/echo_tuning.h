@@ -13,18 +13,15 @@
 
 namespace kvscope::engine {
 
-/// One step of gradient descent.
 struct EchoStep {
     double rate = 0;  ///< learning rate of the step
     double loss = 0;  ///< before the step, summed over the rebuilt layers
-    /// Square root of the loss divided by the mean square of the reference values, both summed over layers. For qk_kl,
-    /// the mean divergence of the layers in nats.
+    /// Root of the loss divided by the mean square of the reference values; for qk_kl, the mean divergence in nats.
     double error = 0;
 
     friend bool operator==(const EchoStep&, const EchoStep&) = default;
 };
 
-/// How EchoKV's maps are tuned by gradient descent.
 struct EchoTuningOptions {
     int64_t steps = 1000;
     int64_t sequence = 512;  ///< tokens of each step's sequence, which starts at a random place in the text
@@ -32,27 +29,23 @@ struct EchoTuningOptions {
     double rate = 5e-4;      ///< AdamW's initial learning rate, which falls to 0 along a cosine
     uint64_t seed = 42;
     EchoLoss loss = EchoLoss::outputs;
-    /// File that stores maps, moments and losses every minute and when the work is cancelled. A repeated call continues
-    /// from it and computes the same maps. Empty: nothing is stored.
+    /// File of maps, moments and losses, from which a repeated call continues to the same maps. Empty: nothing is
+    /// stored.
     std::filesystem::path state{};
     std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called first, with the steps that were resumed
     std::function<void(const EchoStep&)> on_step{};               ///< called after each new step
 };
 
-/// Returns random maps for gradient descent, uniform in [-1 / sqrt(inputs), 1 / sqrt(inputs)] like PyTorch's nn.Linear.
-/// (The paper does not specify them.) Row by row, they are drawn from policies::row_random(seed, layer, 0 for keys, 1
-/// for values).
+/// Returns random maps, uniform in [-1 / sqrt(inputs), 1 / sqrt(inputs)] like PyTorch's nn.Linear, drawn row by row
+/// from policies::row_random(seed, layer, 0 for keys, 1 for values).
 /// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed
 policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_t seed);
 
-/// Tunes the maps by gradient descent: EchoKV's first stage with the loss keys_values, its second stage with the
-/// others. Step t of T (from 0) reads one sequence with the uncompressed model and changes each map by AdamW
-/// (`TunedMap::step`) with the rate r / 2 (1 + cos(pi t / T)). Sequences begin at SplitMix64(seed) modulo the number of
-/// possible places. `maps` changes only after the last step.
-/// @param ids tokens of the text
+/// Tunes the maps by gradient descent. Step t of T (from 0) reads one sequence with the uncompressed model and changes
+/// each map by AdamW (`TunedMap::step`) with the rate r / 2 (1 + cos(pi t / T)). Sequences begin at SplitMix64(seed)
+/// modulo the number of possible places. `maps` changes only after the last step.
 /// @returns all steps, including resumed ones
-/// @throws UsageError if the text is shorter than a sequence, an option is out of range, or the state's path holds
-/// another file
+/// @throws UsageError for a short text, options out of range, or another file at the state's path
 std::vector<EchoStep> tune_echo(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
                                 const EchoTuningOptions& options, Progress& progress);
 

@@ -13,7 +13,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns the number of kept entries divided by the number of all prompt entries.
 double kept_share(const trace::RunRecord& record, int64_t n_tokens) {
     if (record.kept_offsets.size() < 2 || n_tokens == 0) return 0;
     const double rows = static_cast<double>(record.kept_offsets.size() - 1);

@@ -50,7 +50,6 @@ std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
     return sum;
 }
 
-/// Returns the part of the record that is known before the prompt is read.
 trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
     trace::PromptRecord record;
     record.name = prompt.name;
@@ -96,8 +95,7 @@ struct Experiment::Impl {
 
     const Transformer& transformer() const { return model.transformer(); }
 
-    /// Returns the number of entries needed after the tokens that policies see, for the longest question and its
-    /// answer.
+    /// Returns the number of entries for the longest question and its answer.
     int64_t room_behind(Questions questions) const {
         int64_t most = 0;
         for (const auto& [number, prompt] : questions)
@@ -105,9 +103,6 @@ struct Experiment::Impl {
         return most + options.n_new;
     }
 
-    // ---- planning ------------------------------------------------------------------------------------------------
-
-    /// Whether the trace already holds all answers of a run to these questions.
     bool has_answers(Questions questions, size_t run) const {
         return std::ranges::all_of(questions, [&](const Question& question) {
             return results.has_run(question.number, static_cast<int>(run));
@@ -134,8 +129,7 @@ struct Experiment::Impl {
         return runs;
     }
 
-    /// Lets policies compute what depends only on the weights and the calibration text. The results are kept with the
-    /// model, and their time and memory do not count in any run.
+    /// Lets policies compute what depends only on the weights and the calibration text, outside of any run's time.
     void prepare(const Runs& runs) {
         for (const auto& run : runs) {
             if (run->failed() || !run->needs().calibration) continue;
@@ -156,7 +150,6 @@ struct Experiment::Impl {
         }
     }
 
-    /// Decides the runs that depend on the attention of the full run's answers to all questions of the context.
     std::vector<FullAnswer> decide_by_answer(Questions questions, Runs& runs, const Held& held,
                                              std::span<const float> attention) {
         const int64_t n = questions[0].prompt.n_visible();
@@ -199,11 +192,7 @@ struct Experiment::Impl {
         return answers;
     }
 
-    // ---- answers -------------------------------------------------------------------------------------------------
-
-    // ---- the two modes -------------------------------------------------------------------------------------------
-
-    /// Returns the record of the q-th question; for q > 0 it refers to the first question's record.
+    /// Returns the record of the q-th question, which refers to the first one for the context.
     trace::PromptRecord question_record(Questions questions, size_t q, const trace::PromptRecord& context,
                                         std::span<const AnswerStart> starts) {
         trace::PromptRecord record = context;
@@ -216,7 +205,7 @@ struct Experiment::Impl {
         return record;
     }
 
-    /// Whether a run must answer a prompt. The full run answers again if other runs are compared with it.
+    /// Whether a run must answer a prompt. The full run always does, for comparison.
     bool is_left(int prompt, const ActiveRun& run) const {
         return run.is_full() || !results.has_run(prompt, run.index());
     }

@@ -24,13 +24,11 @@ namespace kvscope::engine {
 struct RunPlan {
     policies::PolicySpec spec;
     policies::Budget budget;
-    /// Recipe entry (JSON) of a run in a trace that cannot be repeated, because a file of its policy is missing or
-    /// changed. Empty for all other runs.
+    /// Recipe entry (JSON) of a recorded run whose policy's file is missing or changed; empty for all other runs.
     std::string stored_entry = {};
 
     std::string label() const;  ///< policies::run_label
-    /// Returns the label without the budget if parameters of the policy decide it. Used in messages about what the user
-    /// requested.
+    /// Returns the label for messages, without the budget if parameters of the policy decide it.
     std::string asked() const;
 };
 
@@ -38,7 +36,7 @@ struct RunPlan {
 struct ExperimentOptions : RunOptions {
     bool keep_prefill = false;  ///< keep the prefill for `take_prefill`; not for isolated runs
     bool keep_caches = false;   ///< keep the caches for `take_caches`; not for isolated runs
-    /// Whether to throw if no policy can run on the first prompt. On later prompts, such runs are recorded as failed.
+    /// Whether to throw if no policy can run on the first prompt; on later prompts, such runs are recorded as failed.
     bool require_possible_run = true;
 };
 
@@ -49,7 +47,7 @@ struct Timings {
     int64_t n_generated = 0;
     double prefill_s = 0;
     double record_s = 0;  ///< for full/* and for copying observations
-    /// All policies' decisions and copies of kept entries. Less than the sum over runs if runs decide in parallel.
+    /// Time of all decisions; less than the sum over runs if these decide in parallel.
     double select_s = 0;
     double question_s = 0;
     double decode_s = 0;
@@ -58,25 +56,23 @@ struct Timings {
     double total_s = 0;
 };
 
-/// Returns the canonical description of a trace's contents, including fingerprints of the files that policies read. A
-/// trace can be resumed only with the same recipe.
-/// @throws checkpoint::CheckpointError if such a file cannot be read
+/// Returns the canonical description of a trace's contents. A trace can be resumed only with the same recipe.
+/// @throws checkpoint::CheckpointError if a policy's file cannot be read
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
 
-/// Returns the fingerprint of the files that a policy's parameters name, including files in folders; empty if there are
-/// none.
+/// Returns the fingerprint of the files that a policy's parameters name; empty if there are none.
 std::string fingerprint_of_files(const policies::PolicySpec& spec);
 
 /// Puts the policy `full` first and removes repeated full runs, whose budget is always the prompt's length.
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 
-/// Returns the indices of the prompts, grouped by context. Prompts share a context if their tokens before the question
-/// are equal and policies do not see the question. Groups are ordered by their first index.
+/// Returns the indices of the prompts, grouped by context: prompts that policies see without the question share a
+/// context if the tokens before the question are equal.
 std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts);
 
-/// Runs many policies after one prefill for each context, and writes one trace. Writes prompts and runs as soon as they
-/// are finished, and skips those that the trace already holds.
+/// Runs many policies after one prefill for each context. Writes prompts and runs to a trace as soon as they are
+/// finished, and skips those that it already holds.
 class Experiment {
  public:
     /// @param plans the full run first and only once; other equal plans are separate runs
@@ -89,37 +85,32 @@ class Experiment {
     /// Called with every finished or failed run.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
 
-    /// Callbacks during the work, in order of their first call. They run on the engine's thread and should return
-    /// quickly.
-    /// Called with a prompt that was read and its `full/*`, before decoding.
+    /// Called on the engine's thread, like the callbacks below, with a prompt that was read, before decoding.
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
     /// Called before each prompt that is not already complete; for isolated runs, once for all questions of a context.
     std::function<void(int prompt)> on_begun;
-    /// Called with a run's record as far as it is known before the answer, including the kept entries.
+    /// Called with a run's kept entries, before its answer.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
-    /// Called with each token that a run generates for the prompt of the last `on_prompt`.
+    /// Called with each token that a run generates.
     std::function<void(int run, int32_t id)> on_token;
-    /// Called when a run's answer is complete, before the comparison. `ask_switch` is not called for the run any more.
+    /// Called when a run's answer is complete, before the comparison.
     std::function<void(int run)> on_answered;
     /// Called before each step of a run whose policy stores tokens while decoding. Returns true to switch its cache
-    /// between the whole and the stored form before that step; the record says when.
-    /// @param is_full whether the cache is whole now
+    /// between the whole and the stored form; `is_full` says whether it is whole now.
     std::function<bool(int run, bool is_full)> ask_switch;
 
-    /// Runs all prompts. Prompts with the same context (see by_context) share one prefill and one compression.
-    /// If one run fails, it is recorded as failed, with its message and results so far, and the others continue. A run
-    /// fails if its policy or cache throws, if its decision is invalid, or if its logits contain NaN. If the full run
-    /// fails, the others are recorded without comparisons.
-    /// @throws UsageError before the prefill if `require_possible_run` is set and none of the remaining runs is
-    /// possible on the first prompt; exceptions of the writer; std::bad_alloc
+    /// Runs all prompts. If a run fails, it is recorded with its message and results so far, and the others continue.
+    /// If the full run fails, the others are recorded without comparisons.
+    /// @throws UsageError if `require_possible_run` is set and none of the remaining runs is possible on the first
+    /// prompt; exceptions of the writer; std::bad_alloc
     void run(std::span<const Prompt> prompts);
 
-    /// Returns the prefill of the last context (once, with `keep_prefill`), also after `run` was cancelled. Returns
-    /// nullptr if the trace already held all of it.
+    /// Returns the prefill of the last context, once, if `keep_prefill` is set. nullptr if the trace already held all
+    /// runs.
     std::unique_ptr<LivePrefill> take_prefill();
 
-    /// Returns the caches of the last context (once, with `keep_caches`), one for each plan. An element is nullptr if
-    /// the run failed or was already in the trace; the result is empty if all runs were.
+    /// Returns the caches of the last context, once, if `keep_caches` is set. Elements of failed or recorded runs are
+    /// nullptr.
     std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;

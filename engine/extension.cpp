@@ -21,15 +21,13 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns a list of the recipe; empty if it has none.
 nlohmann::json list_of(const std::string& recipe_json, const char* name) {
     const nlohmann::json recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object() || !recipe.contains(name) || !recipe[name].is_array()) return nlohmann::json::array();
     return recipe[name];
 }
 
-/// Whether a recipe's entry belongs to this prompt. Entries of earlier versions lack `special` or `tokens`, and their
-/// `n_context` may count other tokens. The token ids in the trace then decide.
+/// Whether a recipe's entry belongs to this prompt. Earlier versions lack some fields; token ids then decide.
 bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     if (!entry.is_object()) return false;
     nlohmann::json stored = entry;
@@ -42,7 +40,6 @@ bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     return stored == own;
 }
 
-/// @param are_same whether a recipe's entry equals the entry of a wanted element
 /// @param make returns an element for an entry that is not wanted, or nothing
 template <class T, class Entry, class Same, class Make>
 std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
@@ -74,10 +71,8 @@ nlohmann::json entry_now(const RunPlan& plan) {
     }
 }
 
-/// Returns the plan of a run in a recipe. If its files are missing or changed, the plan keeps the entry, so that the
-/// trace can still hold the run. Returns nothing if this build cannot make the run or the run is requested with the
-/// present files.
-/// @param asked entries of the requested runs
+/// Returns the plan of a run in a recipe. If its files have changed, the plan keeps the entry. Returns nothing if this
+/// build cannot make the run or the run is requested with the present files (in `asked`).
 std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::vector<nlohmann::json>& asked) {
     const auto without_files = [](nlohmann::json one) {
         one.erase("files");

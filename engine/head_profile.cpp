@@ -45,7 +45,6 @@ class Watcher final : public policies::Policy {
         return {};
     }
 
-    /// Returns the position that a head attended to most in the last step.
     int64_t most_attended(size_t head) const { return most_attended_[head]; }
     /// Returns the attention of the last step on those of a head's n most attended tokens that are in the needle.
     double needle_attention(size_t head) const { return needle_attention_[head]; }
@@ -86,7 +85,6 @@ std::vector<std::string> words(const std::string& text) {
     return all;
 }
 
-/// Returns ROUGE-1 recall or F1 of the answer's words.
 double overlap(const std::string& prediction, const std::string& answer, HeadMeasure measure) {
     const auto found = words(prediction), expected = words(answer);
     std::multiset<std::string> left(found.begin(), found.end());

@@ -26,7 +26,6 @@ struct HeadProfileOptions {
     bool parse_special = true;  ///< as in PromptOptions
 };
 
-/// Scores of all heads.
 struct HeadProfile {
     int n_prompts = 0;
     int n_right = 0;  ///< number of prompts with a correct answer, which alone count
@@ -34,9 +33,8 @@ struct HeadProfile {
     std::vector<std::vector<double>> scores;
 };
 
-/// Measures how much each query head contributes to finding a needle, from greedy answers of the full run. A prompt
-/// counts only if its answer is correct: it contains the number, and the ROUGE-1 recall (retrieval) or F1 (reasoning)
-/// of its words with the number or with the sentence about it is above 0.5.
+/// Measures how much each query head contributes to finding a needle, from greedy answers of the full run. Only correct
+/// answers count: those with the number and with a ROUGE-1 recall (retrieval) or F1 (reasoning) above 0.5.
 /// At each decode step, R grows by 1 / n if the token that the head attends to most is in the needle of n tokens and is
 /// the generated token. R2 grows by attention / n for each of the head's n most attended tokens that is in the needle.
 /// @throws UsageError if no prompt fits in the context; RunError if no answer is correct

@@ -38,7 +38,6 @@ std::vector<std::string> sentences_of(std::string_view text) {
     return sentences;
 }
 
-/// An endless sequence of sentences.
 class Haystack {
  public:
     Haystack(const std::string& text, SeededRandom random) : random_(random) {
@@ -90,8 +89,7 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // Counted after another sentence, as in the context. At least one token, because a tokenizer may lack all of
-        // its letters.
+        // Counted after another sentence, as in the context. At least 1: a tokenizer may lack all of its letters.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);

@@ -31,11 +31,10 @@ struct NeedleOptions {
     std::string text{};  ///< source of the haystack's sentences, which are drawn repeatedly; RULER's noise if empty
 };
 
-/// @throws UsageError if the length leaves no space for a sentence beside the needle, or if the depth is outside [0, 1]
+/// @throws UsageError if no sentence fits beside the needle, or if the depth is outside [0, 1]
 NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
 
-/// Checks that prompts of these lengths fit in a model's context.
-/// @throws UsageError if one does not
+/// Checks that prompts of these lengths fit in a model's context. @throws UsageError
 void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length);
 
 /// Returns RULER's string_match_all: 1 if the prediction contains the answer, otherwise 0.

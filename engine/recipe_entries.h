@@ -7,12 +7,10 @@
 
 namespace kvscope::engine {
 
-/// Returns a recipe's entry for a prompt.
 nlohmann::ordered_json recipe_entry(const Prompt& prompt);
-/// Returns a recipe's entry for a run.
 /// @throws checkpoint::CheckpointError if a file of the policy cannot be read
 nlohmann::ordered_json recipe_entry(const RunPlan& plan);
-/// Returns the entry of a run without reading and naming the policy's files.
+/// Returns the entry of a run without reading the policy's files.
 nlohmann::ordered_json recipe_entry_without_files(const RunPlan& plan);
 
 }  // namespace kvscope::engine

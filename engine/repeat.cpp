@@ -58,8 +58,7 @@ std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     return all;
 }
 
-/// Returns why the policy would read files other than the recorded run did; empty if it would not or the trace does not
-/// say.
+/// Returns why the policy would read files other than the recorded run did; empty if it would not.
 std::string files_changed(const trace::Reader& reader, int prompt, int run, const policies::PolicySpec& spec) {
     if (!spec.definition->needs_file || !reader.is_in_file(prompt, run)) return {};
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
@@ -85,8 +84,8 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
                                     trace::answer_length(reader, prompt, run));
 }
 
-/// Runs that are made again in one experiment. Each has its own plan, so that no two runs share a policy that acts
-/// while decoding. Only full runs share a plan, because they do nothing while decoding.
+/// Runs that are made again in one experiment. Each has its own plan, because policies that act while decoding cannot
+/// be shared; only full runs share one.
 struct Again {
     std::vector<RunPlan> plans;          ///< plans of the experiment, the full run first
     std::vector<size_t> places;          ///< index in `plans` for each run; undefined if it has an obstacle

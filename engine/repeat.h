@@ -14,12 +14,11 @@
 
 namespace kvscope::engine {
 
-/// Returns how the answers to a trace's prompt were decoded, according to its recipe: number of new tokens, sampling,
-/// end of text, seeds and window. Without a recipe, decoding is greedy and as long as the full run's answer.
+/// Returns how the answers to a trace's prompt were decoded. Without a recipe: greedily, as long as the full run's
+/// answer.
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
 
-/// Returns the policy and budget of a recorded run or a what-if.
-/// @throws UsageError if this build lacks the policy or a parameter
+/// Returns the policy and budget of a recorded run or a what-if. @throws UsageError if this build lacks the policy
 RunPlan recorded_plan(const trace::RunAttributes& run);
 
 /// A run that was made again.
@@ -30,12 +29,9 @@ struct RepeatedRun {
         0;  ///< number of entries that only this run or only the recorded run keeps; above 0 if rounding differs
 };
 
-/// Makes runs of a trace's prompt again, from its exact token ids, with one prefill.
+/// Makes runs of a trace's prompt again, from its exact token ids, with one prefill. Returns one result for each run.
 /// @param runs indices in the reader; may include what-ifs
-/// @param answers whether to decode answers and record all measures. Otherwise only the caches are useful, and recorded
-/// answers replace the runs' own.
-/// @param on_token called with the index in `runs` and each token of an answer
-/// @returns one result for each run
+/// @param answers whether to decode answers and record all measures; otherwise only the caches are useful
 /// @throws UsageError if the trace was made with another model or no run can be made
 std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
                                      std::span<const int> runs, bool answers, Progress& progress,

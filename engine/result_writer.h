@@ -11,11 +11,9 @@
 
 namespace kvscope::engine {
 
-/// Writes finished prompts and runs of an experiment to the trace, if there is one, and passes them to the experiment's
-/// listeners. Knows what the trace contained before.
+/// Writes finished prompts and runs to the trace, if there is one, and passes them to the experiment's callbacks.
 class ResultWriter {
  public:
-    /// @param owner its `on_run` is called
     /// @param writer nullptr for no trace
     ResultWriter(const Experiment& owner, trace::Writer* writer, size_t n_plans, Timings& timings)
         : owner_(owner), writer_(writer), n_plans_(static_cast<int>(n_plans)), timings_(timings) {}

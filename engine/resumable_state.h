@@ -13,28 +13,25 @@
 
 namespace kvscope::engine {
 
-/// State of unfinished long work, kept in a file beside its output, so that the same work can continue from it.
+/// State of unfinished long work in a file, from which the same work can continue.
 class ResumableState {
  public:
     /// Arrays of the work, always the same ones in the same order.
     using Parts = std::vector<std::span<std::byte>>;
 
     /// @param path file of the state; if empty, nothing is stored
-    /// @param kind first line of the file, which names the kind of work
+    /// @param kind first line of the file
     /// @param of everything that the result depends on; a state with another value is ignored
-    /// @throws UsageError if the path holds something other than a file of this kind
+    /// @throws UsageError if the path holds something else
     ResumableState(std::filesystem::path path, std::string kind, std::string of);
 
-    /// Fills the parts from the file and reports it. Returns the number of finished steps. Returns 0 and leaves the
-    /// parts unchanged if the file does not exist, is damaged, or belongs to other work.
-    /// @param unit plural name of the steps
+    /// Fills the parts from the file, reports it, and returns the number of finished steps. Returns 0 if there is no
+    /// usable file. @param unit plural name of the steps
     int64_t resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress);
 
-    /// Writes the parts after `done` steps, if the last write or the beginning was at least a minute ago. A failure is
-    /// reported, and the work continues.
+    /// Writes the parts after `done` steps, if the last write was at least a minute ago. Reports failures.
     void keep_each_minute(const Parts& parts, int64_t done, Progress& progress);
 
-    /// Writes the parts now.
     void keep(const Parts& parts, int64_t done, Progress& progress);
 
  private:

@@ -12,8 +12,7 @@
 
 namespace kvscope::engine {
 
-/// Scores of all runs on a prompt, layer by layer. Bit-identical scores are stored once, for example those of one
-/// policy at several budgets.
+/// Scores of all runs on a prompt. Bit-identical scores, as of one policy at several budgets, are stored once.
 class ScorePool {
  public:
     template <class T>

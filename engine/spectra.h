@@ -8,10 +8,9 @@
 
 namespace kvscope::engine {
 
-/// Adds the eigenvalues of W^T W for the query, key and value projections of every layer, whole (L, hidden) and per
-/// head (L, H or G, d), in descending order. They are the squared singular values (KVSlimmer, Figures 8 and 9).
-/// Computed in f64 from the checkpoint's weights and stored in the user's cache for later calls.
-/// @throws exceptions of the checkpoint
+/// Adds the eigenvalues of W^T W (squared singular values) of every layer's query, key and value projection, whole (L,
+/// hidden) and per head (L, H or G, d), in descending order (KVSlimmer, Figures 8 and 9). Computed in f64 and stored in
+/// the user's cache.
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress);
 

@@ -26,7 +26,6 @@ class TunedMap {
     /// @param t number of the step, from 1
     void step(const at::Tensor& gradient, double rate, int64_t t);
 
-    /// Appends the weights and both moments to `parts`.
     void add_parts(ResumableState::Parts& parts);
 
  private:

@@ -37,7 +37,6 @@ std::optional<uint64_t> number_in(const fs::path& file) {
                                                                                             : std::nullopt;
 }
 
-/// Names of files in one version of control groups.
 struct GroupFiles {
     const char* folder;
     const char* limit;

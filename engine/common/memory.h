@@ -7,7 +7,7 @@
 
 namespace kvscope::engine {
 
-/// Returns the resident memory of this process in bytes, or 0 if the system does not report it.
+/// Returns the resident memory of this process in bytes, or 0 if it is unknown.
 uint64_t resident_bytes();
 
 /// Memory that this process may still allocate.
@@ -15,14 +15,13 @@ struct AvailableMemory {
     std::optional<uint64_t> bytes;  ///< nullopt if the system does not report it
     std::string limit = {};         ///< what limits the memory; empty if it is the machine's free memory
 };
-/// Returns the minimum of the machine's free memory, of what the control groups (version 1 or 2) leave, and of what
-/// `ulimit -v` and `-d` leave.
+/// Returns the minimum of the machine's free memory and the limits of control groups, `ulimit -v` and `ulimit -d`.
 /// @param root folder that contains proc and sys
 AvailableMemory available_memory(const std::filesystem::path& root = "/");
 
-/// Checks that `bytes` are available. Does nothing if the environment variable KVSCOPE_ANY_MEMORY is set.
+/// Checks that `bytes` are available, unless the environment variable KVSCOPE_ANY_MEMORY is set.
 /// @param what start of the message, such as "model.gguf: its weights need"
-/// @param remedy advice besides closing other programs, such as "use a file with smaller weights"
+/// @param remedy advice, such as "use a file with smaller weights"
 /// @throws RunError with both numbers if they are not
 void require_available(uint64_t bytes, const std::string& what, const std::string& remedy);
 

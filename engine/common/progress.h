@@ -15,8 +15,8 @@ class Progress {
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Called often. If it returns true, the work ends with `Cancelled` at the next safe place. To pause the work, an
-    /// implementation may block here and then return false.
+    /// Called often. If it returns true, the work soon throws `Cancelled`. To pause the work, it may block and return
+    /// false.
     virtual bool cancelled() const = 0;
     /// The same without pausing, for work that holds a resource which other work waits for.
     virtual bool cancelled_without_pause() const { return cancelled(); }

@@ -4,8 +4,7 @@
 
 namespace kvscope::engine {
 
-/// A steady clock for each thread that stops while the thread's work is paused. All measurements of work use it, so
-/// pauses do not count in the time of a prefill or a decode step.
+/// A steady clock of each thread that stops while the thread's work is paused. All measurements of work use it.
 class WorkClock {
  public:
     using duration = std::chrono::steady_clock::duration;
@@ -14,7 +13,6 @@ class WorkClock {
     static time_point now() { return std::chrono::steady_clock::now() - paused(); }
     static double seconds_since(time_point start) { return std::chrono::duration<double>(now() - start).count(); }
 
-    /// Total time of this thread's pauses.
     static duration& paused() {
         thread_local duration sum{};
         return sum;

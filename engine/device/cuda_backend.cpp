@@ -65,8 +65,7 @@ fs::path folder_of_torch() {
     return dladdr(of_torch, &info) && info.dli_fname ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
-/// Checks that the files belong to the version that the program was built with.
-/// @param folder torch/lib
+/// Checks that the files in `folder` (torch/lib) belong to the version that the program was built with.
 void require_version(const fs::path& folder) {
     std::string found;
     for (const char* name : {"version.py", "../build-version"}) {  // of the Python package and of the archive
@@ -109,7 +108,6 @@ Function* function(const char* symbol) {
     return reinterpret_cast<Function*>(kernels::cuda::symbol(symbol));
 }
 
-/// Calls a function that reports failures in a message.
 template <class Function, class... Arguments>
 void call(const char* symbol, Arguments... arguments) {
     std::array<char, 512> message{};
@@ -255,8 +253,7 @@ class CudaBackend final : public TorchBackend {
         run<abi::RunWindowAttention>(symbol, bytes, &whole);
     }
 
-    /// Multiplies in blocks of equal size, the last one padded, so that a row's result does not depend on the number of
-    /// rows.
+    /// Multiplies in blocks of equal size, so that a row's result does not depend on the number of rows.
     void multiply_blocks(const kernels::Linear& problem) const {
         const int64_t in = problem.in, out = problem.out;
         const auto type = problem.dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
@@ -329,7 +326,6 @@ void give_back_unused(int number) {
     try {
         c10::getDeviceAllocator(at::kCUDA)->emptyCache();
     } catch (const c10::Error&) {
-        // Ignored: less memory counts as free.
     }
 }
 

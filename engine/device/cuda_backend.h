@@ -8,14 +8,12 @@
 
 namespace kvscope::engine {
 
-/// Properties of a card.
 struct Card {
     std::string name;  ///< product name
     uint64_t total_bytes = 0, free_bytes = 0;
     double bytes_per_second = 0;  ///< peak bandwidth of its memory; 0 if unknown
 };
 
-/// Returns the number of cards, and the card with the given number.
 /// @throws kernels::cuda::Unavailable, kernels::cuda::Failed
 int count_cards();
 Card card(int number);
@@ -23,10 +21,9 @@ Card card(int number);
 /// Returns memory that libtorch caches on a card to the driver, so that it counts as free.
 void give_back_unused(int number);
 
-/// Opens a card: kvscope's kernels in libkvscope_cuda.so and libtorch's functions for the rest. Loads libtorch_cuda.so
-/// of the same version from the folder in the environment variable KVSCOPE_TORCH_CUDA_DIR, or from the folder of the
-/// program's libtorch_cpu.so. All work runs in order on the default stream. Products with more than `rows_alike` rows
-/// use libtorch, in blocks of 1,024 rows.
+/// Opens a card with kvscope's kernels and libtorch's functions. Loads libtorch_cuda.so from the folder in the
+/// environment variable KVSCOPE_TORCH_CUDA_DIR, or from the folder of libtorch_cpu.so. All work runs in order on the
+/// default stream. Products with more than `rows_alike` rows use libtorch.
 /// @throws kernels::cuda::Unavailable, naming what is missing; kernels::cuda::Failed
 const ComputeDevice& cuda_device(int number);
 

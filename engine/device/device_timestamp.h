@@ -9,13 +9,11 @@
 
 namespace kvscope::engine {
 
-/// A point in time of a device's work. On a card, the time when all work requested so far is done; otherwise, the time
-/// of construction.
+/// The time when a card finishes the work requested so far; without a card, the time of construction.
 class DeviceTimestamp {
  public:
     explicit DeviceTimestamp(const ComputeDevice& device);
-    /// Returns the seconds until a later timestamp of the same device, without pauses of this thread's work. The device
-    /// must have passed both (kernels::Backend::wait).
+    /// Returns the seconds until a later timestamp that has passed, without pauses of this thread's work.
     double until(const DeviceTimestamp& later) const;
 
  private:

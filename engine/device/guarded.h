@@ -11,9 +11,8 @@
 
 namespace kvscope::engine {
 
-/// Runs work that concerns only one run. Its exceptions become that run's failure. Exceptions that concern all runs are
-/// passed on: lack of memory, a failed device, cancellation.
-/// @returns why the work failed, never empty; empty if it succeeded
+/// Runs work that concerns only one run, and returns why it failed; empty if it succeeded. Passes on exceptions that
+/// concern all runs: lack of memory, a failed device, cancellation.
 template <class Action>
 std::string failure_of(Action action) {
     try {

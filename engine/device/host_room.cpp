@@ -10,8 +10,8 @@ at::Tensor HostRoom::copy(const at::Tensor& there) {
     const auto n = static_cast<int64_t>(there.nbytes());
     const bool is_held = bytes_.defined() && bytes_.storage().use_count() > 1;
     if (!bytes_.defined() || is_held || bytes_.numel() < n) {
-        // A card copies to pinned memory several times as fast. Memory is not pinned if the last copy is still in use,
-        // because then later copies will be kept, too, nor if it is large.
+        // Copies to pinned memory are several times as fast. If the last copy is still in use, later ones will be kept,
+        // too.
         constexpr int64_t most_pinned = int64_t{64} << 20;
         const auto options = at::TensorOptions().dtype(at::kByte);
         bytes_.reset();

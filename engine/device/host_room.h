@@ -4,12 +4,10 @@
 
 namespace kvscope::engine {
 
-/// Memory of the processor that is reused for copies from a device. Allocating new memory is slower than the copies
-/// themselves.
+/// Reusable memory of the processor for copies from a device, because new memory is slower than the copies.
 class HostRoom {
  public:
-    /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is already there. The memory is
-    /// reused after the returned tensor is released.
+    /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is already there.
     at::Tensor copy(const at::Tensor& there);
 
  private:

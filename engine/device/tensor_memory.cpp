@@ -22,8 +22,7 @@ constexpr size_t worth_keeping = size_t{128} << 10;  // bytes; the heap keeps sm
 constexpr size_t most_together = size_t{256} << 20;  // greatest sum of bytes that are kept
 constexpr uintptr_t huge_page = uintptr_t{2} << 20;
 
-/// Asks the system for huge pages, for memory that was not touched yet. One page fault then clears 2 MiB instead of 4
-/// KiB, which saves 7 % of the time of a run with many caches.
+/// Asks for huge pages: one page fault then clears 2 MiB instead of 4 KiB, which saves 7 % of a run with many caches.
 void prefer_huge_pages(void* block, size_t bytes) {
     const auto at = reinterpret_cast<uintptr_t>(block);
     const uintptr_t begin = (at + huge_page - 1) / huge_page * huge_page, end = (at + bytes) / huge_page * huge_page;
@@ -68,7 +67,6 @@ class Memory final : public c10::Allocator {
     static c10::Allocator& own() { return *c10::GetDefaultCPUAllocator(); }
     static void deleted(void* numbers);
 
-    /// Turns the general exception of libtorch's allocator into std::bad_alloc.
     static void* fresh(size_t bytes) {
         try {
             return own().raw_allocate(bytes);
@@ -90,7 +88,6 @@ class Memory final : public c10::Allocator {
         return nullptr;
     }
 
-    /// @returns whether the block was kept
     bool keep(Header* block) {
         if (block->bytes < worth_keeping || block->bytes > most_together) return false;
         const std::lock_guard lock(mutex_);
@@ -114,7 +111,7 @@ class Memory final : public c10::Allocator {
     size_t kept_bytes_ = 0;
 };
 
-/// Returns the allocator, which is never destroyed, because tensors may be freed after it would be.
+/// Never destroyed, because tensors may be freed later.
 Memory& memory() {
     static Memory& only = *new Memory;
     return only;

@@ -29,7 +29,6 @@ at::ScalarType scalar_of(kernels::WeightFormat format) {
     throw std::logic_error("libtorch has no type for this weight format");
 }
 
-/// Returns a tensor on memory of the processor.
 at::Tensor host(const void* data, int64_t n, at::ScalarType type) {
     return at::from_blob(const_cast<void*>(data), {n}, at::TensorOptions().dtype(type));
 }
@@ -37,15 +36,12 @@ at::Tensor host(const void* data, int64_t n, at::ScalarType type) {
 /// Returns x W^T for one row x (in) and W (out, in), f32.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) { return (weight * x).sum(-1); }
 
-/// Attention of one query of each head.
 struct Found {
     at::Tensor out;      ///< (R, d)
     at::Tensor weights;  ///< (R, m)
 };
 
-/// @param logits (R, m), where R is a multiple of G
-/// @param values (G, m, d)
-/// @param masses (m) or undefined
+/// @param logits (R, m), where R is a multiple of G @param values (G, m, d) @param masses (m) or undefined
 Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::Tensor& masses) {
     const at::Tensor terms = (logits - logits.amax(-1, true)).exp();
     const at::Tensor total = (masses.defined() ? terms * masses : terms).sum(-1, true);
@@ -95,7 +91,6 @@ at::Tensor TorchBackend::rows(const void* data, int64_t n, int64_t width, int64_
     return array(data, {n, width}, {stride, 1}, scalar_of(type));
 }
 
-/// Copies values to the device of `array`.
 at::Tensor TorchBackend::on_device(at::Tensor values) const {
     return values.to(array(nullptr, {0}, {1}, at::kByte).device());
 }
@@ -178,8 +173,7 @@ void TorchBackend::rope(const kernels::Rope& problem) const {
     x.copy_(at::cat({a * cosines - b * sines, b * cosines + a * sines}, 2));
 }
 
-/// Computes each query separately, over the keys that it sees. The result does not depend on how queries are divided
-/// into calls.
+/// Computes each query separately, so that the result does not depend on how queries are divided into calls.
 void TorchBackend::attend(const kernels::PrefillAttention& problem) const {
     const int64_t d = problem.head_dim, h = problem.n_heads, n_keys = problem.q_begin + problem.n_queries;
     const at::ScalarType type = scalar_of(problem.dtype);

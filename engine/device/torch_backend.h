@@ -9,12 +9,10 @@
 
 namespace kvscope::engine {
 
-/// A device on which libtorch's functions compute: the reference for hand-written kernels, and the substitute for
-/// kernels that a device lacks. Results equal those of kernels/ up to the order of sums, in f32 where these use f32.
-/// Products are computed row by row, so that no row depends on the others; they are slow.
+/// A device that computes with libtorch's functions: the slow reference for hand-written kernels, and the substitute
+/// for missing ones. Results equal those of kernels/ up to the order of sums.
 class TorchBackend : public kernels::Backend {
  public:
-    /// @param place a device of libtorch, for example "cpu"
     explicit TorchBackend(at::Device place) : place_(place) {}
 
     std::string name() const override { return "torch:" + place_.str(); }
@@ -24,7 +22,6 @@ class TorchBackend : public kernels::Backend {
     void upload(void* to, const void* from, size_t bytes) const override;
     void download(void* to, const void* from, size_t bytes) const override;
 
-    /// Returns whether libtorch has a type for the format.
     bool reads(kernels::WeightFormat format) const override;
 
     void embed(const kernels::Embed& problem) const override;
@@ -43,7 +40,6 @@ class TorchBackend : public kernels::Backend {
     void row_errors(std::span<const kernels::RowErrors> problems) const override;
 
  protected:
-    /// Returns a tensor on the memory at `data`.
     virtual at::Tensor array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
                              at::ScalarType type) const;
 

@@ -12,7 +12,6 @@ std::optional<int> card_number(std::string_view name);
 /// Whether the name has the form of a device: "cpu", "auto", "cuda", "cuda:0", "cuda:1", …
 bool is_device_name(std::string_view name);
 
-/// A device of this machine that can run a model.
 struct DeviceChoice {
     std::string name;  ///< "cpu", "auto", "cuda:0"
     std::string text;  ///< "NVIDIA H100, 61.2 of 79.2 GiB free"

@@ -130,7 +130,7 @@ std::vector<RunOption> declared() {
 
 const RunOptions defaults;
 
-/// Returns the JSON value as a T; nullopt if it is of another type or out of range.
+/// Returns the JSON value as a T if it is one.
 template <class T>
 std::optional<T> value_as(const nlohmann::json& value) {
     if constexpr (std::is_same_v<T, bool>) {

@@ -13,8 +13,7 @@
 
 namespace kvscope::engine {
 
-/// Options of a run besides its model, prompts, policies, budgets and output. `run_options` declares the name and the
-/// meaning of each.
+/// Options of a run besides its model, prompts, policies, budgets and output, as declared by `run_options`.
 struct RunOptions {
     double temperature = 0;
     double top_p = 1;
@@ -36,16 +35,15 @@ struct RunOptions {
     bool operator==(const RunOptions&) const = default;
 };
 
-/// Declaration of one option. Command line, help, the app's form, saved forms, recipes and copied commands are made
-/// from it.
+/// Declaration of one option, used for the command line, the app's form, recipes and copied commands.
 struct RunOption {
     using Member = std::variant<bool RunOptions::*, int RunOptions::*, int64_t RunOptions::*, uint64_t RunOptions::*,
                                 double RunOptions::*, std::string RunOptions::*>;
-    /// Whether recipes contain the option. Options that earlier versions lacked are written only if changed, so that
-    /// traces of those versions can still be resumed.
+    /// Whether recipes contain the option. Traces of versions without it can be resumed only if it is omitted when
+    /// unchanged.
     enum class InRecipe { no, where_changed, always };
     /// Where the app's form shows the option: as a row among seldom changed options, with its own widget elsewhere, or
-    /// not at all.
+    /// not.
     enum class InForm { no, row, elsewhere };
 
     Member member;
@@ -79,23 +77,20 @@ struct RunOption {
     void read(const nlohmann::json& object, RunOptions& options) const;
 };
 
-/// Returns all options, in the order of forms and help texts.
 const std::vector<RunOption>& run_options();
 const RunOption& run_option(RunOption::Member member);
 
-/// Returns the problem of the first option whose value is not allowed; empty if there is none.
 std::string problem_of(const RunOptions& options);
 
-/// Writes the options that belong in a recipe.
 void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
-/// Reads options from a recipe to repeat its runs, except options of prompts and model. Values that are missing, of
-/// another type or out of range are ignored, because the recipe may come from another program.
+/// Reads options from a recipe to repeat its runs, except options of prompts and model. Ignores invalid values, because
+/// the recipe may come from another program.
 void read_recipe(const nlohmann::json& recipe, RunOptions& options);
 
 /// Returns the device on which a recipe's runs were made; "cpu" if it names none.
 std::string recorded_device(const nlohmann::json& recipe);
 
-/// Returns the options and values for a `kvscope run` command. The value of a flag is empty.
+/// Returns the options and values of a `kvscope run` command; the value of a flag is empty.
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options);
 
 }  // namespace kvscope::engine
