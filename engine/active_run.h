@@ -125,7 +125,7 @@ class ActiveRun {
 
     const Transformer& model_;
     ScorePool& pool_;
-    std::vector<ScorePool::Shared<float>> scores_;  ///< of each layer, if the policy ranks
+    std::vector<ScorePool::Shared<float>> scores_;  ///< scores of each layer, if the policy ranks
     std::vector<ScorePool::Shared<double>> scores_f64_;
     int index_;
     int64_t n_tokens_;

@@ -17,7 +17,7 @@ struct AnswerStart {
     RunCache cache;
     policies::Policy* acting = nullptr;
     int64_t position = 0;
-    std::vector<float> logits;  ///< of the first token
+    std::vector<float> logits;  ///< logits of the first token
     std::string run{};          ///< label of the run
     /// End of the run's own cache before the question; none for a copy of the cache.
     std::optional<RunCache::Mark> own{};

@@ -13,9 +13,9 @@ namespace kvscope::engine {
 class Calibration {
  public:
     static constexpr size_t max_tokens = 4096;
-    static constexpr size_t sequence = 1024;  ///< in tokens; shorter if the model's context is
+    static constexpr size_t sequence = 1024;  ///< length in tokens, at most the model's context
 
-    /// Reads the text, or takes the same numbers from the user's cache.
+    /// Reads the text, or loads the results of an earlier job from the user's cache.
     Calibration(const Model& model, Progress& progress);
 
     /// Returns the moments, as described at RunContext::calibration.

@@ -58,7 +58,7 @@ class Compression {
     const ExperimentOptions& options_;
     Timings& timings_;
     Progress& progress_;
-    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< by directory
+    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< classifiers by directory
 };
 
 }  // namespace kvscope::engine

@@ -34,7 +34,7 @@ struct EchoError {
 
 struct EchoTraining {
     policies::EchoMaps maps;
-    std::map<int, EchoError> errors;  ///< for each rebuilt layer
+    std::map<int, EchoError> errors;  ///< errors of each rebuilt layer
     int64_t n_tokens = 0;             ///< number of tokens used
 };
 

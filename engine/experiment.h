@@ -46,7 +46,7 @@ struct Timings {
     int64_t n_runs = 0;
     int64_t n_generated = 0;
     double prefill_s = 0;
-    double record_s = 0;  ///< for full/* and for copying observations
+    double record_s = 0;  ///< time for measuring full/* and for copying observations
     /// Time of all decisions; less than the sum over runs if these decide in parallel.
     double select_s = 0;
     double question_s = 0;

@@ -23,7 +23,7 @@ struct HeadProfileOptions {
     int64_t n_new = 50;         ///< greatest number of answer tokens
     std::string haystack;       ///< text of the haystack; RULER's noise if empty
     bool use_template = true;   ///< apply the model's chat template, if it has one
-    bool parse_special = true;  ///< as in PromptOptions
+    bool parse_special = true;  ///< same meaning as in PromptOptions
 };
 
 struct HeadProfile {

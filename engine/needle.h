@@ -27,7 +27,7 @@ struct NeedleOptions {
     NeedleKind kind = NeedleKind::retrieval;
     int64_t n_tokens = 1000;  ///< approximate length of the context: as many whole sentences as fit
     double depth = 0.5;       ///< place of the needle: 0 is first, 1 is last
-    uint64_t seed = 0;        ///< for the name, the number, and the order of the sentences
+    uint64_t seed = 0;        ///< seed of the name, the number, and the order of the sentences
     std::string text{};  ///< source of the haystack's sentences, which are drawn repeatedly; RULER's noise if empty
 };
 

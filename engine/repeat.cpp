@@ -89,7 +89,7 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
 struct Again {
     std::vector<RunPlan> plans;          ///< plans of the experiment, the full run first
     std::vector<size_t> places;          ///< index in `plans` for each run; undefined if it has an obstacle
-    std::vector<std::string> obstacles;  ///< for each run, why it cannot be made; empty if it can
+    std::vector<std::string> obstacles;  ///< reason why each run cannot be made; empty if it can
 };
 
 Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> runs, bool answers) {

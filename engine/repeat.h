@@ -23,7 +23,7 @@ RunPlan recorded_plan(const trace::RunAttributes& run);
 
 /// A run that was made again.
 struct RepeatedRun {
-    trace::RunRecord record;              ///< with the status "failed" if the run failed
+    trace::RunRecord record;              ///< record, whose status is "failed" if the run failed
     std::shared_ptr<Conversation> cache;  ///< nullptr if the run failed
     int64_t n_other =
         0;  ///< number of entries that only this run or only the recorded run keeps; above 0 if rounding differs

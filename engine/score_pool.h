@@ -27,7 +27,7 @@ class ScorePool {
 
  private:
     template <class T>
-    using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< by hash
+    using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< scores by hash
 
     template <class T>
     static Shared<T> keep(const policies::Scores<T>& scores, Known<T>& known);

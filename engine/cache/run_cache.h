@@ -69,7 +69,7 @@ class RunCache {
     struct Tokens {
         int64_t n = 0;
         const void* keys = nullptr;  ///< d numbers each, after RoPE
-        size_t key_stride = 0;       ///< in bytes
+        size_t key_stride = 0;       ///< bytes between keys
         const void* values = nullptr;
         size_t value_stride = 0;
         int64_t position = 0;  ///< position of the first token

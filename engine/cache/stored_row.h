@@ -52,7 +52,7 @@ struct StoredSource {
     const char* values = nullptr;
     /// Returns the stored block for a block of the description. @throws RunError if there is none
     std::function<std::shared_ptr<const StoredBlock>(const std::shared_ptr<const policies::StoredBlock>&)> block{};
-    Rotation rotation{};  ///< of positions 0, 1, …, as many as keys stored before RoPE need
+    Rotation rotation{};  ///< rotations of positions 0, 1, … for keys stored before RoPE
 };
 
 /// Copied blocks, by their originals.
@@ -95,7 +95,7 @@ class StoredVectors {
     struct Part {
         int width = 0, first_column = 0;
         std::shared_ptr<const StoredBlock> block;
-        std::shared_ptr<StoredBlock> own;  ///< the same block if it is not shared
+        std::shared_ptr<StoredBlock> own;  ///< `block`, if it is not shared
         std::vector<uint16_t> channels;
         std::shared_ptr<const policies::Matrix> map;
         std::vector<char> scales;  ///< (n) in the model's type

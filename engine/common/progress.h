@@ -18,7 +18,7 @@ class Progress {
     /// Called often. If it returns true, the work soon throws `Cancelled`. To pause the work, it may block and return
     /// false.
     virtual bool cancelled() const = 0;
-    /// The same without pausing, for work that holds a resource which other work waits for.
+    /// As `cancelled`, but never pauses. For work that holds a resource which other work waits for.
     virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 

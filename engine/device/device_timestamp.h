@@ -19,7 +19,7 @@ class DeviceTimestamp {
  private:
     WorkClock::time_point time_ = WorkClock::now();
     WorkClock::duration paused_ = WorkClock::paused();
-    std::optional<c10::Event> event_;  ///< for a card
+    std::optional<c10::Event> event_;  ///< recorded on a card
 };
 
 }  // namespace kvscope::engine

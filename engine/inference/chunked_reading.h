@@ -23,7 +23,7 @@ struct ChunkedRun {
 
     // Results
     std::vector<MergedLayer> layers{};
-    std::vector<float> last_logits{};  ///< for the prompt's last token
+    std::vector<float> last_logits{};  ///< logits of the prompt's last token
     double merge_seconds = 0;          ///< time of the policy's decisions
     std::string error{};               ///< why reading stopped for this run; the other runs continue
 };

@@ -17,7 +17,7 @@ struct FullReference {
     std::vector<int32_t> tokens;   ///< (T)
     at::Tensor log_probabilities;  ///< (T, vocabulary) f32; token t is drawn from row t
     std::vector<int32_t> greedy;   ///< (T) most likely token of each step
-    AttentionReference attention;  ///< of the T tokens when they are read back
+    AttentionReference attention;  ///< attention of the T tokens when they are read back
     /// (L) of (G, n, d): keys after the tokens that policies see, up to the answer's last; empty unless requested.
     std::vector<at::Tensor> keys_behind{};
 };

@@ -43,8 +43,8 @@ class Feed {
         for (size_t s = 0; s < sequences.size(); ++s) {
             if (tokens[s].empty() || ((sequences[s].acting || !options.given) && tokens[s].size() > 1))
                 throw std::logic_error(
-                    "a sequence is fed one token at a time, or more that are given to one which no "
-                    "policy acts on");
+                    "a sequence must be fed one token at a time, unless its tokens are given and no "
+                    "policy acts on it");
             first_row_.push_back(static_cast<int64_t>(ids.size()));
             for (size_t t = 0; t < tokens[s].size(); ++t) {
                 ids.push_back(tokens[s][t]);

@@ -18,7 +18,7 @@ namespace kvscope::engine {
 /// A run while it decodes.
 struct Sequence {
     RunCache* cache = nullptr;
-    int64_t position = 0;  ///< of the next token; not used if the cache renumbers
+    int64_t position = 0;  ///< position of the next token; not used if the cache renumbers
     int64_t step = 0;      ///< number of decoded tokens, for policies that act while decoding
     policies::Policy* acting =
         nullptr;             ///< called after each layer's attention; nullptr if the policy does not act while decoding

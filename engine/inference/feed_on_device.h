@@ -50,7 +50,7 @@ struct FeedOnDevice {
     policies::ModelShape shape;
     at::Tensor qkv, out;
     at::Tensor plain;  ///< before RoPE, for caches that renumber and for records
-    Work work;         ///< of the current layer
+    Work work;         ///< attention problems of the current layer
     std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations, turns;
     std::vector<Comparison> comparisons;
 

@@ -291,7 +291,7 @@ class Pass {
     HostRoom residual_room_, qkv_room_, plain_room_, sums_room_;
     at::Tensor residual_;
     DenseLayer plain_;       ///< keys (G, N, d) of a layer before RoPE; undefined if not needed
-    at::Tensor plain_keys_;  ///< the same in the processor's memory
+    at::Tensor plain_keys_;  ///< `plain_` in the processor's memory
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
     at::Tensor sums_;  ///< (H, N) f64

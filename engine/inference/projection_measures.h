@@ -60,7 +60,7 @@ class ProjectionMeasures {
     at::Tensor previous_;             ///< ((H + 2G) d) of the last token added
     std::vector<double> neighbours_;  ///< `kernels::neighbour_products` of the layer's tokens, (H + 2G, d, d)
     std::array<std::vector<std::vector<float>>, 2>
-        samples_;  ///< for keys and for values: (layers so far) of (G, tokens, d)
+        samples_;  ///< keys and values of sampled tokens: (layers so far) of (G, tokens, d)
 };
 
 }  // namespace kvscope::engine

@@ -16,11 +16,12 @@ namespace kvscope::engine {
 /// A prompt as text and as tokens.
 struct Prompt {
     std::string name;
-    std::string context;        ///< as given; empty if a trace's context cannot be separated from the template's text
-    std::string text;           ///< the exact text that is tokenized, with the chat template applied
-    std::string question;       ///< as asked; empty if there is none
-    std::string chat_template;  ///< source of the chat template; empty if none was applied
-    std::vector<int32_t> ids;   ///< (N) tokens of the whole text
+    std::string
+        context;       ///< context of the prompt; empty if a trace's text cannot be separated into template and context
+    std::string text;  ///< the exact text that is tokenized, with the chat template applied
+    std::string question;                 ///< question of the prompt; empty if there is none
+    std::string chat_template;            ///< source of the chat template; empty if none was applied
+    std::vector<int32_t> ids;             ///< (N) tokens of the whole text
     std::vector<std::string> token_text;  ///< (N) readable text of each token
     int64_t n_context = 0;                ///< number of tokens before the question; N without a question
     bool query_aware = true;              ///< whether policies see the question

@@ -98,7 +98,7 @@ class KernelOperations final : public Operations {
     }
 
     void attend(std::span<AttentionRead> reads) const override {
-        if (!backend_.is_processor()) throw std::logic_error("the masses of entries are the processor's alone");
+        if (!backend_.is_processor()) throw std::logic_error("attention to entries with masses requires the processor");
         std::vector<kernels::PrefillAttention> problems;
         for (AttentionRead& read : reads) {
             const auto m = static_cast<int64_t>(read.masses.size());

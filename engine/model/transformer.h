@@ -54,7 +54,7 @@ class Transformer {
 
     /// Returns x W of the normalized residual, without biases and norms: (n, (H + 2G) d).
     at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
-    /// Whether `project` returns the same, because the layer has no biases and norms.
+    /// Whether `project` and `project_plainly` agree, because the layer has no biases and norms.
     bool is_projected_plainly(int layer) const;
 
     /// Cosines and sines for `rotate`, which must not be written to.

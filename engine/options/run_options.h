@@ -58,7 +58,7 @@ struct RunOption {
     std::vector<std::string> choices{};  ///< allowed texts; for a boolean with a value, the words for true and false
     bool (*accepts)(std::string_view) = nullptr;  ///< checks texts that have no list of choices
     bool of_machine = false;  ///< whether the choices are this machine's devices, which are found when a form is shown
-    std::string refusal{};    ///< message for other values; {} stands for the value
+    std::string refusal{};    ///< message for values that are not allowed; {} stands for the value
     std::optional<Member> follows{};  ///< option whose value is the default on the command line
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
