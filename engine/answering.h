@@ -48,8 +48,7 @@ class Answering {
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
-    /// Returns the full run's predictions at each step of its answer. Its cache must be rewound to the end of the
-    /// prompt.
+    /// Returns the full run's predictions at each step of its answer, from a cache that ends with the prompt.
     /// @param attention receives `answer_attention` of the first n_context tokens; may be nullptr
     /// @throws RunError if the answer cannot be read
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,

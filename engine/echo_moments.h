@@ -25,8 +25,7 @@ class Moments {
     };
 
     /// Returns argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2, (D + D_local, D - D_local). X holds the first layer's D
-    /// numbers and the layer's own first D_local, Y the layer's other numbers. Raises the ridge while the matrix is
-    /// singular.
+    /// numbers and the layer's own first D_local, Y the layer's other numbers. Raises a ridge that is too small.
     /// @param given the columns of X to use; other rows of the map are 0
     /// @throws RunError if the sums are not finite
     policies::Matrix solved(double ridge, Inputs given) const;

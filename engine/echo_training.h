@@ -23,7 +23,7 @@ struct EchoTrainingOptions {
     int64_t skipped = 4;      ///< first tokens of each sequence that are ignored, because EchoKV keeps them exact
     double ridge = 1e-4;      ///< factor of the inputs' mean square that is added to each input's own square
     EchoInputs inputs = EchoInputs::both;  ///< rows of unused inputs are 0
-    /// File of intermediate sums, from which a repeated call continues to the same maps. Empty: nothing is stored.
+    /// File of intermediate sums, from which a repeated call continues to the same maps. If empty, no file.
     std::filesystem::path state{};
 };
 

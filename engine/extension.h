@@ -19,8 +19,7 @@ std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prom
 /// @param keeps_others whether to add runs that only the recipe has, if this build can make them
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
-/// Returns the runs in the order of a complete trace, whose other runs are kept, and then of an unfinished extension of
-/// it.
+/// Returns the runs in the order of a complete trace, with its other runs, then of its unfinished extension.
 std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
                                  std::vector<RunPlan> plans);
 

@@ -14,8 +14,7 @@
 
 namespace kvscope::engine {
 
-/// Returns how the answers to a trace's prompt were decoded. Without a recipe: greedily, as long as the full run's
-/// answer.
+/// Returns how a trace's answers were decoded. Without a recipe: greedily, as long as the full answer.
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
 
 /// Returns the policy and budget of a recorded run or a what-if. @throws UsageError if this build lacks the policy
@@ -25,8 +24,7 @@ RunPlan recorded_plan(const trace::RunAttributes& run);
 struct RepeatedRun {
     trace::RunRecord record;              ///< record, whose status is "failed" if the run failed
     std::shared_ptr<Conversation> cache;  ///< nullptr if the run failed
-    int64_t n_other =
-        0;  ///< number of entries that only this run or only the recorded run keeps; above 0 if rounding differs
+    int64_t n_other = 0;                  ///< number of entries that only one of both runs keeps
 };
 
 /// Makes runs of a trace's prompt again, from its exact token ids, with one prefill. Returns one result for each run.

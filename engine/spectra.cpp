@@ -32,8 +32,7 @@ std::array<Part, 3> parts_of(const checkpoint::ModelConfig& config, trace::Model
              {"v_proj", config.n_kv_heads, &record.spectrum_v, &record.head_spectrum_v}}};
 }
 
-/// Appends ascending eigenvalues (…, n) in descending order. Fills rows with zeros up to `width`: the rank is at most
-/// n.
+/// Appends ascending eigenvalues (…, n) in descending order. Fills rows with zeros up to `width`.
 void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector<float>& target) {
     const at::Tensor rows = at::flip(at::clamp_min(eigenvalues, 0.0), {-1}).to(at::kFloat).contiguous();
     const int64_t n = rows.size(-1);

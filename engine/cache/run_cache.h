@@ -93,8 +93,7 @@ class RunCache {
     /// Returns the keys (n, d) of a plain row's first n entries in the processor's memory.
     at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
 
-    /// Returns the first of a plain row's `n_visible` entries that a query sees through a sliding window (0: no
-    /// window).
+    /// Returns the first of a plain row's `n_visible` entries that a query sees (window 0: all).
     /// @param position the query's position, or its place if the cache renumbers
     int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
 
@@ -156,12 +155,11 @@ class RunCache {
         std::vector<std::shared_ptr<StoredBlock>> blocks;
     };
     struct Layer {
-        at::Tensor keys, values;        // flat: entries of row r start at begin[r] * d
-        std::vector<int64_t> begin;     // (R) index of each row's first entry
-        std::vector<int64_t> capacity;  // (R) in entries
-        int64_t room = 0;               // reserved entries in each row's capacity
-        std::vector<std::vector<uint32_t>>
-            positions;  // (R) positions of each row's entries; the size is the row's length
+        at::Tensor keys, values;                       // flat: entries of row r start at begin[r] * d
+        std::vector<int64_t> begin;                    // (R) index of each row's first entry
+        std::vector<int64_t> capacity;                 // (R) in entries
+        int64_t room = 0;                              // reserved entries in each row's capacity
+        std::vector<std::vector<uint32_t>> positions;  // (R) positions of each row's entries
         // (R) entries stored in parts, before the plain ones; empty if there are none
         std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
         std::vector<std::shared_ptr<const StoredBlock>> blocks;  // shared by several rows or with other layers

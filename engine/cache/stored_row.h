@@ -47,8 +47,7 @@ class StoredBlock {
 struct StoredSource {
     int head_dim = 0;
     kernels::DType dtype = kernels::DType::f32;
-    const char* keys =
-        nullptr;  ///< (capacity, d) keys of the row's KV head in the dense cache; nullptr if there is none
+    const char* keys = nullptr;  ///< (capacity, d) dense keys of the KV head, or nullptr
     const char* values = nullptr;
     /// Returns the stored block for a block of the description. @throws RunError if there is none
     std::function<std::shared_ptr<const StoredBlock>(const std::shared_ptr<const policies::StoredBlock>&)> block{};

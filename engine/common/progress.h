@@ -15,8 +15,7 @@ class Progress {
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Called often. If it returns true, the work soon throws `Cancelled`. To pause the work, it may block and return
-    /// false.
+    /// Called often. If it returns true, the work soon throws `Cancelled`. May block to pause the work.
     virtual bool cancelled() const = 0;
     /// As `cancelled`, but never pauses. For work that holds a resource which other work waits for.
     virtual bool cancelled_without_pause() const { return cancelled(); }

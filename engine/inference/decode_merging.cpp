@@ -69,8 +69,7 @@ std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
     return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
 }
 
-/// Merges each pair into one entry: the given key, rotated to the second entry's place, and the sums of values and
-/// masses.
+/// Merges each pair into the given key, rotated to the second place, and the sums of values and masses.
 HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),

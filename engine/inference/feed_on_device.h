@@ -65,8 +65,7 @@ struct FeedOnDevice {
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;
-    /// Queues the entries stored in parts, before the plain ones. @returns whether there are any, which plain ones
-    /// continue
+    /// Queues the entries stored in parts, before the plain ones. @returns whether there are any
     bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
     void attend(Work& all) const;
 

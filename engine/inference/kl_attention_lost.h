@@ -21,8 +21,7 @@ struct ComparedRun {
 
 /// Returns for each run (L, N), in nats, how much of its divergence falls on dropped prompt tokens. Each step's KL is
 /// multiplied by the full run's attention to a token, from the query that predicts the step, in heads that dropped the
-/// token. Products are summed over steps and averaged over query heads; step 0, whose query belongs to the prompt, is
-/// omitted.
+/// token. Products are summed over all steps but the first and averaged over query heads.
 /// @param answer must contain `keys_behind`
 /// @returns one vector for each run; empty if a step's KL is not finite
 std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,

@@ -20,8 +20,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Rows of a product: enough to fill the cores, few enough for the caches; on a device, enough to expand weights
-/// seldom.
+/// Rows of a product: enough to fill the cores and to expand weights seldom, few enough for the caches.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
 /// Copies the query columns of `qkv` to (H, n_total, d) f32, from token `first` on.
@@ -271,9 +270,8 @@ class Pass {
         DeviceTimestamp begin;
         std::optional<DeviceTimestamp> end{};
         DenseLayer dense{};
-        std::vector<std::pair<int64_t, at::Tensor>>
-            window{};             ///< queries, with the index in the window where they begin
-        double seconds_seen = 0;  ///< time in begin_layer and of waiting for the layer
+        std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< queries with their index in the window
+        double seconds_seen = 0;                               ///< time in begin_layer and of waiting for the layer
 
         explicit UnderWay(const ComputeDevice& device) : begin(device) {}
     };

@@ -59,8 +59,7 @@ class ProjectionMeasures {
     int64_t n_seen_ = 0;
     at::Tensor previous_;             ///< ((H + 2G) d) of the last token added
     std::vector<double> neighbours_;  ///< `kernels::neighbour_products` of the layer's tokens, (H + 2G, d, d)
-    std::array<std::vector<std::vector<float>>, 2>
-        samples_;  ///< keys and values of sampled tokens: (layers so far) of (G, tokens, d)
+    std::array<std::vector<std::vector<float>>, 2> samples_;  ///< sampled keys and values, by layer: (G, tokens, d)
 };
 
 }  // namespace kvscope::engine

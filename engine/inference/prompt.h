@@ -16,9 +16,8 @@ namespace kvscope::engine {
 /// A prompt as text and as tokens.
 struct Prompt {
     std::string name;
-    std::string
-        context;       ///< context of the prompt; empty if a trace's text cannot be separated into template and context
-    std::string text;  ///< the exact text that is tokenized, with the chat template applied
+    std::string context;                  ///< text before the question, without template; empty if unknown
+    std::string text;                     ///< the exact text that is tokenized, with the chat template applied
     std::string question;                 ///< question of the prompt; empty if there is none
     std::string chat_template;            ///< source of the chat template; empty if none was applied
     std::vector<int32_t> ids;             ///< (N) tokens of the whole text

@@ -31,8 +31,7 @@ class TailPass {
     };
 
     /// Takes one tail through a layer; must be called for the layers in order. Its tokens attend to the prompt's
-    /// n_tokens entries and causally to one another. Their entries, after the prompt's, are overwritten by the next
-    /// tail.
+    /// n_tokens entries and causally to one another. The next tail overwrites their entries.
     Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
 
  private:

@@ -18,8 +18,7 @@ std::vector<DeviceChoice> devices();
 /// Returns why no card can be used, for example "no NVIDIA driver: …"; empty if one may be usable.
 std::string why_no_card();
 
-/// Returns a card's name and free memory, such as "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free"; empty for the
-/// processor.
+/// Returns a card's name and memory, such as "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free"; else empty.
 std::string device_text(const ComputeDevice& device);
 
 /// Opens the named device for a model. "auto" selects the first card with enough free memory, or reports why there is

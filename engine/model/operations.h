@@ -14,8 +14,7 @@
 
 namespace kvscope::engine {
 
-/// Queries of n consecutive tokens, and m entries whose last n belong to these tokens. A query sees entries up to its
-/// own.
+/// Causal attention of n consecutive tokens to m entries, the last n of which belong to these tokens.
 struct AttentionRead {
     policies::ModelShape shape;
     float scale = 0;          ///< logits are scale * (q . k)
@@ -50,8 +49,7 @@ class Operations {
     /// Adds delta (activations) to residual, (n, dim) f32.
     virtual void add(at::Tensor& residual, const at::Tensor& delta) const = 0;
 
-    /// Returns x W^T + bias, (n, out) activations, for activations x (n, in). weight: (out, in); bias: (out) f32 or
-    /// undefined
+    /// Returns x W^T + bias, (n, out) activations. x: (n, in); weight: (out, in); bias: (out) f32 or undefined
     virtual at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const = 0;
 
     /// Returns x W^T in f32, whatever the type of the activations.

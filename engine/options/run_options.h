@@ -42,14 +42,12 @@ struct RunOption {
     /// Whether recipes contain the option. Traces of versions without it can be resumed only if it is omitted when
     /// unchanged.
     enum class InRecipe { no, where_changed, always };
-    /// Where the app's form shows the option: as a row among seldom changed options, with its own widget elsewhere, or
-    /// not.
+    /// Where the app's form shows the option: nowhere, as a row, or with its own widget elsewhere.
     enum class InForm { no, row, elsewhere };
 
     Member member;
-    std::string key;  ///< name in recipes and in saved forms
-    std::string
-        flags;  ///< names on the command line, such as "-s,--seed"; with a leading '!' the flag turns the option off
+    std::string key;                     ///< name in recipes and in saved forms
+    std::string flags;                   ///< such as "-s,--seed"; after a leading '!', the flag turns the option off
     std::string name{};                  ///< label in the form
     std::string help{};                  ///< one line for help and form
     std::string remark{};                ///< further sentences for the form
@@ -62,8 +60,7 @@ struct RunOption {
     std::optional<Member> follows{};  ///< option whose value is the default on the command line
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
-    bool of_prompt =
-        false;  ///< whether it belongs to prompts or model, so that repeating a run ignores the recipe's value
+    bool of_prompt = false;     ///< whether it belongs to prompts or model and is not read from a recipe
     bool of_any_model = false;  ///< whether all commands that run a model have it, not only `run`
     bool always_named = false;  ///< whether commands contain it even if it has its default
 
