@@ -35,7 +35,7 @@ class Sequence final : public AlignedNormalizer {
     std::vector<std::unique_ptr<AlignedNormalizer>> steps_;
 };
 
-/// Cleans, puts spaces around Chinese characters, takes accents away, lowers case; each as its field says.
+/// Cleans text, puts spaces around Chinese characters, removes accents and lowercases, as its fields specify.
 class BertNormalizer final : public AlignedNormalizer {
  public:
     struct Options {
@@ -82,7 +82,7 @@ class BertNormalizer final : public AlignedNormalizer {
                            [c](const auto& block) { return c >= block.first && c <= block.second; });
     }
 
-    /// NFD without non-spacing marks.
+    /// Returns NFD without non-spacing marks.
     static AlignedText without_accents(const AlignedText& text) {
         AlignedText out;
         for (const AlignedCharacter& c : text) {
@@ -90,7 +90,7 @@ class BertNormalizer final : public AlignedNormalizer {
             const auto n =
                 utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.code_point), parts.data(),
                                         static_cast<utf8proc_ssize_t>(parts.size()), UTF8PROC_DECOMPOSE, nullptr);
-            if (n < 0) throw std::runtime_error(std::string("Unicode normalisation failed: ") + utf8proc_errmsg(n));
+            if (n < 0) throw std::runtime_error(std::string("Unicode normalization failed: ") + utf8proc_errmsg(n));
             for (utf8proc_ssize_t i = 0; i < n; ++i) {
                 const auto part = static_cast<char32_t>(parts[static_cast<size_t>(i)]);
                 if (category(part) != UTF8PROC_CATEGORY_MN) out.push_back({part, c.begin, c.end});
@@ -103,7 +103,7 @@ class BertNormalizer final : public AlignedNormalizer {
         AlignedText out;
         out.reserve(text.size());
         for (const AlignedCharacter& c : text) {
-            if (c.code_point == 0x130) {  // the one letter whose lower case is two code points
+            if (c.code_point == 0x130) {  // the only letter whose lower case has two code points
                 out.push_back({'i', c.begin, c.end});
                 out.push_back({0x307, c.begin, c.end});
                 continue;
@@ -117,8 +117,8 @@ class BertNormalizer final : public AlignedNormalizer {
     Options options_;
 };
 
-/// SentencePiece's rules as `tokenizers` applies them: to a whole grapheme of fewer than six bytes, of which the
-/// shortest rule at its start replaces all, else to each of its characters.
+/// SentencePiece's rules as in `tokenizers`. The shortest rule at the start of a grapheme of fewer than six bytes
+/// replaces the whole grapheme. Otherwise, each of its characters is looked up.
 class Precompiled final : public AlignedNormalizer {
  public:
     explicit Precompiled(Charsmap map) : map_(std::move(map)) {}
@@ -162,7 +162,7 @@ class Precompiled final : public AlignedNormalizer {
         return end;
     }
 
-    /// New characters stand for the old ones one by one, those that are more than there were for the last of them.
+    /// Assigns new characters to the old ones one by one. Surplus new characters belong to the last old one.
     static void replace(std::span<const AlignedCharacter> old, std::string_view replacement, AlignedText& out) {
         size_t i = 0;
         for (const AlignedCharacter& c : align(replacement)) {
@@ -181,7 +181,7 @@ class Replace final : public AlignedNormalizer {
     AlignedText apply(const AlignedText& text) const override {
         AlignedText out;
         std::string utf8;
-        std::vector<size_t> character_at;  // of each byte
+        std::vector<size_t> character_at;  // for each byte
         for (size_t i = 0; i < text.size(); ++i) {
             append_utf8(utf8, text[i].code_point);
             character_at.resize(utf8.size(), i);

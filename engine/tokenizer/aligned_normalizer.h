@@ -7,7 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// The first stage of an encoder's tokenizer.json, which keeps track of where each character is from. Kinds: Sequence,
+/// The normalizer of an encoder's tokenizer.json. It tracks the origin of each character. Kinds: Sequence,
 /// BertNormalizer, Precompiled, Replace, Strip.
 class AlignedNormalizer {
  public:
@@ -15,7 +15,7 @@ class AlignedNormalizer {
     virtual AlignedText apply(const AlignedText& text) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, by name, and for missing or wrong fields
+/// @throws std::runtime_error for other kinds, and for missing or invalid fields
 std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -32,7 +32,7 @@ class Sequence final : public AlignedPreTokenizer {
     std::vector<std::unique_ptr<AlignedPreTokenizer>> steps_;
 };
 
-/// Cuts at white space, which goes, and makes every mark of punctuation a word if `punctuation_apart`.
+/// Cuts at white space, which is removed. With `punctuation_apart`, every punctuation mark is a word.
 class WhiteSpace final : public AlignedPreTokenizer {
  public:
     explicit WhiteSpace(bool punctuation_apart) : punctuation_apart_(punctuation_apart) {}
@@ -75,7 +75,7 @@ class WhiteSpace final : public AlignedPreTokenizer {
     bool punctuation_apart_;
 };
 
-/// Writes spaces as a character of their own, puts one in front, and cuts before each.
+/// Replaces spaces by a special character, prepends one, and cuts before each.
 class Metaspace final : public AlignedPreTokenizer {
  public:
     explicit Metaspace(MetaspaceOptions options) : options_(std::move(options)) {}

@@ -8,14 +8,14 @@
 
 namespace kvscope::checkpoint {
 
-/// A character of a text that is being rewritten, and the bytes of the original that it stands for.
+/// A character of a rewritten text, with the bytes of the original text that it replaces.
 struct AlignedCharacter {
     char32_t code_point = 0;
     uint32_t begin = 0, end = 0;
 };
 using AlignedText = std::vector<AlignedCharacter>;
 
-/// @param utf8 valid, shorter than 4 GiB
+/// @param utf8 valid UTF-8, shorter than 4 GiB
 AlignedText align(std::string_view utf8);
 
 std::string utf8_of(std::span<const AlignedCharacter> text);

@@ -12,7 +12,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Words longer than this hardly ever come again.
+/// Longer words rarely repeat.
 constexpr size_t longest_cached_word = 256;
 
 size_t count_code_points(std::string_view text) {
@@ -52,7 +52,7 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
     const size_t prefix_length = count_code_points(options_.continuing_subword_prefix);
     for (size_t rank = 0; rank < merges.size(); ++rank) {
         const auto& [left, right] = merges[rank];
-        size_t cut = 0;  // the second part stands without the prefix in the result
+        size_t cut = 0;  // the second part loses its prefix in the result
         for (size_t i = 0; i < prefix_length && cut < right.size(); ++i) cut += utf8_step(right, cut).length;
         const std::string result = left + right.substr(cut);
         const auto left_id = id_of(left), right_id = id_of(right), merged_id = id_of(result);
@@ -128,7 +128,7 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
     const BpeOptions& options = bpe_.options_;
     const bool decorated = !options.continuing_subword_prefix.empty() || !options.end_of_word_suffix.empty();
     symbols_.clear();
-    size_t pending_unknown = 0;  // where it ends
+    size_t pending_unknown = 0;  // its end
     auto flush_unknown = [&] {
         if (pending_unknown > 0) add_symbol(*bpe_.unknown_, pending_unknown);
         pending_unknown = 0;
@@ -160,7 +160,7 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
         if (options.byte_fallback && std::all_of(character.begin(), character.end(), [&](char byte) {
                 return bpe_.byte_tokens_[static_cast<uint8_t>(byte)] >= 0;
             })) {
-            // A pending unknown token stays pending here and comes out behind these bytes, as in the original.
+            // As in `tokenizers`, a pending unknown token comes out after these bytes.
             for (const char byte : character) add_symbol(bpe_.byte_tokens_[static_cast<uint8_t>(byte)], at);
             continue;
         }
@@ -193,7 +193,7 @@ void Bpe::Encoder::merge() {
         Symbol& left = symbols_[top.left];
         if (!left.alive || left.next < 0) continue;
         const int32_t right_at = left.next;
-        // Either side may have become another token since; what counts is whether the two still make the same one.
+        // Both parts may have changed since. They are merged only if they still form the same token.
         const MergeTable::Entry* entry = bpe_.merges_.find(left.id, symbols_[right_at].id);
         if (entry == nullptr || entry->merged != top.merged) continue;
 

@@ -16,37 +16,36 @@ struct BpeOptions {
     std::string continuing_subword_prefix;
     std::string end_of_word_suffix;
     bool fuse_unknown = false;
-    bool byte_fallback = false;  ///< characters without a token become <0xE2>-like tokens of their bytes
-    bool ignore_merges = false;  ///< a word that is a token itself is taken whole
+    bool byte_fallback = false;  ///< characters without a token become tokens of their bytes, such as <0xE2>
+    bool ignore_merges = false;  ///< a word that equals a token becomes that token without merges
 };
 
-/// Byte-pair encoding of one word after the other as the Hugging Face library `tokenizers` does it (its model type
-/// "BPE"). O(n log n) in the length of a word.
+/// Byte-pair encoding of single words, as in the Hugging Face library `tokenizers` (model type "BPE"). O(n log n) in
+/// the length of a word.
 class Bpe {
  public:
     using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
     using Merges = std::vector<std::pair<std::string, std::string>>;
 
     /// @param merges in order of their rank
-    /// @throws std::runtime_error if a merge or the unknown token names a token that the vocabulary has not
+    /// @throws std::runtime_error if a merge or the unknown token names a token outside the vocabulary
     Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options);
 
     std::optional<int32_t> id_of(std::string_view token) const;
 
-    /// Encodes the words of one text; words that come again cost a look-up. The texts that the words point into must
-    /// outlive it.
+    /// Encodes the words of one text and caches repeated words. The text must outlive the encoder.
     class Encoder {
      public:
         explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
 
         /// Appends the ids of `word`, which must be UTF-8.
-        /// @param ends receives of each id the byte of the word at which what it stands for ends; may be nullptr
+        /// @param ends receives, for each id, the offset in the word at which its text ends; may be nullptr
         void encode(std::string_view word, std::vector<int32_t>& out, std::vector<uint32_t>* ends = nullptr);
 
      private:
         struct Symbol {
             int32_t id;
-            uint32_t end;  ///< in the word
+            uint32_t end;  ///< offset in the word
             int32_t previous;
             int32_t next;
             bool alive;
@@ -55,7 +54,7 @@ class Bpe {
             uint32_t rank;
             int32_t left;
             int32_t merged;
-            /// For a heap whose top is the lowest rank, leftmost first.
+            /// Order for a heap with the lowest rank on top, leftmost first.
             bool operator<(const Candidate& other) const {
                 return rank != other.rank ? rank > other.rank : left > other.left;
             }
@@ -81,7 +80,8 @@ class Bpe {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    /// Pairs of ids to rank and result: an open-addressing table, since it is asked several times for every character.
+    /// Hash table from pairs of ids to rank and result. Open addressing, since it is queried several times per
+    /// character.
     class MergeTable {
      public:
         struct Entry {
@@ -108,8 +108,8 @@ class Bpe {
     MergeTable merges_;
     BpeOptions options_;
     std::optional<int32_t> unknown_;
-    std::array<int32_t, 256> byte_tokens_;   // <0x00> … <0xFF>, -1 where there is none
-    std::array<int32_t, 0x800> characters_;  // ids of the characters of one and two bytes, -1 where there is none
+    std::array<int32_t, 256> byte_tokens_;   // <0x00> … <0xFF>, -1 if missing
+    std::array<int32_t, 0x800> characters_;  // ids of characters with one or two bytes, -1 if missing
 };
 
 }  // namespace kvscope::checkpoint

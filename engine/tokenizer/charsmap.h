@@ -8,16 +8,15 @@
 
 namespace kvscope::checkpoint {
 
-/// SentencePiece's compiled normalisation rules (`precompiled_charsmap`): a double-array trie over the UTF-8 of what is
-/// replaced, whose leaves are offsets into the replacements.
+/// SentencePiece's compiled normalization rules (`precompiled_charsmap`): a double-array trie over the UTF-8 of
+/// replaced texts. Its leaves are offsets into the replacements.
 class Charsmap {
  public:
-    /// @param blob length of the trie in bytes (u32, little endian), the trie's units (u32), replacements that end in a
-    ///             zero byte
-    /// @throws std::runtime_error if it is cut off
+    /// @param blob trie length in bytes (u32, little endian), trie units (u32), zero-terminated replacements
+    /// @throws std::runtime_error if the blob is truncated
     explicit Charsmap(std::string_view blob);
 
-    /// What replaces the shortest rule that `text` begins with; nothing if there is none.
+    /// Returns the replacement of the shortest rule that `text` starts with, or nullopt.
     std::optional<std::string_view> find(std::string_view text) const;
 
  private:
@@ -25,7 +24,7 @@ class Charsmap {
     std::string replacements_;
 };
 
-/// @throws std::runtime_error for other characters than base64's
+/// @throws std::runtime_error if a character is not base64
 std::string decode_base64(std::string_view text);
 
 }  // namespace kvscope::checkpoint

@@ -15,19 +15,20 @@
 
 namespace kvscope::checkpoint {
 
-/// The tokenizer of a token classifier (tokenizer.json, WordPiece or Unigram): tokens with the bytes of the text that
-/// each stands for, as the library `tokenizers` makes them. Immutable, safe to use from several threads.
+/// The tokenizer of a token classifier (tokenizer.json, WordPiece or Unigram). Returns the tokens of the library
+/// `tokenizers`, each with its bytes in the text. Immutable and thread-safe.
 class ClassifierTokenizer {
  public:
-    /// @throws CheckpointError naming the file and the place in it that is damaged or not supported
+    /// @throws CheckpointError that names the file and the damaged or unsupported field
     explicit ClassifierTokenizer(const std::filesystem::path& directory);
 
-    /// The tokens of a text without those that surround it. Special tokens that stand in the text are text.
-    /// @throws std::invalid_argument if `utf8` is not UTF-8 or is longer than 4 GiB; CheckpointError for a tokenizer
-    /// that takes too long or makes the text too long (TokenizerWork)
+    /// Returns the tokens of a text without the surrounding special tokens. Special tokens within the text are treated
+    /// as text.
+    /// @throws std::invalid_argument if `utf8` is not UTF-8 or is longer than 4 GiB; CheckpointError if the tokenizer
+    ///         exceeds the limits of TokenizerWork
     std::vector<TextToken> encode(std::string_view utf8) const;
 
-    /// What stands around a text: [CLS] and [SEP], or <s> and </s>.
+    /// The tokens around a text: [CLS] and [SEP], or <s> and </s>.
     std::span<const int32_t> before() const { return surrounding_.before; }
     std::span<const int32_t> after() const { return surrounding_.after; }
 

@@ -14,7 +14,7 @@ MetaspaceOptions read_metaspace(const JsonNode& node) {
     if (!character.valid || character.length != options.replacement.size())
         node.at("replacement").fail("expected a single character");
     options.character = character.code_point;
-    // Files from before prepend_scheme say add_prefix_space instead.
+    // Older files have add_prefix_space instead of prepend_scheme.
     const std::string scheme =
         node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");
     if (scheme == "always") {

@@ -6,17 +6,17 @@
 
 namespace kvscope::checkpoint {
 
-/// What a pre-tokenizer "Metaspace" writes for spaces, and where it puts one in front and cuts.
+/// Options of a "Metaspace" pre-tokenizer: the replacement for spaces, and where it is prepended and where text is cut.
 struct MetaspaceOptions {
     enum class Prepend { always, first, never };
 
     std::string replacement;
-    char32_t character = 0;  ///< the replacement
+    char32_t character = 0;  ///< replaces spaces
     Prepend prepend = Prepend::always;
     bool split = true;
 };
 
-/// @throws std::runtime_error for wrong fields
+/// @throws std::runtime_error if a field is invalid
 MetaspaceOptions read_metaspace(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

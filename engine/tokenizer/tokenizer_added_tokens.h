@@ -11,29 +11,29 @@
 
 namespace kvscope::checkpoint {
 
-/// An entry of added_tokens: text that is a token wherever it stands, before any rule of the model applies.
+/// An entry of added_tokens: a text that is always a token, before any rule of the model applies.
 struct AddedToken {
     int32_t id = -1;
     std::string content;
     bool single_word = false;  ///< not inside a longer word
-    bool lstrip = false;       ///< takes the white space before it along
-    bool rstrip = false;       ///< and that after it
-    bool normalized = false;   ///< looked for in the normalised text, else in the original
+    bool lstrip = false;       ///< includes white space before the token
+    bool rstrip = false;       ///< includes white space after the token
+    bool normalized = false;   ///< searched in the normalized text instead of the original
     bool special = false;
 };
 
-/// Finds added tokens in a text: leftmost first, of several at the same place the longest.
+/// Finds added tokens in a text: leftmost first, and the longest at each position.
 class AddedTokenFinder {
  public:
-    /// @param pattern what to look for: the token's content, or its normalised form
+    /// @param pattern text to search: the token's content or its normalized form
     void add(const AddedToken& token, std::string_view pattern);
 
-    /// Appends the parts of `piece`. Without `parse_special` special tokens that are found count as text.
+    /// Appends the parts of `piece`. Without `parse_special`, special tokens count as text.
     void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const;
 
  private:
     struct Node {
-        int32_t token = -1;  // index into tokens_ where a pattern ends here
+        int32_t token = -1;  // index into tokens_ of the pattern that ends here
     };
     static uint64_t edge(uint32_t node, char byte) {
         return static_cast<uint64_t>(node) << 8 | static_cast<uint8_t>(byte);

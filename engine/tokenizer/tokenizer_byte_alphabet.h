@@ -6,15 +6,15 @@
 
 namespace kvscope::checkpoint {
 
-/// GPT-2's spelling of bytes as printable characters: printable ASCII and most of Latin-1 as themselves, the others as
-/// U+0100 onwards (a space is Ġ).
+/// GPT-2's spelling of bytes as printable characters: most printable ASCII and Latin-1 bytes represent themselves,
+/// others use U+0100 onwards (a space is Ġ).
 class ByteAlphabet {
  public:
     static const ByteAlphabet& instance();
 
     const std::string& spell(char byte) const { return characters_[static_cast<uint8_t>(byte)]; }
 
-    /// The byte that a character stands for, -1 if none.
+    /// Returns the byte that a character represents, or -1.
     int byte_of(char32_t character) const { return character < bytes_.size() ? bytes_[character] : -1; }
 
  private:

@@ -7,7 +7,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Unicode's \w: Alphabetic, marks, decimal digits, connectors and joiners.
+/// Unicode's \w: alphabetic characters, marks, decimal digits, connectors and joiners.
 bool is_word(char32_t c) {
     switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
         case UTF8PROC_CATEGORY_LU:

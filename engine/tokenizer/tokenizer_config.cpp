@@ -18,18 +18,18 @@ namespace {
 namespace fs = std::filesystem;
 using ordered_json = nlohmann::ordered_json;
 
-/// transformers' SPECIAL_TOKENS_ATTRIBUTES, in its order.
+/// transformers' SPECIAL_TOKENS_ATTRIBUTES, in the same order.
 constexpr std::array<const char*, 7> standard_names = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                        "pad_token", "cls_token", "mask_token"};
 constexpr std::array<const char*, 2> list_names = {"extra_special_tokens", "additional_special_tokens"};
 
-/// One value of the merged files, and the file that it is from.
+/// A value of the merged files, with its file.
 struct Field {
     ordered_json value;
     fs::path file;
-    bool is_legacy = false;  ///< from special_tokens_map.json, whose tokens are all special
+    bool is_legacy = false;  ///< from special_tokens_map.json, where all tokens are special
 };
-using Fields = std::vector<std::pair<std::string, Field>>;  // in the files' order
+using Fields = std::vector<std::pair<std::string, Field>>;  // in the order of the files
 
 const Field* find(const Fields& fields, std::string_view name) {
     const auto found =
@@ -59,7 +59,8 @@ void in_file(const fs::path& file, Action&& action) {
     }
 }
 
-/// A token as a text, or as an object with its content and flags; nothing for what is none, such as add_bos_token.
+/// Reads a token given as a text or as an object with content and flags. Returns nullopt for other values, such as
+/// add_bos_token.
 std::optional<AddedToken> as_token(const ordered_json& value, const std::string& where, bool is_special) {
     AddedToken token;
     token.special = true;
@@ -82,8 +83,8 @@ class Reading {
         const ordered_json config = load("tokenizer_config.json");
         if (config.value("split_special_tokens", ordered_json(false)) == true)
             throw CheckpointError(directory_ / "tokenizer_config.json",
-                                  "split_special_tokens is true, so that control tokens of the chat template would be "
-                                  "encoded as text, which kvscope does not do; expected false, or no such field");
+                                  "split_special_tokens is true, which would encode the chat template's control tokens "
+                                  "as text. kvscope supports only false.");
         out_.whole = config;
         merge(fields_, config, directory_ / "tokenizer_config.json", false);
         if (const Field* decoder = find(fields_, "added_tokens_decoder")) {
@@ -108,7 +109,7 @@ class Reading {
         if (!token.content.empty()) out_.tokens.push_back({std::move(token), file, replaces});
     }
 
-    /// {"32000": {"content": "<|user|>", "lstrip": false, …}, …}
+    /// Reads {"32000": {"content": "<|user|>", "lstrip": false, …}, …}.
     void add_decoder(const ordered_json& decoder) {
         std::map<int32_t, AddedToken> by_id;
         const nlohmann::json plain = decoder;
@@ -117,7 +118,7 @@ class Reading {
             const JsonNode node(value, fmt::format("added_tokens_decoder[\"{}\"]", key));
             int64_t number = -1;
             const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-            if (error != std::errc() || end != key.data() + key.size()) node.fail("expected a token id for its name");
+            if (error != std::errc() || end != key.data() + key.size()) node.fail("expected a token id as name");
             const int32_t id = token_id(JsonNode(nlohmann::json(number), node.where()));
             by_id[id] = read_token_flags(node);
             by_id[id].id = id;
@@ -125,7 +126,7 @@ class Reading {
         for (auto& [id, token] : by_id) add(std::move(token), directory_ / "tokenizer_config.json", true);
     }
 
-    /// added_tokens.json, {"<|user|>": 32000, …}: special are those that other files call so.
+    /// Reads added_tokens.json, {"<|user|>": 32000, …}. A token is special if other files name it as special.
     void add_legacy_file() {
         const fs::path file = directory_ / "added_tokens.json";
         const nlohmann::json tokens = load("added_tokens.json");
@@ -141,7 +142,7 @@ class Reading {
         for (auto& [id, token] : by_id) add(std::move(token), file, false);
     }
 
-    /// The texts of all named tokens and of the lists.
+    /// Returns the texts of all named tokens and listed tokens.
     std::set<std::string> special_texts() const {
         std::set<std::string> texts;
         each_named([&](const std::string&, const AddedToken& token, const fs::path&) { texts.insert(token.content); });
@@ -163,7 +164,7 @@ class Reading {
                 std::find(standard_names.begin(), standard_names.end(), name) != standard_names.end();
             if (name.ends_with("_token") && !is_standard) offer(name, field, field.value);
         }
-        // Tokens of a model's own may be named in an object of their own.
+        // A model's own tokens may be in a separate object.
         for (const char* list : {"extra_special_tokens", "model_specific_special_tokens"}) {
             const Field* field = find(fields_, list);
             if (field == nullptr || !field->value.is_object()) continue;
@@ -171,7 +172,7 @@ class Reading {
         }
     }
 
-    /// extra_special_tokens or, where that is no list, additional_special_tokens.
+    /// Reads extra_special_tokens or, if that is not a list, additional_special_tokens.
     template <typename Take>
     void each_listed(Take&& take) const {
         for (const char* name : list_names) {

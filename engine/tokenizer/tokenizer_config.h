@@ -11,26 +11,27 @@
 
 namespace kvscope::checkpoint {
 
-/// A token that a file beside tokenizer.json names.
+/// A token named in a file other than tokenizer.json.
 struct NamedToken {
-    AddedToken token;            ///< id -1: the vocabulary's id of that text, else the next one that is free
+    AddedToken token;            ///< id -1 means the vocabulary's id of the text, or else the next free id
     std::filesystem::path file;  ///< for messages
-    /// Its flags replace those of a token that tokenizer.json adds; else the token counts where that file has none.
+    /// Whether its flags replace those in tokenizer.json. If not, the token counts only if tokenizer.json does not
+    /// contain it.
     bool replaces = false;
 };
 
-/// What tokenizer_config.json, special_tokens_map.json and added_tokens.json say about tokens, merged as transformers 5
-/// merges them: the latter two count where tokenizer_config.json has no added_tokens_decoder.
+/// Tokens in tokenizer_config.json, special_tokens_map.json and added_tokens.json, merged as in transformers 5: the
+/// latter two files count only if tokenizer_config.json has no added_tokens_decoder.
 struct TokenizerConfig {
-    std::map<std::string, std::string> special_tokens;  ///< bos_token, eos_token, …: each by its name
-    std::vector<NamedToken> tokens;                     ///< in the order in which they are added
+    std::map<std::string, std::string> special_tokens;  ///< by name: bos_token, eos_token, …
+    std::vector<NamedToken> tokens;                     ///< in the order of addition
     nlohmann::json whole = nlohmann::json::object();    ///< tokenizer_config.json
 
-    /// @throws CheckpointError with the file and the place in it that is wrong
+    /// @throws CheckpointError that names the file and the invalid field
     static TokenizerConfig read(const std::filesystem::path& directory);
 };
 
-/// The flags of a token with the defaults of the library `tokenizers`, and its content; the id stays open.
+/// Returns a token's content and flags, with the defaults of the library `tokenizers`. Does not set the id.
 AddedToken read_token_flags(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

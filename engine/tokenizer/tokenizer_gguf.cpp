@@ -23,8 +23,8 @@ struct GgufFree {
     void operator()(gguf_context* context) const { gguf_free(context); }
 };
 
-/// llama.cpp reports why it refuses a file only through its log, which is one for the whole process: while an object of
-/// this class lives, this thread's error lines are collected; all others are dropped, so that nothing reaches stderr.
+/// llama.cpp reports errors only through its log, which is global to the process. While this object exists, it collects
+/// this thread's error lines and drops all others, so that nothing is printed to stderr.
 class LlamaErrors {
  public:
     LlamaErrors() {
@@ -35,7 +35,7 @@ class LlamaErrors {
     LlamaErrors(const LlamaErrors&) = delete;
     LlamaErrors& operator=(const LlamaErrors&) = delete;
 
-    /// The first line, without the function names that llama.cpp puts before it.
+    /// Returns the first line without llama.cpp's function names.
     std::string first() const {
         std::string_view line = std::string_view(text_).substr(0, text_.find('\n'));
         for (size_t colon; (colon = line.find(": ")) != std::string_view::npos;) {
@@ -59,7 +59,7 @@ class LlamaErrors {
 };
 thread_local std::string* LlamaErrors::collected_ = nullptr;
 
-/// What would make llama.cpp abort the process instead of reporting an error.
+/// Refuses vocabularies for which llama.cpp would abort the process.
 void check_vocabulary(const std::filesystem::path& file, const gguf_context* gguf) {
     auto array_of = [&](const char* key, gguf_type type, const char* type_name) -> int64_t {
         const int64_t at = gguf_find_key(gguf, key);
@@ -128,8 +128,8 @@ class GgufTokenizer final : public Tokenizer {
             ids_.emplace(llama_vocab_get_text(vocab_, id), id);
             if (llama_vocab_is_eog(vocab_, id) && id != assumed_end_) end_of_generation_.push_back(id);
         }
-        // Where a byte of a text has no token, llama.cpp throws for a SentencePiece vocabulary. It leaves the byte out
-        // for a byte-level one.
+        // For a byte without a token, llama.cpp throws with a SentencePiece vocabulary and drops the byte with a
+        // byte-level one.
         const bool sentencepiece = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
         if (sentencepiece) {
             for (int byte = 0; byte < 256; ++byte) {
@@ -158,7 +158,7 @@ class GgufTokenizer final : public Tokenizer {
                 fmt::format("a text of {} bytes is too long to tokenize; at most {}", text.size(), limit));
         }
         const auto length = static_cast<int32_t>(text.size());
-        // No token is shorter than a byte; BOS, EOS and the space that SentencePiece puts in front come on top.
+        // A token has at least one byte; BOS, EOS and SentencePiece's leading space come on top.
         std::vector<int32_t> ids(text.size() + 16);
         auto tokenize = [&] {
             return llama_tokenize(vocab_, text.data(), length, ids.data(), static_cast<int32_t>(ids.size()),
@@ -218,8 +218,8 @@ class GgufTokenizer final : public Tokenizer {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    /// Where a key is missing, llama.cpp assumes SentencePiece's ids 1 and 2, and for every byte-level vocabulary 11,
-    /// which is Falcon's <|endoftext|> and some other token in the vocabularies of the supported families.
+    /// For missing keys, llama.cpp assumes ids 1 and 2 for SentencePiece, and 11 for byte-level vocabularies. 11 is
+    /// Falcon's <|endoftext|>, but an ordinary token in the supported families.
     void read_ends(const std::filesystem::path& file, gguf_context* gguf) {
         const bool has_defaults = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
         const auto read = [&](const char* key, llama_token id) -> std::optional<int32_t> {
@@ -236,7 +236,7 @@ class GgufTokenizer final : public Tokenizer {
         eos_ = read(eos_key, llama_vocab_eos(vocab_));
         const llama_token assumed = llama_vocab_eos(vocab_);
         if (eos_ || assumed == LLAMA_TOKEN_NULL) return;
-        // With another id in the key's place, what is still an end of generation is one by its text.
+        // Read again with another EOS id: if the assumed token still ends generation, it does so by its text.
         gguf_set_val_u32(gguf, eos_key, assumed == 0 ? 1 : 0);
         llama_vocab other;
         read_vocabulary(file, gguf, other);
@@ -258,8 +258,8 @@ class GgufTokenizer final : public Tokenizer {
         }
     }
 
-    /// llama.cpp does not say where in a text its tokens stand: their pieces are looked up one after the other.
-    /// @throws CheckpointError where the tokens do not spell the text
+    /// Looks up the pieces of the tokens in the text one by one, since llama.cpp does not return their positions.
+    /// @throws CheckpointError if the tokens do not spell the text
     std::vector<uint32_t> ends_of(std::span<const int32_t> ids, std::string_view text, bool add_special) const {
         const std::vector<uint32_t> ends_of_bytes = ends_of_characters(text);
         const bool has_bos = add_special && llama_vocab_get_add_bos(vocab_);
@@ -267,13 +267,13 @@ class GgufTokenizer final : public Tokenizer {
         std::vector<uint32_t> ends;
         ends.reserve(ids.size());
         size_t at = 0;
-        bool space_comes = adds_leading_space_;  // before the text and after each token that is cut out
+        bool space_comes = adds_leading_space_;  // before the text and after each added token
         for (size_t i = 0; i < ids.size(); ++i) {
             const bool is_added = (has_bos && i == 0) || (has_eos && i + 1 == ids.size());
             const size_t begin = at;
             if (!is_added) {
                 std::string_view piece = pieces_[ids[i]];
-                // Cut out of the text before its rest is tokenized.
+                // Added tokens, which llama.cpp cuts out of the text first.
                 constexpr int cut_out =
                     LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_USER_DEFINED;
                 const bool is_text = (llama_vocab_get_attr(vocab_, ids[i]) & cut_out) == 0;
@@ -290,26 +290,27 @@ class GgufTokenizer final : public Tokenizer {
         return ends;
     }
 
-    /// Where a piece ends that stands at `at`, or after what the tokens leave out there.
+    /// Returns the end of a piece at `at`, or after bytes that the tokens omit.
     size_t end_of_piece(std::string_view piece, std::string_view text, size_t at) const {
         size_t end;
         while ((end = end_of_match(piece, text, at)) == npos) at = end_of_left_out(text, at);
         return end;
     }
 
-    /// Where a byte at `at` ends that has no token, or white space, which some special tokens take along.
+    /// Returns the end of an omitted byte at `at`: one without a token, or white space, which some special tokens
+    /// absorb.
     size_t end_of_left_out(std::string_view text, size_t at) const {
         if (at < text.size() && !has_token_[static_cast<uint8_t>(text[at])]) return at + 1;
         const Utf8Step step = at < text.size() ? utf8_step(text, at) : Utf8Step{};
         if (step.valid && is_white_space(step.code_point)) return at + step.length;
         throw CheckpointError(
-            file_, fmt::format("llama.cpp leaves out a character of the text, at byte {}, although the vocabulary has "
-                               "tokens for its bytes. Does the file list a merge (tokenizer.ggml.merges) whose result "
-                               "is no token?",
-                               at));
+            file_,
+            fmt::format("llama.cpp omits a character of the text at byte {}, although the vocabulary has tokens for "
+                        "its bytes. Check the file for a merge (tokenizer.ggml.merges) whose result is not a token.",
+                        at));
     }
 
-    /// SentencePiece writes spaces as ▁, so that a ▁ of the text comes out as a space.
+    /// SentencePiece writes spaces as ▁, so a ▁ in the text is decoded as a space.
     size_t end_of_match(std::string_view piece, std::string_view text, size_t at) const {
         constexpr std::string_view underline = "▁";
         for (const char byte : piece) {
@@ -355,13 +356,13 @@ class GgufTokenizer final : public Tokenizer {
     llama_vocab vocabulary_;
     const llama_vocab* vocab_ = &vocabulary_;
     std::vector<std::string> pieces_;
-    std::array<bool, 256> has_token_{};  ///< of each byte alone
+    std::array<bool, 256> has_token_{};  ///< whether a byte alone has a token
     std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
     std::vector<int32_t> end_of_generation_;
     std::optional<int32_t> bos_, eos_;
-    std::optional<int32_t> assumed_end_;  ///< what llama.cpp takes for EOS without any word of it in the file
+    std::optional<int32_t> assumed_end_;  ///< llama.cpp's assumed EOS if the file names none
     bool adds_leading_space_ = false;
-    bool spells_spaces_ = false;  ///< as ▁
+    bool spells_spaces_ = false;  ///< writes spaces as ▁
     static constexpr size_t npos = std::string_view::npos;
     std::string description_;
 };

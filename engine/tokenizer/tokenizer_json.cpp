@@ -39,8 +39,8 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     return vocabulary;
 }
 
-/// Merges are pairs ["a", "b"], in older files strings "a b". There are hundreds of thousands of them, so where each
-/// stands in the file is worked out for a wrong one only.
+/// Reads merges, which are pairs ["a", "b"] or, in older files, strings "a b". Their paths are only computed for
+/// errors, since there are hundreds of thousands of merges.
 Bpe::Merges read_merges(const JsonNode& node) {
     node.require_array();
     Bpe::Merges merges;
@@ -50,7 +50,7 @@ Bpe::Merges read_merges(const JsonNode& node) {
         if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
             merges.emplace_back(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
         } else if (merge.is_array()) {
-            if (merge.size() != 2) node[i].fail(fmt::format("a merge has 2 parts, this one {}", merge.size()));
+            if (merge.size() != 2) node[i].fail(fmt::format("expected a merge of 2 parts, found {}", merge.size()));
             node[i][0].text();
             node[i][1].text();
         } else if (!merge.is_string()) {
@@ -58,7 +58,7 @@ Bpe::Merges read_merges(const JsonNode& node) {
         } else if (const auto& text = merge.get_ref<const std::string&>(); !text.starts_with("#version")) {
             const size_t space = text.find(' ');
             if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-                node[i].fail(fmt::format("\"{}\" is not two tokens with a space between them", text));
+                node[i].fail(fmt::format("expected two tokens separated by a space, found \"{}\"", text));
             }
             merges.emplace_back(text.substr(0, space), text.substr(space + 1));
         }
@@ -67,16 +67,15 @@ Bpe::Merges read_merges(const JsonNode& node) {
 }
 
 Bpe read_model(const JsonNode& node) {
-    // Files from before the field existed hold BPE where there are merges.
+    // In older files without this field, merges imply BPE.
     const std::string type = node.text_or("type", node.find("merges") ? "BPE" : "unknown");
     if (type != "BPE") {
-        node.fail(
-            fmt::format("tokenizers of the type \"{}\" are not supported; supported is BPE, byte-level and with "
-                        "byte fallback",
-                        type));
+        node.fail(fmt::format(
+            "tokenizers of type \"{}\" are not supported; supported are byte-level BPE and BPE with byte fallback",
+            type));
     }
     if (const auto dropout = node.find("dropout"); dropout && (!dropout->json().is_number() || dropout->json() != 0)) {
-        dropout->fail("BPE dropout makes every encoding different and is not supported");
+        dropout->fail("BPE dropout is not supported, because it makes encodings random");
     }
     BpeOptions options;
     if (const auto unknown = node.find("unk_token")) options.unknown_token = unknown->text();
@@ -105,7 +104,7 @@ void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>
     for (size_t i = 0; i < node.size(); ++i) out.insert(token_id(node[i]));
 }
 
-/// What a single token may come to, in bytes, unless its spelling is long itself: all of a prompt's are kept.
+/// Longest decoded token in bytes, unless its spelling is longer. Limits the memory for a prompt's pieces.
 constexpr size_t longest_piece = 4096;
 
 class JsonTokenizer final : public Tokenizer {
@@ -118,7 +117,7 @@ class JsonTokenizer final : public Tokenizer {
         } catch (const CheckpointError&) {
             throw;
         } catch (const std::runtime_error& error) {
-            StopCheck::now();  // it may have been that
+            StopCheck::now();  // a stop request may have caused the error
             throw CheckpointError(file_, error.what());
         }
         read_configs(directory, config);
@@ -236,10 +235,10 @@ class JsonTokenizer final : public Tokenizer {
         spellings_[id] = token;
     }
 
-    /// Those of tokenizer.json, then what the files beside it add, with flags as they are in the end.
+    /// Returns the tokens of tokenizer.json and of the files beside it, with their final flags.
     std::vector<AddedToken> added_tokens(const JsonNode& root, const TokenizerConfig& config) {
         std::vector<AddedToken> all;
-        std::map<std::string_view, size_t> places;  // of texts that added_ holds
+        std::map<std::string_view, size_t> places;  // index in added_ by text
         const auto take = [&](const AddedToken& token) {
             spell(token.id, token.content);
             const std::string_view content = added_.emplace(token.content, token.id).first->first;
@@ -263,7 +262,7 @@ class JsonTokenizer final : public Tokenizer {
         for (const NamedToken& named : config.tokens) {
             AddedToken token = named.token;
             if (added_.contains(token.content) && !named.replaces) continue;
-            // As the library gives ids: the vocabulary's, else the one after all others.
+            // As in `tokenizers`: the vocabulary's id, or else the next id after all others.
             if (token.id < 0) token.id = id_of(token.content).value_or(std::max(n_in_model, highest + 1));
             if (const std::string problem = problem_of(token); !problem.empty())
                 throw CheckpointError(named.file, problem);
@@ -273,7 +272,7 @@ class JsonTokenizer final : public Tokenizer {
         return all;
     }
 
-    /// What is wrong with an added token's id; empty: nothing.
+    /// Returns the error in an added token's id, or an empty text.
     std::string problem_of(const AddedToken& token) const {
         const auto known = id_of(token.content);
         const bool id_taken = static_cast<size_t>(token.id) < spellings_.size() && !spellings_[token.id].empty() &&
@@ -281,7 +280,7 @@ class JsonTokenizer final : public Tokenizer {
         if ((!known || *known == token.id) && !id_taken) return {};
         return fmt::format("the added token \"{}\" has the id {}, but {}", token.content, token.id,
                            known ? fmt::format("the vocabulary gives it {}", *known)
-                                 : fmt::format("that id is \"{}\" in the vocabulary", spellings_[token.id]));
+                                 : fmt::format("the vocabulary uses that id for \"{}\"", spellings_[token.id]));
     }
 
     void add_token(const AddedToken& token) {
@@ -356,7 +355,7 @@ class JsonTokenizer final : public Tokenizer {
     Surrounding surrounding_;
     AddedTokenFinder raw_tokens_, normalized_tokens_;
     std::map<std::string, int32_t, std::less<>> added_;
-    std::vector<std::string> spellings_;  // as the file has them, by id; empty where an id has no token
+    std::vector<std::string> spellings_;  // as in the file, by id; empty for unused ids
     std::vector<bool> special_;
     std::optional<int32_t> bos_, eos_;
     std::vector<int32_t> end_of_generation_;

@@ -8,9 +8,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A value in a JSON file together with where it stands, so that every error says which one is wrong:
-/// "pre_tokenizer.pretokenizers[1].behavior: expected a string, found a number". All errors are std::runtime_error,
-/// also that of nodes nested deeper than any real file's.
+/// A JSON value with its path, so that error messages name it: "pre_tokenizer.pretokenizers[1].behavior: expected a
+/// string, found a number". Errors are std::runtime_error, also for excessive nesting.
 class JsonNode {
  public:
     JsonNode(const nlohmann::json& value, std::string where) : JsonNode(value, std::move(where), 0) {}
@@ -18,20 +17,20 @@ class JsonNode {
     const nlohmann::json& json() const { return *value_; }
     const std::string& where() const { return where_; }
 
-    /// A member of an object that must be there.
+    /// Returns a required member of an object.
     JsonNode at(std::string_view key) const;
 
-    /// A member of an object; nothing if it is missing or null.
+    /// Returns a member of an object, or nullopt if it is missing or null.
     std::optional<JsonNode> find(std::string_view key) const;
 
-    /// The elements of an array.
+    /// Returns the number of elements in an array.
     size_t size() const;
     JsonNode operator[](size_t index) const;
 
     const std::string& text() const;
     int64_t integer() const;
 
-    /// Members with a default for missing and null ones.
+    /// Return a member, or `otherwise` if it is missing or null.
     bool boolean_or(std::string_view key, bool otherwise) const;
     std::string text_or(std::string_view key, std::string_view otherwise) const;
 
@@ -47,7 +46,7 @@ class JsonNode {
 
     const nlohmann::json* value_;
     std::string where_;
-    int depth_;  // below the node that it all started from; what is made of nested nodes is made by recursion
+    int depth_;  // below the root node; limited, since nested nodes are processed recursively
 };
 
 }  // namespace kvscope::checkpoint

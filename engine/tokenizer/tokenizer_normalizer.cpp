@@ -57,12 +57,13 @@ class UnicodeForm final : public Normalizer {
                                                      static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_);
         const std::unique_ptr<utf8proc_uint8_t, void (*)(void*)> owner(mapped, &std::free);
         if (length < 0)
-            throw std::runtime_error(std::string("Unicode normalisation failed: ") + utf8proc_errmsg(length));
+            throw std::runtime_error(std::string("Unicode normalization failed: ") + utf8proc_errmsg(length));
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
-    /// A character and the marks on it (a grapheme) are normalised apart from their neighbours, unless both compose:
-    /// the jamo ㄱ and ㅏ to 가. What changes stands for all of its characters.
+    /// Maps normalized characters to the original. A grapheme (a character with its marks) is normalized separately,
+    /// unless it composes with its neighbor, as the jamo ㄱ and ㅏ to 가. A changed grapheme maps to all of its
+    /// characters.
     void trace(TracedView text, const std::string& whole, TracedText& out) const {
         const auto is_ascii = [&](size_t at) { return static_cast<uint8_t>(text.text[at]) < 0x80; };
         const size_t size = text.text.size();
@@ -89,7 +90,7 @@ class UnicodeForm final : public Normalizer {
         if (traced.view().text == whole)
             out.append(traced.view());
         else
-            out.append(whole, text.end_of(size - 1));  // no parts known: all of it stands for the whole text
+            out.append(whole, text.end_of(size - 1));  // parts unknown: maps to the whole text
     }
 
     static size_t grapheme_end(std::string_view text, size_t begin) {
@@ -119,7 +120,7 @@ class Lowercase final : public Normalizer {
         for (size_t at = 0; at < text.text.size();) {
             const Utf8Step step = utf8_step(text.text, at);
             lower.clear();
-            if (step.code_point == 0x130) {  // the one letter whose lower case is two code points
+            if (step.code_point == 0x130) {  // the only letter whose lower case has two code points
                 lower = "i\u0307";
             } else {
                 append_utf8(lower,
@@ -137,7 +138,8 @@ class Prepend final : public Normalizer {
     explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
     TracedText apply(TracedView text) const override {
         TracedText out(text.ends != nullptr);
-        if (!text.text.empty()) out.append(prefix_, text.end_of(0));  // as `tokenizers` counts it
+        // Belongs to the first character, as in `tokenizers`.
+        if (!text.text.empty()) out.append(prefix_, text.end_of(0));
         out.append(text);
         return out;
     }

@@ -7,7 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// The first stage of a tokenizer.json: rewrites text before it is cut. Kinds: Sequence, NFC, NFD, NFKC, NFKD,
+/// The normalizer of a tokenizer.json. It rewrites text before it is cut. Kinds: Sequence, NFC, NFD, NFKC, NFKD,
 /// Lowercase, Prepend, Replace, Strip.
 class Normalizer {
  public:
@@ -15,7 +15,7 @@ class Normalizer {
     virtual TracedText apply(TracedView text) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, by name, and for missing or wrong fields
+/// @throws std::runtime_error for other kinds, and for missing or invalid fields
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -5,7 +5,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// More than any vocabulary has; keeps a damaged id from asking for all memory.
+/// Above any real vocabulary; limits the memory for a damaged id.
 constexpr int64_t highest_id = (int64_t{1} << 24) - 1;
 
 void read_template(const JsonNode& node, Surrounding& out) {
@@ -14,7 +14,7 @@ void read_template(const JsonNode& node, Surrounding& out) {
     for (size_t i = 0; i < single.size(); ++i) {
         const JsonNode step = single[i];
         if (step.find("Sequence")) {
-            if (text_seen) step.fail("the text stands in the template twice, which is not supported");
+            if (text_seen) step.fail("the template contains the text twice, which is not supported");
             text_seen = true;
             continue;
         }
@@ -22,7 +22,7 @@ void read_template(const JsonNode& node, Surrounding& out) {
         const JsonNode ids = node.at("special_tokens").at(name.text()).at("ids");
         for (size_t k = 0; k < ids.size(); ++k) (text_seen ? out.after : out.before).push_back(token_id(ids[k]));
     }
-    if (!text_seen) single.fail("the template leaves the text out");
+    if (!text_seen) single.fail("the template omits the text");
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ int32_t token_id(const JsonNode& node) {
 void read_post_processor(const JsonNode& node, Surrounding& out) {
     const std::string& type = node.at("type").text();
     if (type == "TemplateProcessing") return read_template(node, out);
-    if (type == "ByteLevel") return;  // changes offsets only
+    if (type == "ByteLevel") return;  // changes only offsets
     if (type == "Sequence") {
         const JsonNode list = node.at("processors");
         for (size_t i = 0; i < list.size(); ++i) read_post_processor(list[i], out);

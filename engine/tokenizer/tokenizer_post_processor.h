@@ -7,16 +7,16 @@
 
 namespace kvscope::checkpoint {
 
-/// What a post-processor of a tokenizer.json puts before and after a single text.
+/// Tokens that a post-processor of a tokenizer.json adds before and after a text.
 struct Surrounding {
     std::vector<int32_t> before, after;
 };
 
 /// Kinds: Sequence, TemplateProcessing, ByteLevel.
-/// @throws std::runtime_error for other kinds, by name, and for missing or wrong fields
+/// @throws std::runtime_error for other kinds, and for missing or invalid fields
 void read_post_processor(const JsonNode& node, Surrounding& out);
 
-/// @throws std::runtime_error for an integer that no vocabulary has
+/// @throws std::runtime_error if the integer exceeds any vocabulary
 int32_t token_id(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -16,10 +16,10 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// What becomes of the matches of a separator.
+/// Treatment of a separator's matches.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Turns matches and the gaps between them into pieces, as SplitDelimiterBehavior of `tokenizers` does.
+/// Turns matches and gaps into pieces, as SplitDelimiterBehavior in `tokenizers`.
 std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
     std::vector<Span> out;
     out.reserve(spans.size());
@@ -73,7 +73,7 @@ void append_pieces(const Piece& piece, const std::vector<Span>& spans, std::vect
     }
 }
 
-/// Cuts at single characters that satisfy a predicate, each a match of its own.
+/// Cuts at characters that satisfy a predicate. Each is a match of its own.
 template <typename Predicate>
 std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     std::vector<Span> spans;
@@ -92,7 +92,7 @@ std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     return spans;
 }
 
-/// Numbers of Unicode 16 and 17, which `tokenizers` knows and utf8proc does not yet.
+/// Numbers of Unicode 16 and 17 that `tokenizers` knows and utf8proc does not.
 constexpr std::pair<char32_t, char32_t> newer_numbers[] = {
     {0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x11DE0, 0x11DE9},
     {0x16D70, 0x16D79}, {0x16FF4, 0x16FF6}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA},
@@ -166,7 +166,7 @@ class ByteLevel final : public PreTokenizer {
         Piece whole = piece;
         if (add_prefix_space_ && !piece.text.starts_with(' ')) {
             TracedText spaced(piece.ends != nullptr);
-            spaced.append(" ", piece.end_of(0));  // as `tokenizers` counts it
+            spaced.append(" ", piece.end_of(0));  // belongs to the first character, as in `tokenizers`
             spaced.append(piece);
             static_cast<TracedView&>(whole) = arena.keep(std::move(spaced));
         }
@@ -176,7 +176,7 @@ class ByteLevel final : public PreTokenizer {
         } else {
             out.push_back(whole);
         }
-        // The words are spelt one after the other into one buffer, which is then shared out among them.
+        // All words are spelled into one buffer, which is then divided among them.
         TracedText spelt(piece.ends != nullptr);
         spelt.reserve(whole.text.size() + whole.text.size() / 4);
         std::vector<size_t> ends;

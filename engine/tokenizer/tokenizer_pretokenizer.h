@@ -11,16 +11,16 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of the text being encoded: an added token, or text that is still to be cut and encoded.
+/// A part of the text being encoded: an added token, or text to be cut and encoded.
 struct Piece : TracedView {
-    bool at_start = false;  ///< begins where the original text begins
+    bool at_start = false;  ///< starts where the original text starts
     int32_t token = -1;     ///< id of an added token, -1 for text
 };
 
-/// Keeps the rewritten texts that pieces point into.
+/// Owns the rewritten texts that pieces point into.
 class TextArena {
  public:
-    /// @throws CheckpointError beyond what TokenizerWork allows for all of them
+    /// @throws CheckpointError if all texts together exceed the limit of TokenizerWork
     TracedView keep(TracedText text) {
         TokenizerWork::require_length(bytes_ += text.size());
         return texts_.emplace_back(std::move(text)).view();
@@ -31,17 +31,17 @@ class TextArena {
     size_t bytes_ = 0;
 };
 
-/// The second stage of a tokenizer.json: cuts text into the words that the model encodes one by one. Kinds: Sequence,
-/// Split, Digits, ByteLevel, Metaspace.
+/// The pre-tokenizer of a tokenizer.json. It cuts text into the words that the model encodes separately. Kinds:
+/// Sequence, Split, Digits, ByteLevel, Metaspace.
 class PreTokenizer {
  public:
     virtual ~PreTokenizer() = default;
 
-    /// Appends the parts of `piece` (not empty, not a token) to `out`, none of them empty.
+    /// Appends the non-empty parts of `piece`, which must be non-empty text, to `out`.
     virtual void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, by name, and for missing or wrong fields
+/// @throws std::runtime_error for other kinds, and for missing or invalid fields
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -54,16 +54,15 @@ void TokenizerWork::step() {
     if (now - work.looked_at_ < seconds_between_looks) return;
     work.looked_at_ = now;
     StopCheck::now();
-    // The processor's time, since a machine may be busy with other things.
+    // Processor time, since other programs may slow the machine down.
     const double used = seconds_on(CLOCK_THREAD_CPUTIME_ID);
     if (work.started_at_ < 0) work.started_at_ = used;
     const double megabytes = static_cast<double>(work.text_bytes_) / static_cast<double>(megabyte);
     const double most = std::max(seconds_for_a_text, seconds_for_a_megabyte * megabytes);
     if (used - work.started_at_ > most) {
-        throw CheckpointError(work.file_,
-                              fmt::format("its tokenizer is given up: it takes longer than {:.0f} s for a text of {} "
-                                          "bytes; expected is less than a second for a megabyte",
-                                          most, work.text_bytes_));
+        throw CheckpointError(work.file_, fmt::format("the tokenizer was stopped: it takes longer than {:.0f} s for a "
+                                                      "text of {} bytes; expected less than a second per megabyte",
+                                                      most, work.text_bytes_));
     }
 }
 
@@ -77,7 +76,7 @@ void TokenizerWork::require_length(size_t bytes) {
     const TokenizerWork& work = *innermost_work;
     if (bytes > work.longest_) {
         throw CheckpointError(
-            work.file_, fmt::format("its tokenizer is given up: it makes more than {} bytes of a text of {} bytes",
+            work.file_, fmt::format("the tokenizer was stopped: it turns a text of {1} bytes into more than {0} bytes",
                                     work.longest_, work.text_bytes_));
     }
 }

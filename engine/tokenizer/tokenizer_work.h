@@ -6,38 +6,38 @@
 
 namespace kvscope::checkpoint {
 
-/// While it lives, what this thread does with the tokenizer of a model folder is bounded: replacements that make a text
-/// longer and longer, and patterns that never come to an end, end in a message. 5 s of the processor's time, more only
-/// for a text above a megabyte; sixteen times the text, and 16 MB in any case. One may live inside another's life: the
-/// inner one's length counts then, and the time of both.
+/// While this object exists, limits the work of this thread with a model's tokenizer, since patterns may not terminate
+/// and replacements may grow a text without bound. The limits are 5 s of processor time (more for texts above a
+/// megabyte), and 16 times the text or `longest`, whichever is larger. In nested objects, the inner
+/// one's length limit applies, and their times add up.
 class TokenizerWork {
  public:
-    /// @param file       the tokenizer's, for messages
-    /// @param text_bytes the length of what is tokenized or decoded
-    /// @param longest    what it may become in any case
+    /// @param file       tokenizer file, for messages
+    /// @param text_bytes length of the text to tokenize or decode
+    /// @param longest    length in bytes that is always allowed
     TokenizerWork(const std::filesystem::path& file, size_t text_bytes, size_t longest = size_t{16} << 20);
     ~TokenizerWork();
     TokenizerWork(const TokenizerWork&) = delete;
     TokenizerWork& operator=(const TokenizerWork&) = delete;
 
-    /// Called for every small piece of work; costs some nanoseconds.
-    /// @throws CheckpointError beyond the time; what StopCheck throws
+    /// Called for each small piece of work; takes some nanoseconds.
+    /// @throws CheckpointError if the time limit is exceeded; also the exceptions of StopCheck
     static void step();
 
-    /// Called with the length of what a text has become.
-    /// @throws CheckpointError beyond the limit
+    /// Called with the current length of a text.
+    /// @throws CheckpointError if the limit is exceeded
     static void require_length(size_t bytes);
 
-    /// The work cannot be done. @throws CheckpointError with the tokenizer's file where it is known, std::runtime_error
-    /// else
+    /// Reports that the work cannot be done. @throws CheckpointError with the tokenizer's file if known, else
+    /// std::runtime_error
     [[noreturn]] static void fail(const std::string& why);
 
  private:
     const std::filesystem::path& file_;
     size_t text_bytes_;
     size_t longest_;
-    double looked_at_;        // on a coarse clock of seconds that costs nothing to read
-    double started_at_ = -1;  // on the thread's processor clock; from the first look on
+    double looked_at_;        // coarse clock in seconds, free to read
+    double started_at_ = -1;  // thread's processor clock, from the first check on
     TokenizerWork* outer_;
 };
 

@@ -8,8 +8,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of a text on its way through the stages of a tokenizer.json. `ends` says of each byte where the character of
-/// the original text ends that it stands for; 0 for a byte that stands for none. It is nullptr where nobody asks.
+/// A part of a text between the stages of a tokenizer.json. `ends` holds, for each byte, the end of the corresponding
+/// character in the original text, or 0 if there is none. nullptr if ends are not requested.
 struct TracedView {
     std::string_view text;
     const uint32_t* ends = nullptr;
@@ -17,7 +17,7 @@ struct TracedView {
     TracedView part(size_t begin, size_t end) const {
         return {text.substr(begin, end - begin), ends ? ends + begin : nullptr};
     }
-    /// The end of byte `at`; 0 where nobody asks.
+    /// Returns the end for byte `at`, or 0 if ends are not requested.
     uint32_t end_of(size_t at) const { return ends ? ends[at] : 0; }
 };
 
@@ -30,7 +30,7 @@ class TracedText {
         text_ += from.text;
         if (is_traced_) ends_.insert(ends_.end(), from.ends, from.ends + from.text.size());
     }
-    /// Bytes that all stand for a character that ends at `end`.
+    /// Appends bytes that correspond to a character with the given end.
     void append(std::string_view bytes, uint32_t end) {
         text_ += bytes;
         if (is_traced_) ends_.resize(text_.size(), end);
@@ -40,7 +40,7 @@ class TracedText {
         if (is_traced_) ends_.reserve(bytes);
     }
     size_t size() const { return text_.size(); }
-    /// Valid as long as this object is neither changed nor moved.
+    /// Valid until this object is changed or moved.
     TracedView view() const { return {text_, is_traced_ ? ends_.data() : nullptr}; }
 
  private:

@@ -11,7 +11,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// What an unknown character costs beyond the least likely token.
+// Penalty of an unknown character relative to the least likely token.
 constexpr double unknown_penalty = 10.0;
 
 class Unigram final : public WordModel {
@@ -41,7 +41,7 @@ class Unigram final : public WordModel {
 
     void encode(const AlignedText& word, std::vector<TextToken>& out) const override {
         const std::vector<Best> best = best_paths(word);
-        std::vector<TextToken> tokens;  // from the last to the first
+        std::vector<TextToken> tokens;  // from last to first
         for (size_t end = word.size(); end > 0; end = best[end].begin) {
             const size_t begin = best[end].begin;
             if (best[end].id == unknown_ && !tokens.empty() && tokens.back().id == unknown_) {
@@ -54,8 +54,8 @@ class Unigram final : public WordModel {
     }
 
     const std::vector<std::string>& spellings() const override { return spellings_; }
-    /// Marks of punctuation are words of their own, as LLMLingua-2 takes them (any part of Python's
-    /// string.punctuation counts as one).
+    /// Whether the token continues a word. As in LLMLingua-2, a punctuation mark (any part of Python's
+    /// string.punctuation) is a word of its own.
     bool continues_word(int32_t id) const override {
         static constexpr std::string_view punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
         const std::string& token = spellings_.at(static_cast<size_t>(id));
@@ -64,7 +64,7 @@ class Unigram final : public WordModel {
     std::string_view name() const override { return "Unigram"; }
 
  private:
-    /// The best way to the place behind a character: its last token and where that begins.
+    /// The best segmentation up to a position: its last token, and where that token begins.
     struct Best {
         double score = -std::numeric_limits<double>::infinity();
         size_t begin = 0;

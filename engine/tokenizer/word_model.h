@@ -11,37 +11,37 @@
 
 namespace kvscope::checkpoint {
 
-/// A token of a text and the bytes of the text that it stands for.
+/// A token with its bytes in the text.
 struct TextToken {
     int32_t id = -1;
     uint32_t begin = 0, end = 0;
 };
 
-/// The third stage of an encoder's tokenizer.json: makes tokens of a word, as the library `tokenizers` does.
+/// The model of an encoder's tokenizer.json. It splits a word into tokens, as the library `tokenizers` does.
 class WordModel {
  public:
     virtual ~WordModel() = default;
 
-    /// Appends the tokens of a word, which is not empty.
+    /// Appends the tokens of a non-empty word.
     virtual void encode(const AlignedText& word, std::vector<TextToken>& out) const = 0;
 
-    /// Tokens as they are spelt, by id.
+    /// Returns the spellings of tokens by id.
     virtual const std::vector<std::string>& spellings() const = 0;
 
-    /// Whether a token goes on with the word of the token before it.
+    /// Whether a token continues the word of the previous token.
     virtual bool continues_word(int32_t id) const = 0;
 
     virtual std::string_view name() const = 0;
 };
 
-/// Word-piece ("WordPiece"): from the left the longest token of the vocabulary each time; a word for which that fails,
-/// or that is too long, is unknown as a whole.
-/// @throws std::runtime_error for a damaged vocabulary
+/// WordPiece: takes the longest matching token from the left, repeatedly. A word that cannot be split this way, or is
+/// too long, becomes one unknown token.
+/// @throws std::runtime_error if the vocabulary is damaged
 std::unique_ptr<WordModel> make_word_piece(const JsonNode& node);
 
-/// Unigram ("Unigram"): the tokens with the largest sum of log probabilities; characters of no token are unknown,
-/// neighbours together.
-/// @throws std::runtime_error for a damaged vocabulary
+/// Unigram: chooses the tokens with the largest sum of log probabilities. Consecutive characters without a token form
+/// one unknown token.
+/// @throws std::runtime_error if the vocabulary is damaged
 std::unique_ptr<WordModel> make_unigram(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

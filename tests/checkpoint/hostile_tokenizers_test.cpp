@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-const char* const limit_of_size = kvscope::tests::sanitized ? "" : "it makes more than";
+const char* const limit_of_size = kvscope::tests::sanitized ? "" : "bytes into more than";
 
 json replace(const std::string& what, const std::string& by) {
     return {{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}};
@@ -63,7 +63,7 @@ TEST_CASE("a tokenizer whose replacements grow is given up") {
     }
     SECTION("where it decodes") { tokenizer["decoder"] = {{"type", "Sequence"}, {"decoders", growing(12)}}; }
     CHECK_THAT(said_on(tokenizer, std::string(100, 'a') + "\u00e9"),
-               Contains("tokenizer.json: its tokenizer is given up: ") && Contains(limit_of_size) && Contains("bytes"));
+               Contains("tokenizer.json: the tokenizer was stopped: ") && Contains(limit_of_size) && Contains("bytes"));
 }
 
 TEST_CASE("a classifier's tokenizer whose replacements grow is given up") {
@@ -73,7 +73,7 @@ TEST_CASE("a classifier's tokenizer whose replacements grow is given up") {
     write_file(folder / "tokenizer.json", tokenizer.dump());
     const ClassifierTokenizer opened(folder);
     CHECK_THAT(refusal([&] { opened.encode("aaaa"); }),
-               Contains("its tokenizer is given up: ") && Contains(limit_of_size));
+               Contains("the tokenizer was stopped: ") && Contains(limit_of_size));
 }
 
 TEST_CASE("a pattern that never comes to an end is given up") {
@@ -83,7 +83,7 @@ TEST_CASE("a pattern that never comes to an end is given up") {
         {"type", "Split"}, {"pattern", {{"Regex", "(?:(?:a|a)*)*c|a"}}}, {"behavior", "Isolated"}};
     const std::string said = said_on(tokenizer, std::string(1000, 'a'));
     CHECK_THAT(said, Contains("tokenizer.json: ") &&
-                         (Contains("given up") || Contains("regular expression failed on this text")));
+                         (Contains("was stopped") || Contains("regular expression failed on this text")));
 }
 
 TEST_CASE("a wish to stop ends a tokenizer") {

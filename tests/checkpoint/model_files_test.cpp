@@ -55,8 +55,9 @@ TEST_CASE("added tokens of every file and field are those of transformers, with 
 }
 
 TEST_CASE("added tokens that contradict the vocabulary are refused with the file that names them") {
-    CHECK_THAT(tokenizer_refusal({{"added_tokens.json", {{"<|user|>", 5}}}}),
-               Contains("added_tokens.json: the added token \"<|user|>\" has the id 5, but that id is"));
+    CHECK_THAT(
+        tokenizer_refusal({{"added_tokens.json", {{"<|user|>", 5}}}}),
+        Contains("added_tokens.json: the added token \"<|user|>\" has the id 5, but the vocabulary uses that id for"));
     CHECK_THAT(
         tokenizer_refusal({{"tokenizer_config.json", {{"added_tokens_decoder", {{"9", {{"content", "ing"}}}}}}}}),
         Contains("tokenizer_config.json: the added token \"ing\" has the id 9, but the vocabulary gives it"));

@@ -469,7 +469,7 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
     CHECK_THAT(patched(R"({"model": {"vocab": {"zz": 2147483648}}})"), Contains("out of range"));
     CHECK_THAT(patched(R"({"model": {"vocab": {"zz": 0}}})"), Contains("token id 0 is given twice"));
     CHECK_THAT(patched(R"({"model": {"merges": ["a b", "a"]}})"), Contains("model.merges[1]"));
-    CHECK_THAT(patched(R"({"model": {"merges": [["a", "b", "c"]]}})"), Contains("a merge has 2 parts"));
+    CHECK_THAT(patched(R"({"model": {"merges": [["a", "b", "c"]]}})"), Contains("expected a merge of 2 parts"));
     CHECK_THAT(patched(R"({"model": {"merges": [["a", 4]]}})"), Contains("model.merges[0][1]: expected a string"));
     CHECK_THAT(patched(R"({"model": {"merges": [["a", "nowhere"]]}})"),
                Contains("merge 0 (\"a\" with \"nowhere\") names \"nowhere\", which is not in the vocabulary"));
@@ -480,7 +480,7 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
     CHECK_THAT(patched(R"({"added_tokens": {"a": 1}})"), Contains("added_tokens: expected an array"));
     CHECK_THAT(patched(R"({"added_tokens": [{"content": "x"}]})"), Contains("added_tokens[0]: \"id\" is missing"));
     CHECK_THAT(patched(R"({"added_tokens": [{"id": 2, "content": "<new>"}]})"),
-               Contains("the added token \"<new>\" has the id 2, but that id is \"</s>\""));
+               Contains("the added token \"<new>\" has the id 2, but the vocabulary uses that id for \"</s>\""));
     CHECK_THAT(patched(R"({"added_tokens": [{"id": 5, "content": "</s>"}]})"), Contains("the vocabulary gives it 2"));
     CHECK_THAT(patched(R"({"added_tokens": [{"id": 1099511627776, "content": "x"}]})"), Contains("out of range"));
     CHECK_THAT(patched(R"({"normalizer": {"type": "Precompiled"}})"),
