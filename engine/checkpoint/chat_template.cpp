@@ -18,10 +18,10 @@ constexpr size_t largest_source = 1 << 20;
 /// Python's str.isspace().
 bool is_python_space(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
-/// What the interpreter takes for white space.
+/// White space of the Jinja interpreter.
 bool is_ascii_space(char32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// The part of a text without the white space around it.
+/// Returns the range of a text without the surrounding white space.
 template <typename IsSpace>
 std::pair<size_t, size_t> stripped(std::string_view text, IsSpace is_space) {
     size_t begin = text.size(), end = 0;
@@ -44,7 +44,7 @@ struct ChatTemplate::Origin {
     std::string file;
     std::string problem;
 
-    /// What the template makes of the messages; without any, "" if it can be read.
+    /// Returns the rendered messages. Without `render`, only checks the template and returns an empty text.
     std::string ask(std::span<const Message> messages, bool render, bool add_generation_prompt,
                     std::optional<std::time_t> now) const;
 };
@@ -84,7 +84,7 @@ std::string ChatTemplate::Origin::ask(std::span<const Message> messages, bool re
     try {
         reply = ask_template_process(request);
     } catch (const TemplateLimit& limit) {
-        throw CheckpointError(file, std::string("its chat template is given up: ") + limit.what());
+        throw CheckpointError(file, std::string("its chat template was stopped: ") + limit.what());
     }
     if (reply.kind == Kind::text) return std::move(reply.text);
     const char* what = reply.kind == Kind::invalid   ? "its chat template is not valid Jinja: "
@@ -100,8 +100,8 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool add_gen
     for (Message& message : given) {
         require_utf8(message.role);
         require_utf8(message.content);
-        // Templates strip messages, and in Python that takes away no-break spaces and the like, too. So where a message
-        // begins or ends with one, find out whether this template strips, and do what Python would.
+        // Templates strip messages, and in Python this also removes no-break spaces. If a message starts or ends with
+        // such a space, test whether the template strips, and strip as Python would.
         const auto [begin, end] = stripped(message.content, is_python_space);
         if (std::pair(begin, end) == stripped(message.content, is_ascii_space)) continue;
         const std::string content = std::exchange(message.content, message.content.substr(begin, end - begin));
@@ -134,8 +134,7 @@ RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, s
         const size_t end = text.size();
         return {std::move(text), end};
     }
-    // The message may stand in the text more than once, as in templates that repeat it; the last place is what the
-    // answer follows.
+    // Templates may repeat the message. The answer follows its last occurrence.
     const auto [begin, end] = stripped(content, is_python_space);
     size_t at = text.rfind(content);
     size_t cut = 0;
@@ -144,9 +143,9 @@ RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, s
         cut = begin;
     }
     if (at == std::string::npos || begin == end || question_in_content < cut || question_in_content >= end) {
-        throw CheckpointError(fmt::format(
-            "the chat template alters the prompt's text, so the place where the question begins cannot be "
-            "found in what it makes of it; run without the chat template, or put the question into the prompt"));
+        throw CheckpointError(
+            fmt::format("the chat template changes the prompt's text, so that the start of the question cannot be "
+                        "found. Run without the chat template, or put the question into the prompt."));
     }
     return {std::move(text), at + question_in_content - cut};
 }

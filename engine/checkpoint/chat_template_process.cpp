@@ -30,16 +30,16 @@ using namespace chat_template;
 constexpr const char* program_name = "kvscope-chat-template";
 constexpr int milliseconds_between_checks = 100;
 
-/// Beside this program, as in a build folder, or where an installation has it.
+/// Searches beside this program (build folder) and in the installed location.
 fs::path find_program() {
     std::error_code error;
     const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
     for (const fs::path& place : {folder, folder / KVSCOPE_TO_OWN_PROGRAMS}) {
         if (fs::exists(place / program_name, error)) return place / program_name;
     }
-    throw std::runtime_error(fmt::format("the program's own part {} is missing: looked in {} and {}; install again",
-                                         program_name, folder.string(),
-                                         (folder / KVSCOPE_TO_OWN_PROGRAMS).lexically_normal().string()));
+    throw std::runtime_error(
+        fmt::format("a part of kvscope, {}, is missing: looked in {} and {}. Install kvscope again.", program_name,
+                    folder.string(), (folder / KVSCOPE_TO_OWN_PROGRAMS).lexically_normal().string()));
 }
 
 [[noreturn]] void fail(const char* doing) {
@@ -61,10 +61,10 @@ class Descriptor {
     int number_;
 };
 
-/// A started program, which does not outlive this object.
+/// A started program that is ended with this object.
 class Process {
  public:
-    /// @param socket what becomes its standard input and output
+    /// @param socket becomes its standard input and output
     Process(const fs::path& program, int socket) {
         posix_spawn_file_actions_t files;
         posix_spawnattr_t attributes;
@@ -73,7 +73,7 @@ class Process {
         posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
         posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
         posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        // Signals as in a program of its own; Ctrl-C is for the one that it was started by.
+        // Resets signals. Ctrl-C is left to the parent process.
         sigset_t none, all;
         sigemptyset(&none);
         sigfillset(&all);
@@ -99,7 +99,7 @@ class Process {
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    /// Its status as waitpid() gives it.
+    /// Returns the status from waitpid().
     int wait() {
         int status = 0;
         while (::waitpid(number_, &status, 0) < 0 && errno == EINTR) {
@@ -113,10 +113,10 @@ class Process {
 };
 
 [[noreturn]] void took_too_long(int seconds) {
-    throw TemplateLimit(fmt::format("it takes longer than the {} s that a chat template may take", seconds));
+    throw TemplateLimit(fmt::format("it takes longer than the limit of {} s", seconds));
 }
 
-/// Sends all of `request` and returns all that comes until the other end is closed.
+/// Sends `request` and returns everything received until the other end is closed.
 std::string exchange(int socket, std::string_view request) {
     constexpr size_t most = size_t{megabytes_of_text} << 20;
     const auto start = std::chrono::steady_clock::now();
@@ -130,33 +130,33 @@ std::string exchange(int socket, std::string_view request) {
             took_too_long(seconds_in_all);
         if ((waited.revents & POLLOUT) != 0) {
             const ssize_t sent = ::send(socket, request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-            // It may have ended already; what it left then tells why.
+            // The process may have ended already. Its output then gives the reason.
             request.remove_prefix(sent > 0 ? static_cast<size_t>(sent) : errno == EPIPE ? request.size() : 0);
             if (request.empty()) ::shutdown(socket, SHUT_WR);
         }
         if ((waited.revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
         const ssize_t got = ::recv(socket, block.data(), block.size(), MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno == ECONNRESET)) return received;
-        if (got < 0 && errno != EAGAIN && errno != EINTR) fail("reading what a chat template was rendered to");
+        if (got < 0 && errno != EAGAIN && errno != EINTR) fail("reading the rendered chat template");
         if (got > 0) received.append(block.data(), static_cast<size_t>(got));
         if (received.size() > most)
-            throw TemplateLimit(fmt::format("it makes a text of more than {} MB", megabytes_of_text));
+            throw TemplateLimit(fmt::format("it produces more than {} MB of text", megabytes_of_text));
     }
 }
 
-/// Why a process ended without an answer.
+/// Throws the reason why a process ended without a reply.
 [[noreturn]] void explain(int status) {
     if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);
         if (signal == SIGXCPU) took_too_long(seconds_of_processor);
         if (signal == SIGSEGV || signal == SIGBUS)
-            throw TemplateLimit(fmt::format(
-                "it nests deeper than {} MB of stack allow, as a list that holds itself does", megabytes_of_stack));
+            throw TemplateLimit(fmt::format("its nesting exceeds {} MB of stack, such as a list that contains itself",
+                                            megabytes_of_stack));
         throw std::runtime_error(fmt::format("{} was ended by {}", program_name, ::strsignal(signal)));
     }
     if (WEXITSTATUS(status) == exit_out_of_memory)
         throw TemplateLimit(
-            fmt::format("it needs more than the {} MB of memory that a chat template may take", megabytes_of_memory));
+            fmt::format("it needs more than {} MB of memory, the limit for chat templates", megabytes_of_memory));
     throw std::runtime_error(fmt::format("{} ended with exit code {}", program_name, WEXITSTATUS(status)));
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model's templates by name. A plain question takes the one called "default".
+/// A model's templates by name. Questions use the one named "default".
 struct Templates {
     std::map<std::string, std::string> by_name;
     std::string origin;
@@ -29,7 +29,7 @@ struct Templates {
 
 constexpr const char* default_name = "default";
 
-/// A text; an object of names and templates; or a list of {"name", "template"}.
+/// Reads a text, an object of names and templates, or a list of {"name", "template"}.
 Templates templates_in(const nlohmann::json& file_contents, const fs::path& file) {
     Templates out{{}, file.string()};
     try {
@@ -50,7 +50,7 @@ Templates templates_in(const nlohmann::json& file_contents, const fs::path& file
     return out;
 }
 
-/// chat_template.jinja is the default one, and each file in additional_chat_templates/ is one of its name.
+/// Reads chat_template.jinja as the default, and each file in additional_chat_templates/ under its name.
 Templates template_files(const fs::path& directory) {
     Templates out;
     const fs::path folder = directory / "additional_chat_templates";
@@ -71,7 +71,7 @@ Templates template_files(const fs::path& directory) {
     return out;
 }
 
-/// The default template, or why there is none to be had.
+/// Returns the default template, or the reason why there is none.
 std::optional<ChatTemplateSource> choose(const Templates& templates,
                                          std::map<std::string, std::string> special_tokens) {
     if (templates.by_name.empty()) return std::nullopt;
@@ -83,17 +83,16 @@ std::optional<ChatTemplateSource> choose(const Templates& templates,
     std::string names;
     for (const auto& [name, text] : templates.by_name) names += (names.empty() ? "" : ", ") + name;
     out.problem = fmt::format(
-        "has chat templates named {}, expected one named \"{}\": save the one to use as chat_template.jinja in a "
-        "Hugging "
-        "Face folder, or run without a template (--no-template)",
+        "has chat templates named {}, but none named \"{}\". Save the one to use as chat_template.jinja in a Hugging "
+        "Face folder, or run without a template (--no-template).",
         names, default_name);
     return out;
 }
 
 std::optional<ChatTemplateSource> find_in_directory(const fs::path& directory) {
     TokenizerConfig config = TokenizerConfig::read(directory);
-    // Files of their own go before tokenizer_config.json, as in transformers; chat_template.json is that of older
-    // processors, and counts where nothing else has a template.
+    // As in transformers, template files precede tokenizer_config.json. chat_template.json is the older form and is
+    // used only if there is no other template.
     Templates templates = template_files(directory);
     if (templates.by_name.empty()) templates = templates_in(config.whole, directory / "tokenizer_config.json");
     const fs::path older = directory / "chat_template.json";
@@ -108,7 +107,7 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
         return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at)
                                                                                : nullptr;
     };
-    // tokenizer.chat_template, and tokenizer.chat_template.NAME for others.
+    // tokenizer.chat_template, and tokenizer.chat_template.NAME for named ones.
     Templates templates{{}, file.string()};
     constexpr std::string_view key_of_templates = "tokenizer.chat_template";
     for (int64_t at = 0; at < gguf_get_n_kv(gguf.get()); ++at) {
@@ -131,7 +130,7 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
     struct Special {
         const char* key;
         const char* variable;
-        uint32_t of_sentencepiece;  // what llama.cpp assumes where the key is missing
+        uint32_t of_sentencepiece;  // llama.cpp's default if the key is missing
     };
     static constexpr std::array<Special, 4> specials{{{"tokenizer.ggml.bos_token_id", "bos_token", 1},
                                                       {"tokenizer.ggml.eos_token_id", "eos_token", 2},

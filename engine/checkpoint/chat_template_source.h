@@ -7,12 +7,12 @@
 
 namespace kvscope::checkpoint {
 
-/// A chat template as a model brings it, not yet read.
+/// A model's chat template before it is parsed.
 struct ChatTemplateSource {
     std::string jinja;
-    std::map<std::string, std::string> special_tokens;  ///< bos_token, eos_token, … : variables of the template
-    std::string origin;                                 ///< the file it stands in
-    std::string problem;  ///< why none of the model's templates can be used; empty: jinja is the one
+    std::map<std::string, std::string> special_tokens;  ///< bos_token, eos_token, ...: variables of the template
+    std::string origin;                                 ///< file that contains it
+    std::string problem;  ///< reason why the model's templates cannot be used; empty if jinja is valid
 };
 
 /// @throws CheckpointError if a file is damaged

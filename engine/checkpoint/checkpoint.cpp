@@ -43,7 +43,7 @@ std::unique_ptr<Checkpoint> open_safetensors(const fs::path& path) {
     if (!fs::exists(directory / "config.json")) {
         const std::string foreign = foreign_weights([](std::string_view) { return false; }, path);
         if (!foreign.empty()) throw CheckpointError(path, foreign);
-        throw CheckpointError(path, "there is no config.json beside it; expected a Hugging Face directory");
+        throw CheckpointError(path, "has no config.json beside it; expected a Hugging Face directory");
     }
     if (is_shard(directory, path)) return open_hf_directory(directory);
     return open_hf_directory(directory, path);
@@ -55,7 +55,8 @@ std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConf
     const int64_t n = tokenizer.vocab_size() - config.vocab_size;
     if (n <= 0) return {};
     return fmt::format(
-        "the tokenizer has {} tokens, the model {} embeddings: the token{} from {} on cannot be used in prompts",
+        "the tokenizer has {} tokens, but the model has {} embeddings: the token{} from {} on cannot be used in "
+        "prompts",
         tokenizer.vocab_size(), config.vocab_size, n == 1 ? "" : "s", config.vocab_size);
 }
 
@@ -76,13 +77,13 @@ std::unique_ptr<Checkpoint> open_checkpoint(const fs::path& path) {
     const std::string extension = path.extension().string();
     if (extension == ".bin" || extension == ".pt" || extension == ".pth") {
         throw CheckpointError(path,
-                              "looks like PyTorch's pickled weights, which are not read; give a Hugging Face "
-                              "directory with safetensors weights or a GGUF file");
+                              "looks like PyTorch's pickled weights, which are not supported. Give a Hugging Face "
+                              "directory with safetensors weights, or a GGUF file.");
     }
     const std::string kind = kind_of_content(begin_of(path));
-    throw CheckpointError(
-        path, (kind.empty() ? "is neither a GGUF file nor a safetensors file nor a directory" : "is " + kind) +
-                  "; expected a GGUF file, a Hugging Face directory, or a .safetensors file in one");
+    throw CheckpointError(path,
+                          (kind.empty() ? "is not a GGUF file, a safetensors file or a directory" : "is " + kind) +
+                              "; expected a GGUF file, a Hugging Face directory, or a .safetensors file in one");
 }
 
 std::string Checkpoint::fingerprint() const { return fingerprint_files(files(), config().config_json); }

@@ -9,9 +9,9 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// What LLMLingua-2 reads at a time, and what its encoders were trained on.
+// LLMLingua-2's window, which is also the training length of its encoders.
 constexpr int64_t longest_window = 512;
-// More than any encoder has; keeps a damaged field from asking for all memory.
+// Above any real encoder; limits the memory for a damaged field.
 constexpr int64_t largest_extent = int64_t{1} << 24;
 
 int64_t extent(const JsonFields& config, const char* name) {
@@ -50,8 +50,8 @@ ClassifierConfig read_classifier_config(const std::filesystem::path& directory) 
     const auto file = directory / "config.json";
     if (!std::filesystem::is_directory(directory))
         throw CheckpointError(directory,
-                              "is no folder; expected a Hugging Face directory with config.json, model.safetensors and "
-                              "tokenizer.json of a token classifier");
+                              "is not a folder; expected a token classifier's Hugging Face directory with config.json, "
+                              "model.safetensors and tokenizer.json");
     const auto json = JsonFields::parse_file(file);
     const JsonFields fields(json, file);
     const auto architectures = fields.texts("architectures");
@@ -66,7 +66,7 @@ ClassifierConfig read_classifier_config(const std::filesystem::path& directory) 
     require_text(fields, "hidden_act", "gelu");
     require_text(fields, "position_embedding_type", "absolute");
     if (fields.has("quantization_config"))
-        fields.fail("says that the weights are quantised, expected F32, F16 or BF16; " + supported_classifiers());
+        fields.fail("has quantized weights, expected F32, F16 or BF16; " + supported_classifiers());
     if (const int64_t n = n_labels(fields); n != ClassifierConfig::n_labels)
         fields.fail(fmt::format("has {} labels, expected 2 (drop, keep); {}", n, supported_classifiers()));
     config.n_layers = static_cast<int>(extent(fields, "num_hidden_layers"));
@@ -77,13 +77,13 @@ ClassifierConfig read_classifier_config(const std::filesystem::path& directory) 
     config.n_positions = extent(fields, "max_position_embeddings");
     config.type_vocab_size = extent(fields, "type_vocab_size");
     config.layer_norm_eps = fields.number("layer_norm_eps").value_or(1e-12);
-    // RoBERTa's positions begin behind that of its padding token.
+    // RoBERTa's positions start after the padding token's.
     if (!is_bert) config.first_position = fields.integer("pad_token_id").value_or(1) + 1;
     if (config.hidden_size % config.n_heads != 0)
-        fields.fail(fmt::format("hidden_size {} cannot be shared out among num_attention_heads {}", config.hidden_size,
+        fields.fail(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}", config.hidden_size,
                                 config.n_heads));
     if (config.first_position < 0 || config.context_length() < 3)
-        fields.fail(fmt::format("max_position_embeddings {} leave no room for a text behind pad_token_id {}",
+        fields.fail(fmt::format("max_position_embeddings {} leaves no positions for text after pad_token_id {}",
                                 config.n_positions, config.first_position - 1));
     return config;
 }

@@ -8,30 +8,30 @@
 
 namespace kvscope::checkpoint {
 
-/// What a token classifier with an encoder of BERT's kind is made of. Every field is validated.
+/// Configuration of a token classifier with a BERT-like encoder. Every field is validated.
 struct ClassifierConfig {
     std::string architecture;  ///< BertForTokenClassification or XLMRobertaForTokenClassification
-    std::string prefix;        ///< of the encoder's tensors: "bert." or "roberta."
+    std::string prefix;        ///< prefix of the encoder's tensors: "bert." or "roberta."
     int n_layers = 0;
     int n_heads = 0;
     int64_t hidden_size = 0;
     int64_t intermediate_size = 0;
     int64_t vocab_size = 0;
-    int64_t n_positions = 0;     ///< rows of the table of positions
+    int64_t n_positions = 0;     ///< rows of the position table
     int64_t first_position = 0;  ///< row of the first token
     int64_t type_vocab_size = 0;
     double layer_norm_eps = 0;
     static constexpr int n_labels = 2;  ///< drop, keep
 
-    /// Tokens that one pass reads, those around the text included.
+    /// Returns the number of tokens per pass, including those around the text.
     int64_t context_length() const;
 };
 
 /// Reads config.json of a Hugging Face directory.
-/// @throws CheckpointError naming the file, what was expected and what was found
+/// @throws CheckpointError that names the file, the expected and the found content
 ClassifierConfig read_classifier_config(const std::filesystem::path& directory);
 
-/// "supported are …", with the names of the published classifiers.
+/// Returns "supported are ..." with the published classifiers.
 std::string supported_classifiers();
 
 }  // namespace kvscope::checkpoint

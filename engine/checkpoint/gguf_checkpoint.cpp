@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t bytes_per_task = uint64_t{1} << 18;
 
-/// Names outside the layers, then those within, as Hugging Face and llama.cpp call them.
+/// Names of tensors outside and inside the layers, in Hugging Face and llama.cpp.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> global_names = {{
     {"model.embed_tokens", "token_embd"},
     {"model.norm", "output_norm"},
@@ -51,7 +51,7 @@ std::string_view translate(const std::array<std::pair<std::string_view, std::str
     return {};
 }
 
-/// "model.layers.3.mlp.up_proj.weight" to "blk.3.ffn_up.weight".
+/// Converts "model.layers.3.mlp.up_proj.weight" to "blk.3.ffn_up.weight".
 std::string gguf_name(std::string_view hf_name) {
     const size_t last_dot = hf_name.rfind('.');
     const std::string ending(hf_name.substr(last_dot));
@@ -63,7 +63,7 @@ std::string gguf_name(std::string_view hf_name) {
     return "blk." + number + "." + std::string(translate(layer_names, stem.substr(dot + 1))) + ending;
 }
 
-/// The name of one file of a split set: "prefix-00002-of-00005.gguf".
+/// Returns the name of a file in a split set: "prefix-00002-of-00005.gguf".
 std::string split_name(const std::string& prefix, int64_t number, int64_t count) {
     const auto padded = [](int64_t n) {
         const std::string digits = std::to_string(n);
@@ -113,7 +113,7 @@ class GgufCheckpoint : public Checkpoint {
         const GgufTensor& tensor = *at.tensor;
         const int64_t n_rows = tensor.shape.front();
         if (tensor.shape.size() < 2 || out.size() != static_cast<uint64_t>(n_rows) * tensor.row_bytes)
-            throw std::invalid_argument("tensor " + std::string(name) + ": room was given for " +
+            throw std::invalid_argument("tensor " + std::string(name) + ": the buffer has the wrong size, " +
                                         std::to_string(out.size()) + " bytes");
         each_row(at, n_rows, [&](int64_t row, const std::byte* raw, Scratch&) {
             std::memcpy(out.data() + static_cast<uint64_t>(row) * tensor.row_bytes, raw, tensor.row_bytes);
@@ -137,10 +137,10 @@ class GgufCheckpoint : public Checkpoint {
     struct Location {
         const InputFile* file = nullptr;
         const GgufTensor* tensor = nullptr;
-        int64_t n_heads = 0;  ///< heads whose rows are stored permuted, 0 = stored in order
+        int64_t n_heads = 0;  ///< number of heads with permuted rows, 0 for none
     };
 
-    /// Scratch of one thread: a few rows as stored, and one row as f32.
+    /// Buffers of one thread: some rows as stored, and one row as f32.
     struct Scratch {
         std::vector<std::byte> raw;
         std::vector<float> row;
@@ -158,7 +158,7 @@ class GgufCheckpoint : public Checkpoint {
         for (const int64_t extent : at.tensor->shape) n *= static_cast<uint64_t>(extent);
         if (n == n_elements) return at;
         throw std::invalid_argument("tensor " + std::string(name) + " has " + std::to_string(n) +
-                                    " elements, room was given for " + std::to_string(n_elements));
+                                    " elements, but the buffer has " + std::to_string(n_elements));
     }
 
     void add_file(const fs::path& path) {
@@ -216,16 +216,16 @@ class GgufCheckpoint : public Checkpoint {
             const auto found = tensors_.find(name);
             if (found == tensors_.end()) {
                 throw CheckpointError(
-                    path_, "has no tensor " + name + " " + shape_text(wanted.shape) + ", which its metadata calls for");
+                    path_, "has no tensor " + name + " " + shape_text(wanted.shape) + ", which its metadata requires");
             }
             const GgufTensor& tensor = *found->second;
             if (tensor.shape != wanted.shape) {
                 throw CheckpointError(path_, "tensor " + name + " has the shape " + shape_text(tensor.shape) +
-                                                 ", but the metadata calls for " + shape_text(wanted.shape));
+                                                 ", but the metadata requires " + shape_text(wanted.shape));
             }
             if (tensor.type != GGML_TYPE_F32 && to_float(tensor) == nullptr) {
                 throw CheckpointError(
-                    path_, "tensor " + name + " is of type " + tensor.type_name + ", which cannot be dequantised");
+                    path_, "tensor " + name + " is of type " + tensor.type_name + ", which cannot be dequantized");
             }
             const bool is_q = permuted_ && wanted.name.find("self_attn.q_proj.") != std::string::npos;
             const bool is_k = permuted_ && wanted.name.find("self_attn.k_proj.") != std::string::npos;
@@ -237,7 +237,7 @@ class GgufCheckpoint : public Checkpoint {
         check_unexpected(expected);
     }
 
-    /// A tensor of a layer that the family does not have would be left out of every product unnoticed.
+    /// Refuses tensors of a layer that the family does not have, because they would silently be ignored.
     void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
         for (const auto& [name, tensor] : tensors_) {
             if (!name.starts_with("blk.") || expected.contains(name) || name.ends_with(".attn_rot_embd")) continue;
@@ -264,7 +264,8 @@ class GgufCheckpoint : public Checkpoint {
         return ggml_get_type_traits(static_cast<ggml_type>(tensor.type))->to_float;
     }
 
-    /// Where a row of the file belongs: llama.cpp's converter turns each head's two halves of d/2 rows into d/2 pairs.
+    /// Returns a row's place in Hugging Face's order. llama.cpp's converter turns the two halves of d/2 rows of each
+    /// head into d/2 pairs.
     static int64_t row_in_order(int64_t stored, int64_t n_rows, int64_t n_heads) {
         if (n_heads == 0) return stored;
         const int64_t d = n_rows / n_heads;
@@ -291,7 +292,7 @@ class GgufCheckpoint : public Checkpoint {
         for (int64_t i = 0; i < n; ++i) out[i] = f32_to_bf16(scratch.row[static_cast<size_t>(i)]);
     }
 
-    /// Calls `take(its place in Hugging Face's order, its bytes, scratch)` for each row, from several threads.
+    /// Calls `take(row in Hugging Face's order, bytes, scratch)` for each row, from several threads.
     template <typename Take>
     void each_row(const Location& at, int64_t n_rows, Take&& take) const {
         const GgufTensor& tensor = *at.tensor;

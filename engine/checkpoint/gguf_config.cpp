@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::array<std::string_view, 3> architectures = {"llama", "qwen2", "qwen3"};
 
-/// A name for people; longer ones are damage or abuse.
+/// Longer model names indicate damage or abuse.
 constexpr size_t longest_name = 500;
 
-/// Metadata of one file; keys that begin with the architecture's name are given without it.
+/// Metadata of one file. Keys with the architecture's prefix are given without it.
 class Metadata {
  public:
     explicit Metadata(const GgufFile& file) : file_(file) {
@@ -39,7 +39,7 @@ class Metadata {
     const GgufArray* array(std::string_view name) const { return file_.array(key(name)); }
     bool has(std::string_view name) const { return file_.has(key(name)); }
 
-    /// A size that llama.cpp allows to differ from layer to layer; here it must not.
+    /// Reads a size that llama.cpp allows to differ per layer, which is not supported here.
     std::optional<int> size(std::string_view name) const {
         std::optional<int64_t> value;
         if (const GgufArray* list = array(name)) {
@@ -150,7 +150,7 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
                 "has a variant of yarn rope scaling that is not supported (yarn_ext_factor, yarn_log_multiplier)");
         }
     } else if (type != "none") {
-        file.fail("asks for rope scaling of the type \"" + type + "\"; supported are none, linear and yarn");
+        file.fail("has rope scaling of type \"" + type + "\"; supported are none, linear and yarn");
     } else {
         s.factor = 1.0;
     }
@@ -160,7 +160,7 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
                   "\", expected 1; other values are supported for yarn");
 }
 
-/// llama.cpp's `is_swa`: a list of flags, or a period n in which all layers but the last slide.
+/// llama.cpp's `is_swa`: a list of flags, or a period n, in which the last layer has no window.
 void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     const int64_t window = meta.integer("attention.sliding_window").value_or(0);
     constexpr std::string_view pattern_name = "attention.sliding_window_pattern";
@@ -182,7 +182,7 @@ void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     }
 }
 
-/// Spellings that llama.cpp (llama-vocab.cpp) takes for an end of generation.
+/// Spellings that llama.cpp (llama-vocab.cpp) treats as end of generation.
 constexpr std::array<std::string_view, 23> end_tokens = {"<|eot_id|>",
                                                          "<|im_end|>",
                                                          "<|end|>",
@@ -222,7 +222,7 @@ class SpecialTokens {
         if (tokens != nullptr) tokens_ = &tokens->texts;
     }
 
-    /// The id that a key gives, where it is in the vocabulary, else `fallback`, as in llama.cpp.
+    /// Returns a key's id if it is in the vocabulary, else `fallback`, as llama.cpp does.
     int32_t id(const char* name, int32_t fallback = -1) const {
         const auto given = file_.integer("tokenizer.ggml." + std::string(name) + "_token_id");
         const bool is_known = given && *given >= 0 && *given < vocab_size_;
@@ -275,7 +275,7 @@ void read_special_tokens(const GgufFile& file, ModelConfig& c) {
     c.add_bos = file.boolean("tokenizer.ggml.add_bos_token").value_or(is_sentencepiece || contains(begins, pre));
 }
 
-/// llama.cpp's architecture "llama" covers three families that differ in name only.
+/// llama.cpp's architecture "llama" covers three families that differ only in name.
 std::string family_of(const Metadata& meta, const std::string& name) {
     if (meta.architecture() != "llama") return meta.architecture();
     const GgufFile& file = meta.file();
@@ -316,7 +316,7 @@ ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
 std::string config_as_json(const ModelConfig& c) {
     nlohmann::ordered_json json;
     json["model_type"] = c.family == "smollm2" ? "llama" : c.family;
-    json["_name_or_path"] = known_name(c);  // a part of the fingerprint: not the file's name where there is another
+    json["_name_or_path"] = known_name(c);  // part of the fingerprint, so the file's name must not affect it
     json["vocab_size"] = c.vocab_size;
     json["hidden_size"] = c.hidden_size;
     json["intermediate_size"] = c.intermediate_size;
@@ -338,7 +338,7 @@ std::string config_as_json(const ModelConfig& c) {
                                 {"beta_slow", c.rope_scaling.beta_slow},
                                 {"attention_factor", c.rope_scaling.attention_factor}};
     }
-    // No field of transformers: what the file's rope_freqs.weight divides the frequencies by.
+    // Not a transformers field: the divisors of the frequencies in rope_freqs.weight.
     if (!c.rope_factors.empty()) json["rope_factors"] = c.rope_factors;
     json["attention_bias"] = c.qkv_bias;
     json["mlp_bias"] = c.mlp_bias;

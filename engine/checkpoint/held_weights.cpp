@@ -9,14 +9,13 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Whether a file's type is one number beside the other, which become others of the same or half the size.
+/// Whether a stored type has one number per element, so that it is held as numbers of the same or half the size.
 bool is_of_numbers(const std::string& stored_type) {
     const std::string_view types[] = {"f32", "F32", "f16", "F16", "bf16", "BF16"};
     return std::find(std::begin(types), std::end(types), stored_type) != std::end(types);
 }
 
-/// Names behind a layer's of the tensors that `load_weights` lays below one another: neighbours of one format are
-/// written out together.
+/// Layer tensors that `load_weights` stacks. Neighbors of one format are expanded together.
 const std::vector<std::vector<std::string>>& stacks() {
     static const std::vector<std::vector<std::string>> all = {
         {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},
@@ -47,7 +46,7 @@ WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype) {
         kernels::WeightFormat format = {};
         int64_t bytes = 0;
     };
-    std::map<std::string, Numbers> numbers;  // of the tensors that become those only while they are multiplied
+    std::map<std::string, Numbers> numbers;  // for tensors that are expanded during multiplication
     for (const auto& tensor : checkpoint.tensors()) {
         if (tensor.shape.size() < 2) {
             for (const int64_t n : tensor.shape) bytes.held += n * static_cast<int64_t>(sizeof(float));

@@ -19,23 +19,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What transformers' configuration class takes where config.json says nothing.
+/// Defaults of transformers' configuration class.
 struct Family {
     std::string_view model_type;
     std::string_view architecture;
     int64_t context_length;
-    int64_t n_kv_heads;  ///< 0 = as many as heads
-    int64_t head_dim;    ///< 0 = hidden_size / heads
+    int64_t n_kv_heads;  ///< 0 for as many as heads
+    int64_t head_dim;    ///< 0 for hidden_size / heads
     int32_t bos_id;
     int32_t eos_id;
-    bool always_slides;  ///< the window has no switch: it is on unless it is null or the layer's type excludes it
+    bool always_slides;  ///< whether the window is on unless it is null or the layer's type excludes it
     std::string_view family;
 };
 
 constexpr std::array<Family, 5> families = {
     Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false, "llama"},
     Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
-    // transformers' name of a Mistral whose layers are of two types, as layer_types says.
+    // transformers' name for a Mistral with two types of layers, given by layer_types.
     Family{"ministral", "MinistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
     Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false, "qwen2"},
     Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false, "qwen3"},
@@ -45,7 +45,7 @@ constexpr int64_t default_sliding_window = 4096;
 
 [[noreturn]] void refuse(const JsonFields& config, const std::string& found) {
     const std::string kind = kind_of_refused_model(found);
-    config.fail("describes a model of the kind \"" + found + "\"" + (kind.empty() ? "" : " (" + kind + ")") + "; " +
+    config.fail("describes a model of type \"" + found + "\"" + (kind.empty() ? "" : " (" + kind + ")") + "; " +
                 supported_models());
 }
 
@@ -74,9 +74,9 @@ void refuse_features(const JsonFields& config) {
             config.fail(std::string("has a ") + name + ": not a plain text model; " + supported_models());
     }
     if (const auto quantization = config.object("quantization_config")) {
-        config.fail("says that the weights are quantised (" + quantization->text("quant_method").value_or("unknown") +
-                    "); supported are F32, F16 and BF16 weights in safetensors files, and all of ggml's "
-                    "quantisations in GGUF files");
+        config.fail("has quantized weights (" + quantization->text("quant_method").value_or("unknown") +
+                    "); supported are F32, F16 and BF16 weights in safetensors files, and all ggml quantizations in "
+                    "GGUF files");
     }
     const std::string activation = config.text("hidden_act").value_or("silu");
     if (activation != "silu" && activation != "swish") {
@@ -143,8 +143,8 @@ void read_yarn(const JsonFields& rope, ModelConfig& c) {
     }
 }
 
-/// rope_theta and rope_scaling of transformers 4; rope_parameters, with both inside, of transformers 5; "type" is the
-/// older spelling of "rope_type". The scaling object wins, as it does in transformers.
+/// Reads rope_theta and rope_scaling (transformers 4), or rope_parameters with both (transformers 5). "type" is the
+/// older name of "rope_type". As in transformers, the scaling object takes precedence.
 void read_rope(const JsonFields& config, ModelConfig& c) {
     const auto filled = [&](const char* name) {
         auto object = config.object(name);
@@ -156,7 +156,8 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     double rotated_share = config.number("partial_rotary_factor").value_or(1.0);
     if (rope) {
         for (const char* nested : {"full_attention", "sliding_attention"}) {
-            if (rope->has(nested)) rope->fail("has rotary parameters per kind of layer; " + supported_models());
+            if (rope->has(nested))
+                rope->fail("has different rotary parameters per type of layer; " + supported_models());
         }
         c.rope_theta = rope->number("rope_theta").value_or(c.rope_theta);
         rotated_share = rope->number("partial_rotary_factor").value_or(rotated_share);
@@ -178,10 +179,9 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     } else if (*type == "yarn") {
         s.kind = RopeScaling::Kind::yarn;
     } else {
-        rope->fail("asks for rope scaling of the type \"" + *type +
-                   "\"; supported are default, linear, llama3 and yarn");
+        rope->fail("has rope scaling of type \"" + *type + "\"; supported are default, linear, llama3 and yarn");
     }
-    // A value beside the object goes before one inside it, as in transformers.
+    // As in transformers, a value beside the object takes precedence over one inside it.
     auto original = config.integer("original_max_position_embeddings");
     if (!original) original = rope->integer("original_max_position_embeddings");
     s.original_context = original.value_or(c.context_length);
@@ -190,7 +190,7 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     } else if (s.kind == RopeScaling::Kind::yarn && s.original_context > 0) {
         s.factor = static_cast<double>(c.context_length) / static_cast<double>(s.original_context);
     } else {
-        rope->fail("has rope scaling of the type \"" + *type + "\" without a factor");
+        rope->fail("has rope scaling of type \"" + *type + "\" without a factor");
     }
     if (s.kind == RopeScaling::Kind::llama3) {
         const auto low = rope->number("low_freq_factor");
@@ -202,7 +202,7 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
 }
 
-/// Whether each layer slides, by layer_types; nothing where the file does not say.
+/// Returns, for each layer, whether it has a sliding window according to layer_types; nullopt without that field.
 std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, int n_layers) {
     const auto types = config.texts("layer_types");
     if (!types) return std::nullopt;
@@ -225,19 +225,17 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
     const auto slides = sliding_layers(config, c.n_layers);
     if (family.family == "llama") {
-        // For a Llama, transformers 5 reads a prompt without a window, and forgets what lies before the window as soon
-        // as it decodes.
+        // For a Llama, transformers 5 ignores the window while it reads a prompt, but drops earlier tokens once it
+        // decodes.
         const int64_t window = config.integer("sliding_window").value_or(0);
         if (window > 0 && window < c.context_length)
-            config.fail(
-                "sliding_window is " + std::to_string(window) +
-                " in a model of the type llama, whose layers have no window; expected null, or no such field. " +
-                supported_models());
-        // transformers' Llama reads everything, whatever the types; vLLM's slides.
+            config.fail("sliding_window is " + std::to_string(window) +
+                        " in a model of type llama, whose layers have no window; expected null or no such field. " +
+                        supported_models());
+        // transformers' Llama ignores the layer types, while vLLM's applies the window.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
             config.fail(
-                "layer_types has \"sliding_attention\" in a model of the type llama, whose layers have no "
-                "window; " +
+                "layer_types has \"sliding_attention\" in a model of type llama, whose layers have no window; " +
                 supported_models());
         return;
     }
@@ -263,7 +261,7 @@ std::vector<int32_t> token_ids(const JsonFields& fields, const char* name) {
     return ids;
 }
 
-/// Generation ends at generation_config.json's tokens where it has any, else at config.json's, as in transformers.
+/// Reads the end tokens of generation_config.json or, if it has none, of config.json, as transformers does.
 void read_end_of_text(const JsonFields& config, const fs::path& directory, const Family& family, ModelConfig& c) {
     if (config.mentions("eos_token_id")) {
         c.eos_ids = token_ids(config, "eos_token_id");
@@ -284,7 +282,7 @@ void read_end_of_text(const JsonFields& config, const fs::path& directory, const
     c.eos_ids.erase(std::unique(c.eos_ids.begin(), c.eos_ids.end()), c.eos_ids.end());
 }
 
-/// Whether tokenizer.json's post-processor puts a special token before a single text.
+/// Whether tokenizer.json's post-processor puts a special token before a text.
 bool template_begins_with_special(const nlohmann::json& processor) {
     if (!processor.is_object()) return false;
     const std::string type = processor.contains("type") && processor["type"].is_string()
@@ -310,7 +308,7 @@ void read_add_bos(const fs::path& directory, ModelConfig& c) {
     }
     const fs::path tokenizer = directory / "tokenizer.json";
     if (!fs::exists(tokenizer)) return;
-    // The vocabulary is most of the file and of no use here.
+    // Skips the vocabulary, which is most of the file.
     const auto keep = [](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
         const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
         return !is_key || parsed == "post_processor";

@@ -6,10 +6,10 @@
 
 namespace kvscope::checkpoint {
 
-/// Reads a Hugging Face directory's config.json, in the spellings of transformers 4 and 5 and with the defaults that
-/// its model classes have, and what generation_config.json, tokenizer_config.json and tokenizer.json say about the
-/// first and last token of a text.
-/// @throws CheckpointError for damaged files and for models that are not supported
+/// Reads config.json of a Hugging Face directory, in the formats of transformers 4 and 5 and with the defaults of its
+/// model classes. Reads the first and last token of a text from generation_config.json, tokenizer_config.json and
+/// tokenizer.json.
+/// @throws CheckpointError for damaged files and unsupported models
 ModelConfig read_hf_config(const std::filesystem::path& directory);
 
 }  // namespace kvscope::checkpoint

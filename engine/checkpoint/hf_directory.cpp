@@ -21,7 +21,7 @@ constexpr const char* index_file = "model.safetensors.index.json";
 
 fs::path if_exists(const fs::path& path) { return fs::is_regular_file(path) ? path : fs::path(); }
 
-/// Which tensor is in which shard, by an index file.
+/// Reads an index file: the shard of each tensor.
 std::map<std::string, std::string> read_index(const fs::path& index) {
     const auto json = JsonFields::parse_file(index);
     if (!json.contains("weight_map") || !json["weight_map"].is_object()) {
@@ -84,7 +84,7 @@ class HfCheckpoint : public Checkpoint {
     void read_stored(std::string_view name, std::span<std::byte> out) const override {
         const Location& at = locate(name);
         if (out.size() != at.entry->end - at.entry->begin)
-            throw std::invalid_argument("tensor " + std::string(name) + ": room was given for " +
+            throw std::invalid_argument("tensor " + std::string(name) + ": the buffer has the wrong size, " +
                                         std::to_string(out.size()) + " bytes");
         at.file->read_stored(*at.entry, out);
     }
@@ -123,7 +123,7 @@ class HfCheckpoint : public Checkpoint {
         for (const int64_t extent : at.entry->shape) n *= static_cast<uint64_t>(extent);
         if (n == n_elements) return at;
         throw std::invalid_argument("tensor " + std::string(name) + " has " + std::to_string(n) +
-                                    " elements, room was given for " + std::to_string(n_elements));
+                                    " elements, but the buffer has " + std::to_string(n_elements));
     }
 
     const SafetensorsFile& add_file(const fs::path& file) {
@@ -158,8 +158,8 @@ class HfCheckpoint : public Checkpoint {
         }
     }
 
-    /// Some checkpoints call their embeddings tied and store a head all the same: if it differs, it is what was
-    /// trained (transformers 5 decides so, too).
+    /// Some checkpoints declare tied embeddings but store a head. As in transformers 5, a head with different values is
+    /// used.
     void resolve_tied_head() {
         if (!config_.tied_embeddings) return;
         const auto head = locations_.find("lm_head.weight");
@@ -179,12 +179,12 @@ class HfCheckpoint : public Checkpoint {
                 throw CheckpointError(path_, !foreign.empty()
                                                  ? foreign
                                                  : "has no tensor " + tensor.name + " " + shape_text(tensor.shape) +
-                                                       ", which config.json calls for");
+                                                       ", which config.json requires");
             }
             const auto& [file, entry] = found->second;
             if (entry->shape != tensor.shape) {
                 throw CheckpointError(file->path(), "tensor " + tensor.name + " has the shape " +
-                                                        shape_text(entry->shape) + ", but config.json calls for " +
+                                                        shape_text(entry->shape) + ", but config.json requires " +
                                                         shape_text(tensor.shape));
             }
             if (!is_readable_dtype(entry->dtype)) {
@@ -195,7 +195,7 @@ class HfCheckpoint : public Checkpoint {
         check_unexpected(expected);
     }
 
-    /// A tensor of a layer in use that the family does not have would be left out of every product unnoticed.
+    /// Refuses tensors of a layer that the family does not have, because they would silently be ignored.
     void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
         constexpr std::string_view layers = "model.layers.";
         for (const auto& [name, at] : locations_) {

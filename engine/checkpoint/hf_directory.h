@@ -7,8 +7,9 @@
 
 namespace kvscope::checkpoint {
 
-/// Opens a Hugging Face directory: config.json and model.safetensors, or model.safetensors.index.json and its shards.
-/// @param weights the one file to read instead, empty for the above
+/// Opens a Hugging Face directory: config.json with model.safetensors, or with model.safetensors.index.json and its
+/// shards.
+/// @param weights single file to read instead; empty for the above
 /// @throws CheckpointError
 std::unique_ptr<Checkpoint> open_hf_directory(const std::filesystem::path& directory,
                                               const std::filesystem::path& weights = {});

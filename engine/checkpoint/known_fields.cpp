@@ -56,7 +56,7 @@ const Names config_read = {"architectures",
                            "audio_config",
                            "_name_or_path"};
 
-/// Of training, of other tasks, of how transformers runs the model, and the sampling of transformers 4.
+/// Fields for training, other tasks and execution in transformers, and the sampling fields of transformers 4.
 const Names config_without_effect = {"attention_dropout",
                                      "initializer_range",
                                      "use_cache",
@@ -135,7 +135,7 @@ const Names config_without_effect = {"attention_dropout",
                                      "use_reentrant",
                                      "rope_scaling_type"};
 
-/// Neutral: null, false, 0, or empty.
+/// Neutral values: null, false, 0, or empty.
 const Names config_off = {"attn_logit_softcapping",
                           "final_logit_softcapping",
                           "attn_logit_softcap",
@@ -175,22 +175,22 @@ const Names config_off = {"attn_logit_softcapping",
                           "dim_model_base",
                           "scale_depth"};
 
-/// Neutral: null or 1.
+/// Neutral values: null or 1.
 const Names config_one = {
     "logit_scale",         "logits_scaling", "output_multiplier", "lm_head_multiplier",      "embedding_multiplier",
     "residual_multiplier", "scale_emb",      "rotary_pct",        "attention_in_multiplier", "attention_out_multiplier",
     "key_multiplier"};
 
-/// Neutral: null, or 1 for each layer; 1 is a layer with rotary positions.
+/// Neutral values: null, or 1 for each layer, which means rotary positions.
 const Names config_ones = {"no_rope_layers"};
 
-/// Neutral: null or true.
+/// Neutral values: null or true.
 const Names config_on = {"is_causal"};
 
 const Names rope_read = {"rope_type", "type", "rope_theta", "factor", "beta_fast", "beta_slow", "truncate",
                          "original_max_position_embeddings", "low_freq_factor", "mscale", "mscale_all_dim",
                          "high_freq_factor", "attention_factor", "partial_rotary_factor",
-                         // Copies of config.json's own field, and a remark that nothing reads.
+                         // Copies of fields in config.json, and an unused remark.
                          "max_position_embeddings", "finetuned"};
 const Names rope_off = {"llama_4_scaling_beta", "mrope_section", "mrope_interleaved", "short_factor",
                         "long_factor",          "short_mscale",  "long_mscale",       "alpha"};
@@ -209,7 +209,7 @@ void refuse_fields(const JsonFields& fields, const Names& refused, std::string_v
     for (const std::string& name : refused) {
         const json* value = fields.find(name.c_str());
         if (value == nullptr || is_neutral(*value)) continue;
-        fields.fail(fmt::format("{}{} is {}, which kvscope does not compute; expected {}, or no such field. {}", where,
+        fields.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {}, or no such field. {}", where,
                                 name, JsonFields::shown(*value), neutral, supported_models()));
     }
 }
@@ -223,7 +223,7 @@ const Names tokenizer_model_known = {"type",     "dropout",       "unk_token",  
                                      "vocab",    "merges"};
 const Names added_token_known = {"id", "content", "special", "single_word", "lstrip", "rstrip", "normalized", "__type"};
 
-/// Of normalizers, pre-tokenizers, post-processors and decoders.
+/// Fields of normalizers, pre-tokenizers, post-processors and decoders.
 const Names stage_known = {"type",
                            "normalizers",
                            "pretokenizers",
@@ -256,12 +256,12 @@ const Names stage_known = {"type",
                            "type_id",
                            "special_tokens"};
 
-/// Fields whose name ends in _token name a token. With tokenizer.json the first three are without effect in
-/// transformers 5: what surrounds a text, and spaces before it, are that file's.
+/// Fields with names in _token name a token. If tokenizer.json exists, transformers 5 ignores the first three and takes
+/// the surrounding tokens and leading spaces from that file.
 const Names tokenizer_config_known = {
     "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "additional_special_tokens",
     "extra_special_tokens", "model_specific_special_tokens", "split_special_tokens", "chat_template",
-    // without effect on ids
+    // no effect on ids
     "auto_map", "backend", "clean_up_tokenization_spaces", "device_map", "errors", "fast_tokenizer", "from_slow",
     "image_token", "is_local", "legacy", "local_files_only", "max_length", "model_input_names", "model_max_length",
     "name_or_path", "pad_to_multiple_of", "pad_token_type_id", "padding", "padding_side", "processor_class",
@@ -335,7 +335,7 @@ const Names gguf_off = {"leading_dense_block_count",
 const Names gguf_one = {"logit_scale",           "residual_scale",  "embedding_scale", "attention.output_scale",
                         "attention.value_scale", "attention.causal"};
 
-/// What llama.cpp's own tokenizer reads, and what describes the file.
+/// Keys that llama.cpp's tokenizer reads or that describe the file.
 const Names gguf_global_known = {"tokenizer.ggml.model",
                                  "tokenizer.ggml.pre",
                                  "tokenizer.ggml.tokens",
@@ -376,7 +376,7 @@ const Names gguf_global_known = {"tokenizer.ggml.model",
 const Names gguf_global_off = {"tokenizer.ggml.suppress_tokens"};
 constexpr std::string_view gguf_known_prefixes[] = {"general.", "quantize.", "tokenizer.chat_template."};
 
-/// The value as a number; -1 for what is none.
+/// Returns the value as a number, or -1 if it is none.
 double number_in(const GgufValue& value) {
     if (const auto* text = std::get_if<std::string>(&value)) {
         const std::string lower = lower_case(*text);
@@ -424,13 +424,13 @@ UnknownFields unknown_in_config(const fs::path& file) {
     return out;
 }
 
-/// As deep as the parser lets a text nest.
+/// Recursion is safe, since the parser limits nesting.
 void add_unknown_in_stage(const json& stage, const std::string& where, UnknownFields& out) {
     for (const auto& [name, value] : stage.items()) {
         const std::string place = stage.is_array() ? fmt::format("{}[{}]", where, name) : where + "." + name;
         if (stage.is_object() && !stage_known.contains(name)) {
             out.names.push_back(place);
-        } else if (value.is_structured() && name != "special_tokens") {  // whose fields are tokens
+        } else if (value.is_structured() && name != "special_tokens") {  // special_tokens has token names as fields
             add_unknown_in_stage(value, place, out);
         }
     }
@@ -446,7 +446,7 @@ UnknownFields unknown_in_tokenizer(const fs::path& file) {
         if (const json* stage = tokenizer.find(name); stage != nullptr && stage->is_structured())
             add_unknown_in_stage(*stage, name, out);
     const json* added = tokenizer.find("added_tokens");
-    Names of_tokens;  // once, however many tokens have it
+    Names of_tokens;  // added once, however many tokens have it
     for (size_t i = 0; added != nullptr && added->is_array() && i < added->size(); ++i) {
         if (!(*added)[i].is_object()) continue;
         for (const auto& [name, value] : (*added)[i].items())
@@ -499,9 +499,9 @@ void refuse_unsupported_keys(const GgufFile& file, std::string_view architecture
             const auto found = file.values().find(prefix + name);
             if (found == file.values().end()) continue;
             const double number = number_in(found->second);
-            // llama.cpp takes a factor of 0 for none.
+            // llama.cpp treats a factor of 0 as none.
             if ((number == 0 && name != "attention.causal") || (may_be_one && number == 1)) continue;
-            file.fail(fmt::format("{}{} is {}, which kvscope does not compute; expected {}, or no such key. {}", prefix,
+            file.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {}, or no such key. {}", prefix,
                                   name, shown(found->second), neutral, supported_models()));
         }
     };

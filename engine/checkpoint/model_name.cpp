@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Letters and digits in a row, in lower case; other bytes than ASCII count as letters.
+/// Returns runs of letters and digits in lower case. Non-ASCII bytes count as letters.
 std::set<std::string> words_of(std::string_view text) {
     std::set<std::string> words;
     std::string word;
@@ -33,7 +33,7 @@ bool is_number(const std::string& word) {
     return std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// What file names of any model are made of: what a file is, which of several, and how its weights are stored.
+/// Whether the word is generic in file names: a kind of file, a part number or a storage type.
 bool says_nothing(const std::string& word) {
     constexpr std::array<std::string_view, 24> common = {
         "model", "models", "ggml", "gguf", "weights", "consolidated", "pytorch", "checkpoint",
@@ -61,7 +61,7 @@ std::string name_of_directory(const fs::path& directory) {
     std::error_code error;
     fs::path folder = fs::weakly_canonical(directory, error);
     if (error) folder = directory;
-    if (!folder.has_filename()) folder = folder.parent_path();  // behind a last '/'
+    if (!folder.has_filename()) folder = folder.parent_path();  // after a trailing '/'
     constexpr std::string_view repository = "models--";
     const fs::path above = folder.parent_path();
     const std::string cached = above.parent_path().filename().string();

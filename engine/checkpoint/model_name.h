@@ -6,14 +6,14 @@
 
 namespace kvscope::checkpoint {
 
-/// What a GGUF file's model is called: by its metadata's `general.name`, as long as every word of that is in the file's
-/// name, too ("SmolLM2 135M Instruct" of SmolLM2-135M-Instruct-Q8_0.gguf). A name with other words is what somebody
-/// called a training run or a conversion ("Smollm2 135M 8k Lc100K Mix1 Ep2"); then the file's name stands, by which the
-/// person knows the model. Where that says nothing (model.gguf, ggml-model-q4_0.gguf), the metadata's does after all.
+/// Returns the name of a GGUF file's model: `general.name` from the metadata, if all of its words occur in the file's
+/// name ("SmolLM2 135M Instruct" for SmolLM2-135M-Instruct-Q8_0.gguf). Otherwise, `general.name` often names a training
+/// run ("Smollm2 135M 8k Lc100K Mix1 Ep2"), and the file's name is used. Generic file names (model.gguf,
+/// ggml-model-q4_0.gguf) fall back to the metadata.
 std::string name_of_gguf(const std::filesystem::path& file, std::string_view metadata_name);
 
-/// What a Hugging Face directory's model is called: by the folder; a snapshot in the hub's cache, whose folder is a
-/// commit, by the repository.
+/// Returns the name of a Hugging Face directory's model: the folder's name or, for a snapshot in the hub's cache, the
+/// repository's.
 std::string name_of_directory(const std::filesystem::path& directory);
 
 }  // namespace kvscope::checkpoint

@@ -13,13 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a directory holds, by kind of file; each list in order of names.
+/// A directory's files by kind; each list is sorted by name.
 struct Found {
     std::vector<std::string> gguf, shards, variants, consolidated, pickled, safetensors;
     bool has_adapter = false;
 };
 
-/// model-00002-of-00005.safetensors
+/// Whether the name is like model-00002-of-00005.safetensors.
 bool is_shard(std::string_view name) {
     constexpr std::string_view form = "model-#####-of-#####.safetensors";
     return name.size() == form.size() && std::equal(name.begin(), name.end(), form.begin(), [](char c, char f) {
@@ -60,17 +60,17 @@ std::string text_of_adapter(const fs::path& directory) {
         base = JsonFields(json, file).text("base_model_name_or_path").value_or("");
     }
     return fmt::format(
-        "a LoRA adapter{}, expected a whole model. Merge it into its model once: python -c \"from peft import "
+        "a LoRA adapter{}, expected a whole model. Merge it into its model: python -c \"from peft import "
         "AutoPeftModelForCausalLM as M; M.from_pretrained('{}').merge_and_unload().save_pretrained('NEW-FOLDER')\", "
         "and copy the tokenizer's files",
         base.empty() ? "" : fmt::format(" (adapter_config.json) for the model {}", base), directory.string());
 }
 
 constexpr std::string_view text_of_consolidated =
-    "weights in the format of the model's authors, expected those of transformers (model.safetensors). Fetch the "
-    "repository's other files, or convert them with the script convert_*_weights_to_hf.py of transformers";
+    "weights in the model authors' format, expected transformers' format (model.safetensors). Download the "
+    "repository's other files, or convert the weights with transformers' script convert_*_weights_to_hf.py";
 
-/// The repository whose snapshot in the hub's cache a file belongs to, "org/name"; empty: none.
+/// Returns the repository "org/name" of a file in the hub's cache, or an empty text.
 std::string repository_of(const fs::path& path) {
     constexpr std::string_view prefix = "models--";
     for (const fs::path& part : path) {
@@ -83,7 +83,7 @@ std::string repository_of(const fs::path& path) {
     return {};
 }
 
-/// What to do where there is a model in another form; empty where there is none.
+/// Returns advice if the directory has a model in another form, else an empty text.
 std::string other_form(const fs::path& directory, const Found& found) {
     if (found.has_adapter) return "holds " + text_of_adapter(directory);
     if (!found.consolidated.empty())
@@ -99,10 +99,9 @@ void refuse_dangling_link(const fs::path& path) {
     if (!fs::is_symlink(fs::symlink_status(path, error)) || fs::exists(path, error)) return;
     const std::string repository = repository_of(fs::absolute(path, error));
     throw CheckpointError(
-        path,
-        fmt::format("is a link to {}, which is not there, expected a file: {}", fs::read_symlink(path, error).string(),
-                    repository.empty() ? "put the file back, or remove the link"
-                                       : fmt::format("fetch it again with `hf download {}`", repository)));
+        path, fmt::format("is a link to {}, which does not exist: {}", fs::read_symlink(path, error).string(),
+                          repository.empty() ? "restore the file, or remove the link"
+                                             : fmt::format("download it again with `hf download {}`", repository)));
 }
 
 void refuse_dangling_links(const fs::path& directory) {
@@ -126,10 +125,9 @@ void report_no_weights(const fs::path& directory) {
     if (!found.shards.empty()) {
         throw CheckpointError(
             directory,
-            fmt::format(
-                "holds {} as {} of the shards, but not model.safetensors.index.json, expected with them: it says "
-                "which tensor is in which. Fetch that file, too",
-                found.shards.front(), found.shards.size() == 1 ? "one" : std::to_string(found.shards.size())));
+            fmt::format("holds {} as {} of the shards, but no model.safetensors.index.json, which lists the shard of "
+                        "each tensor. Download that file, too",
+                        found.shards.front(), found.shards.size() == 1 ? "one" : std::to_string(found.shards.size())));
     }
     if (const std::string other = other_form(directory, found); !other.empty()) {
         what = ", but " + other;
@@ -137,14 +135,14 @@ void report_no_weights(const fs::path& directory) {
         what = found.variants.size() == 1
                    ? fmt::format(", but the variant {}: give that file's path", found.variants.front())
                    : fmt::format(
-                         ", but {} files of a variant, such as {}: fetch the weights without a variant, or "
-                         "rename the files and their index to those names",
+                         ", but {} files of a variant, such as {}: download the weights without a variant, or rename "
+                         "the files and their index accordingly",
                          found.variants.size(), found.variants.front());
     } else if (!found.safetensors.empty()) {
         what = fmt::format(", but {}: give that file's path, if it holds the whole model", found.safetensors.front());
     } else if (!found.pickled.empty()) {
         what = ", only PyTorch's pickled weights (" + found.pickled.front() +
-               "), which can run code when they are read. Convert them once: python -c \"from transformers import "
+               "), which can run code when they are read. Convert them: python -c \"from transformers import "
                "AutoModelForCausalLM as M; M.from_pretrained('" +
                directory.string() +
                "', torch_dtype='auto').save_pretrained('NEW-FOLDER')\", and copy the tokenizer's files";

@@ -7,23 +7,24 @@
 
 namespace kvscope::checkpoint {
 
-// What stands where a model is expected, and what to do about it: for messages.
+// Messages about files that are not the expected model, and how to obtain it.
 
-/// @throws CheckpointError if the path is a link to a file that is not there, as the hub's cache keeps it when its file
-/// is removed
+/// @throws CheckpointError if the path is a link to a missing file, as the hub's cache keeps it after the file was
+///         removed
 void refuse_dangling_link(const std::filesystem::path& path);
 
-/// The same for the files of a model's directory that say what it is, and those of its tokenizer.
+/// Like refuse_dangling_link(), for the configuration and tokenizer files of a model's directory.
 void refuse_dangling_links(const std::filesystem::path& directory);
 
 /// @throws CheckpointError for a directory without config.json
 [[noreturn]] void report_no_config(const std::filesystem::path& directory);
 
-/// @throws CheckpointError for a directory with config.json, but neither model.safetensors nor its index
+/// @throws CheckpointError for a directory with config.json, but without model.safetensors or its index
 [[noreturn]] void report_no_weights(const std::filesystem::path& directory);
 
-/// What a file with tensors of such names is where it does not fit a model, with what to do; empty: nothing is known.
-/// @param has whether there is a tensor of a name
+/// Returns a description of an unsuitable weight file, judged by its tensor names, and how to convert it. Empty if
+/// nothing is known.
+/// @param has whether a tensor exists
 std::string foreign_weights(const std::function<bool(std::string_view)>& has, const std::filesystem::path& file);
 
 }  // namespace kvscope::checkpoint

@@ -256,7 +256,7 @@ TEST_CASE("metadata that changes numbers is refused by key unless it is neutral;
         INFO(key);
         const std::string whole = std::string("llama.") + key;
         CHECK_THAT(message([&](auto& f) { f.f32(whole, 0.5f); }),
-                   Contains("m.gguf: ") && Contains(whole + " is 0.5, which kvscope does not compute; expected 0"));
+                   Contains("m.gguf: ") && Contains(whole + " is 0.5, which kvscope does not support; expected 0"));
         CHECK(message([&](auto& f) { f.f32(whole, 0); }).empty());
     }
     for (const char* key : {"logit_scale", "residual_scale", "embedding_scale", "attention.value_scale"}) {

@@ -233,7 +233,7 @@ class BadModels(ProgramTest):
 
         shards = self.copy(HF_MODEL, "no-index")
         (shards / "model.safetensors.index.json").unlink()
-        self.bad(shards, "model-00001-of-00003.safetensors", "3 of the shards", "not model.safetensors.index.json")
+        self.bad(shards, "model-00001-of-00003.safetensors", "3 of the shards", "no model.safetensors.index.json")
 
         variant = self.copy(SINGLE, "variant")
         (variant / "model.safetensors").rename(variant / "model.fp16.safetensors")
