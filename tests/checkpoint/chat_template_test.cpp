@@ -233,7 +233,7 @@ TEST_CASE("What a template may take of the machine is bounded, and the message n
                    Contains(file) && says("longer than the limit of"));
     }
     SECTION("memory, asked for at once") {
-        CHECK_THAT(message("{{ 'x' * 10000000000 }}"), Contains(file) && says("more than the 1024 MB of memory"));
+        CHECK_THAT(message("{{ 'x' * 10000000000 }}"), Contains(file) && says("more than 1024 MB of memory"));
         CHECK_THAT(message("{{ 'a\nb' | indent(1000000000) }}"), Contains(file) && says("1024 MB"));
     }
     SECTION("memory, doubled again and again") {

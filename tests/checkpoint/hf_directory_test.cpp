@@ -118,7 +118,7 @@ TEST_CASE("missing, misshapen and unknown tensors are named with what was expect
     {
         SmallModel small;
         small.tensors["model.layers.0.self_attn.k_proj.weight"] = f32_tensor({8, 4});
-        CHECK_THAT(small.refused(), Contains("has the shape (8, 4)") && Contains("calls for (4, 8)"));
+        CHECK_THAT(small.refused(), Contains("has the shape (8, 4)") && Contains("requires (4, 8)"));
     }
     {
         SmallModel small;

@@ -243,9 +243,9 @@ class BadModels(ProgramTest):
         link = self.copy(SINGLE, "link")
         (link / "config.json").unlink()
         (link / "config.json").symlink_to("../blobs/gone")
-        self.bad(link, "config.json: is a link to ../blobs/gone, which is not there")
+        self.bad(link, "config.json: is a link to ../blobs/gone, which does not exist")
         self.path("dangling.gguf").symlink_to("gone.gguf")
-        self.bad(self.path("dangling.gguf"), "is a link to gone.gguf, which is not there")
+        self.bad(self.path("dangling.gguf"), "is a link to gone.gguf, which does not exist")
 
         page = self.copy(SINGLE, "page")
         (page / "model.safetensors").write_text("<!DOCTYPE html><html>Not found</html>")

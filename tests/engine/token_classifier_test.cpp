@@ -256,8 +256,8 @@ TEST_CASE("llmlingua-2 without a classifier that can be used says what to do bef
         }
         return std::string();
     };
-    CHECK_THAT(refusal("llmlingua-2", "60"), Contains("model=FOLDER") && Contains("download"));
-    CHECK_THAT(refusal("llmlingua-2:model=/no/such/folder", "60"), Contains("/no/such/folder: is no folder"));
+    CHECK_THAT(refusal("llmlingua-2", "60"), Contains("model=FOLDER") && Contains("Download"));
+    CHECK_THAT(refusal("llmlingua-2:model=/no/such/folder", "60"), Contains("/no/such/folder: is not a folder"));
     // A budget below what is always kept fails its run alone.
     const TemporaryFolder folder;
     const auto prompt = engine::prepare_prompt(model, "A lamp.", "What?", {.n_new = 2});
@@ -297,10 +297,10 @@ TEST_CASE("classifiers that are damaged or of another kind are refused with file
     says(configured("/hidden_act", "relu"), "hidden_act is \"relu\"", "expected \"gelu\"");
     says(configured("/num_attention_heads", 5), "hidden_size 32", "num_attention_heads 5");
     says(configured("/num_hidden_layers", 3), "has no tensor bert.encoder.layer.2.attention.self.query.weight (32, 32)",
-         "config.json calls for");
-    says(configured("/intermediate_size", 41), "(40, 32)", "calls for (41, 32)");
-    says(configured("/vocab_size", 7), "word_embeddings.weight", "calls for (7, 32)");
-    says(configured("/max_position_embeddings", 2), "max_position_embeddings 2", "no room");
+         "config.json requires");
+    says(configured("/intermediate_size", 41), "(40, 32)", "requires (41, 32)");
+    says(configured("/vocab_size", 7), "word_embeddings.weight", "requires (7, 32)");
+    says(configured("/max_position_embeddings", 2), "max_position_embeddings 2", "leaves no positions");
     CHECK(message_after("bert", [](const fs::path&) {}) == "opened");
 }
 
