@@ -124,9 +124,9 @@ Definition llmlingua_2_definition() {
                     "token_to_word", {"mean", "first"}, "mean",
                     "Probability of a word: the mean over its tokens (mean) or that of its first token (first)."),
                 text_parameter("force_tokens", "",
-                               "Texts that are always kept, separated by spaces. \\n is a line break, \\t a tab, \\s a "
-                               "space, \\c a comma."),
-                boolean_parameter("force_reserve_digit", false, "Whether tokens with a digit are always kept."),
+                               "Texts that get probability 1, separated by spaces. \\n is a line break, \\t a tab, \\s "
+                               "a space, \\c a comma."),
+                boolean_parameter("force_reserve_digit", false, "Whether tokens with a digit get probability 1."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<LlmLingua2>(values);

@@ -13,8 +13,9 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// How many characters of `text` are `expected`, white space aside; what white space both have at the end counts, too.
-/// @param begin, end of iterators in reading direction, so that the same finds what a text ends with
+/// Returns the number of characters of `text` that match `expected`, ignoring white space. Includes white space that
+/// both have at the end.
+/// @param begin,end iterators in reading direction; reverse iterators match from the end
 template <typename Iterator, typename Expected>
 std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected, Expected expected_end) {
     auto at = begin;
@@ -47,7 +48,7 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
     const size_t at = rendered.rfind(prompt.question.empty() ? std::string(stand_in)
                                                              : std::string(stand_in) + "\n\n" + prompt.question);
     if (at == std::string::npos)
-        throw RunError("the chat template alters the user's text, so that it cannot be told from the template's own");
+        throw RunError("the chat template changes the user's text, so that the text cannot be found in the prompt");
     const std::string_view before = std::string_view(rendered).substr(0, at);
     const std::string_view after = std::string_view(rendered).substr(at + stand_in.size());
 
@@ -57,7 +58,7 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
         span.text += model.tokenizer().piece(id);
     }
     span.token_at.push_back(span.text.size());
-    // A first token that the template does not write is the tokenizer's own (BOS).
+    // A first token that the template does not write comes from the tokenizer (BOS).
     const size_t own =
         prompt.chat_template.empty() && model.tokenizer().is_special(prompt.ids[0]) ? span.token_at[1] : 0;
     const auto head =
@@ -65,8 +66,8 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
     const auto tail = length_of(span.text.rbegin(), span.text.rend(), after.rbegin(), after.rend());
     if (!head || !tail || own + *head + *tail > span.text.size())
         throw RunError(
-            "the user's text cannot be told from the chat template's in this prompt, as its template writes something "
-            "else by now; run without the chat template");
+            "the user's text cannot be found in this prompt, because its chat template now writes different text. Run "
+            "without the chat template.");
     span.begin = own + *head;
     span.end = span.text.size() - *tail;
     return span;

@@ -9,16 +9,16 @@
 
 namespace kvscope::engine {
 
-/// A prompt's tokens as text, and the bytes of it that are the user's context.
+/// A prompt's tokens as text, and the range of the user's context in it.
 struct ContextSpan {
-    std::string text;              ///< what all tokens stand for, one after the other
-    std::vector<size_t> token_at;  ///< (tokens + 1) bytes at which they begin
-    size_t begin = 0, end = 0;     ///< between what the chat template puts in front, and the question and what follows
+    std::string text;              ///< text of all tokens
+    std::vector<size_t> token_at;  ///< (tokens + 1) offset of each token in `text`
+    size_t begin = 0, end = 0;     ///< range between the chat template's prefix and the question or suffix
 };
 
-/// Finds the context by what the prompt's chat template puts around another one in its place. White space may differ,
-/// since tokenizers add some.
-/// @throws RunError where the prompt does not begin or end so.
+/// Finds the context by rendering the prompt's chat template around another text. Ignores differences in white space,
+/// which some tokenizers add.
+/// @throws RunError if the prompt does not start or end like the template.
 ContextSpan find_context(const Model& model, const Prompt& prompt);
 
 }  // namespace kvscope::engine

@@ -29,8 +29,7 @@ std::filesystem::path weights_file(const std::filesystem::path& directory) {
         throw CheckpointError(
             directory,
             "has no model.safetensors, only PyTorch's pickled weights, which can run code when they are read. Convert "
-            "them once: python -c \"from transformers import AutoModelForTokenClassification as M; "
-            "M.from_pretrained('" +
+            "them: python -c \"from transformers import AutoModelForTokenClassification as M; M.from_pretrained('" +
                 directory.string() + "').save_pretrained('NEW-FOLDER')\", and copy the tokenizer's files");
     throw CheckpointError(directory,
                           "has no model.safetensors; download it together with config.json and tokenizer.json");
@@ -46,11 +45,11 @@ class Encoder::Loader {
         const auto found = file_.entries().find(name);
         if (found == file_.entries().end())
             throw CheckpointError(file_.path(), "has no tensor " + name + " " + text_of(shape) +
-                                                    ", which config.json calls for; download the file again");
+                                                    ", which config.json requires; download the file again");
         const auto& entry = found->second;
         if (!std::equal(entry.shape.begin(), entry.shape.end(), shape.begin(), shape.end()))
             throw CheckpointError(file_.path(), "tensor " + name + " has the shape " + text_of(entry.shape) +
-                                                    ", but config.json calls for " + text_of(shape) +
+                                                    ", but config.json requires " + text_of(shape) +
                                                     "; the two files do not belong together");
         at::Tensor values = at::empty(shape, at::kFloat);
         file_.read_f32(entry, std::span<float>(values.data_ptr<float>(), static_cast<size_t>(values.numel())));
@@ -119,8 +118,8 @@ at::Tensor Encoder::attend(const Layer& layer, const at::Tensor& x) const {
 at::Tensor Encoder::logits(std::span<const int32_t> ids) const {
     const auto n = static_cast<int64_t>(ids.size());
     if (n > config_.context_length())
-        throw std::logic_error("a token classifier reads " + std::to_string(config_.context_length()) +
-                               " tokens at a time, not " + std::to_string(n));
+        throw std::logic_error("a token classifier reads at most " + std::to_string(config_.context_length()) +
+                               " tokens per pass, found " + std::to_string(n));
     at::Tensor index = at::empty({n}, at::kLong);
     std::copy(ids.begin(), ids.end(), index.data_ptr<int64_t>());
     at::Tensor x = words_.index_select(0, index) + positions_.narrow(0, config_.first_position, n) + types_[0];

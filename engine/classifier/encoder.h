@@ -12,18 +12,18 @@
 
 namespace kvscope::engine {
 
-/// An encoder of BERT's kind with a linear classifier on top, in f32 (Devlin et al. 2019, arXiv:1810.04805): every
-/// token attends to every other, norms come after the residual sums. Const after construction.
+/// A BERT-like encoder with a linear classifier, in f32 (Devlin et al. 2019, arXiv:1810.04805). Every token attends to
+/// all others, and normalization follows the residual sums. Immutable after construction.
 class Encoder {
  public:
     /// Reads all weights of a Hugging Face directory.
-    /// @throws checkpoint::CheckpointError for missing or damaged files and tensors of another shape; Cancelled.
+    /// @throws checkpoint::CheckpointError if files are missing or damaged, or tensors have the wrong shape; Cancelled.
     Encoder(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
     const checkpoint::ClassifierConfig& config() const { return config_; }
 
-    /// Logits (n, labels) f32 of tokens read together, those around the text included.
-    /// @throws std::logic_error for more tokens than `context_length`
+    /// Returns logits (n, labels) in f32 for tokens read in one pass, including those around the text.
+    /// @throws std::logic_error if there are more tokens than `context_length`
     at::Tensor logits(std::span<const int32_t> ids) const;
 
  private:

@@ -8,11 +8,11 @@
 
 namespace kvscope::engine {
 
-/// For each token that policies see of a prompt (N) the probability that a classifier keeps it: the mean over its
-/// bytes, of which each has that of its word; 0 for a token without words. NaN for tokens that are not wholly the
-/// user's context, that is those of the chat template and of the question, and for control tokens.
-/// @throws RunError where the context cannot be told from the chat template; std::invalid_argument for a context that
-///         is not UTF-8; Cancelled.
+/// Returns, for each token that policies see (N), the probability that a classifier keeps it: the mean over its bytes,
+/// which have the probabilities of their words. Tokens without words have 0. Tokens outside the user's context (chat
+/// template, question, control tokens), even partly, have NaN.
+/// @throws RunError if the context cannot be found in the prompt; std::invalid_argument if the context is not UTF-8;
+///         Cancelled.
 std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt, const TokenClassifier& classifier,
                                         const policies::TokenClassification& how, Progress& progress);
 

@@ -14,7 +14,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Sets the bytes of every place where `wanted` stands, words whole.
+/// Sets the bytes of every occurrence of `wanted` that does not start or end inside a word.
 void force(std::string_view text, std::string_view wanted, std::vector<float>& probabilities) {
     if (wanted.empty()) return;
     for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
@@ -39,9 +39,10 @@ TokenClassifier::TokenClassifier(const std::filesystem::path& directory, checkpo
     const int64_t n_embeddings = encoder_.config().vocab_size;
     if (tokenizer_.vocab_size() > n_embeddings)
         throw checkpoint::CheckpointError(
-            directory, fmt::format("the tokenizer has {} tokens, the model only {} embeddings; the two do not belong "
-                                   "together",
-                                   tokenizer_.vocab_size(), n_embeddings));
+            directory,
+            fmt::format(
+                "the tokenizer has {} tokens, but the model has only {} embeddings; the two do not belong together",
+                tokenizer_.vocab_size(), n_embeddings));
 }
 
 std::vector<Window> TokenClassifier::windows(std::span<const checkpoint::TextToken> tokens) const {
@@ -92,7 +93,7 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, co
         progress.advance(++done);
     }
     for (const std::string& wanted : how.force_tokens) force(text, wanted, probabilities);
-    // Tokenizers that cut numbers into digits leave the space before them alone.
+    // Tokenizers that split numbers into digits keep the preceding space separate.
     for (size_t i = 0; i + 1 < text.size(); ++i) {
         if (text[i] == ' ' && std::isnan(probabilities[i])) probabilities[i] = probabilities[i + 1];
     }

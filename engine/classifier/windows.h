@@ -8,14 +8,14 @@
 
 namespace kvscope::engine {
 
-/// Tokens that an encoder reads together: [begin, end).
+/// Range of tokens that an encoder reads together: [begin, end).
 struct Window {
     size_t begin = 0, end = 0;
     bool operator==(const Window&) const = default;
 };
 
-/// Cuts a text's tokens into windows of at most `room`: each ends behind the last full stop (or line break, where the
-/// vocabulary has one) that fits, else before the last word that does not fit whole, else where it is full.
+/// Cuts tokens into windows of at most `room` tokens. A window ends after the last full stop that fits (or line break,
+/// if the vocabulary has one), else before the last word that does not fit completely, else when it is full.
 std::vector<Window> cut_into_windows(const checkpoint::ClassifierTokenizer& tokenizer,
                                      std::span<const checkpoint::TextToken> tokens, size_t room);
 

@@ -8,24 +8,23 @@
 
 namespace kvscope::checkpoint {
 
-/// A file in the user's cache, $XDG_CACHE_HOME/kvscope (else ~/.cache/kvscope): what it goes by, its identity, and
-/// behind that what is kept. A cache that cannot be read or written is done without, and what is not as it was written
-/// is not found.
+/// A file in the user's cache, $XDG_CACHE_HOME/kvscope (else ~/.cache/kvscope): an identity followed by the cached
+/// data. A cache that cannot be read or written is ignored, and damaged data are not found.
 class CacheEntry {
  public:
-    /// @param folder   in the cache
-    /// @param name     of the file
-    /// @param identity all that what is kept depends on
+    /// @param folder   within the cache
+    /// @param name     file name
+    /// @param identity everything that the cached data depend on
     CacheEntry(const std::string& folder, const std::string& name, std::string identity);
 
-    /// What is kept, where it has this size.
+    /// Returns the cached data if they have this size.
     std::optional<std::string> find(uint64_t n_bytes) const;
-    /// The whole file comes about at once.
+    /// Writes the whole file atomically.
     void store(std::string_view kept) const;
 
  private:
-    std::string head_;            ///< the identity's size and itself
-    std::filesystem::path path_;  ///< empty where there is no place for a cache
+    std::string head_;            ///< size of the identity, then the identity
+    std::filesystem::path path_;  ///< empty if there is no cache folder
 };
 
 }  // namespace kvscope::checkpoint

@@ -6,9 +6,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A model on disk that cannot be used: damaged, incomplete, or of a kind that is not supported. The message names the
-/// file, what was expected and what was found, and is fit for a terminal and for JSON whatever the file held: bytes
-/// that are not UTF-8 and control characters are replaced.
+/// A model on disk is damaged, incomplete or not supported. The message names the file, the expected and the found
+/// content. It is safe for terminals and JSON: control characters and invalid UTF-8 are replaced.
 class CheckpointError : public std::runtime_error {
  public:
     explicit CheckpointError(const std::string& message);

@@ -7,12 +7,11 @@
 
 namespace kvscope::checkpoint {
 
-/// A regular file opened for reading at any offset from any thread. Positioned reads rather than a memory map: pages
-/// read do not count as this process's memory, and a file that shrinks or a disk that fails gives an error instead of
-/// a signal.
+/// A regular file for reading at any offset from any thread. Uses positioned reads instead of a memory map: pages do
+/// not count as memory of this process, and truncated files and disk failures cause errors instead of signals.
 class InputFile {
  public:
-    /// @throws CheckpointError if it does not exist, is not a regular file or cannot be opened
+    /// @throws CheckpointError if the file does not exist, is not regular or cannot be opened
     explicit InputFile(std::filesystem::path path);
     ~InputFile();
     InputFile(InputFile&& other) noexcept;
@@ -24,7 +23,7 @@ class InputFile {
     uint64_t size() const { return size_; }
 
     /// Fills `out` from `offset`. Thread-safe.
-    /// @throws CheckpointError if the file ends before or cannot be read
+    /// @throws CheckpointError if the file is too short or cannot be read
     void read_at(uint64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -33,7 +32,7 @@ class InputFile {
     uint64_t size_ = 0;
 };
 
-/// The whole of a text file.
+/// Reads a text file.
 /// @throws CheckpointError if it cannot be read or is longer than `limit` bytes
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
 

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "GGUF is read as littl
 
 constexpr uint64_t longest_text = uint64_t{1} << 28;
 
-/// Reads a GGUF header front to back; whatever would lie outside the file is an error.
+/// Reads a GGUF header sequentially. Data that would lie outside the file cause errors.
 class Reader {
  public:
     explicit Reader(const InputFile& file) : file_(file) {}
@@ -41,7 +41,7 @@ class Reader {
         return result;
     }
 
-    /// Whether `count` items of at least `item_bytes` each can still follow.
+    /// Checks that `count` items of at least `item_bytes` each can still follow.
     void expect_room(uint64_t count, uint64_t item_bytes, const std::string& what) const {
         if (count > (file_.size() - at_) / item_bytes) {
             fail(what + " would have " + std::to_string(count) + " entries at byte " + std::to_string(at_) +

@@ -13,7 +13,7 @@
 
 namespace kvscope::checkpoint {
 
-/// An array in a GGUF file's metadata. The items of longer arrays are not kept, except the tokenizer's tokens.
+/// An array in a GGUF file's metadata. Items of long arrays are not kept, except the tokenizer's tokens.
 struct GgufArray {
     static constexpr uint64_t longest_kept = 4096;
     uint32_t element_type = 0;  ///< as in the file (enum gguf_type)
@@ -28,14 +28,13 @@ struct GgufTensor {
     std::vector<int64_t> shape;  ///< slowest dimension first, as in PyTorch: (rows, columns)
     int type = 0;                ///< enum ggml_type
     std::string type_name;       ///< q4_1, f32, …
-    uint64_t offset = 0;         ///< from the file's start
+    uint64_t offset = 0;         ///< from the start of the file
     uint64_t n_bytes = 0;
     uint64_t row_bytes = 0;
 };
 
-/// The container format of one GGUF file (versions 2 and 3, little-endian), read with every length and offset checked
-/// against the file. ggml's own reader stops the process on some damaged files; whatever is accepted here it accepts,
-/// too.
+/// The container format of one GGUF file (versions 2 and 3, little-endian). Every length and offset is checked against
+/// the file, since ggml's own reader aborts on some damaged files. Every file accepted here is also accepted by ggml.
 class GgufFile {
  public:
     /// @throws CheckpointError
@@ -47,16 +46,16 @@ class GgufFile {
 
     const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
     bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
-    /// Empty if the key is absent.
-    /// @throws CheckpointError if its value is of another type
+    /// Returns nullopt if the key is absent.
+    /// @throws CheckpointError if its value has another type
     std::optional<int64_t> integer(std::string_view key) const;
     std::optional<double> number(std::string_view key) const;
     std::optional<bool> boolean(std::string_view key) const;
     std::optional<std::string> text(std::string_view key) const;
-    /// Null if the key is absent or not an array.
+    /// Returns nullptr if the key is absent or not an array.
     const GgufArray* array(std::string_view key) const;
 
-    /// Frees the metadata, of which the vocabulary is megabytes; afterwards no key is present.
+    /// Frees the metadata, including megabytes of vocabulary. Afterwards, no key is present.
     void drop_metadata() { values_.clear(); }
 
     [[noreturn]] void fail(const std::string& what) const;

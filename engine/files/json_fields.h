@@ -9,24 +9,24 @@
 
 namespace kvscope::checkpoint {
 
-/// Typed access to an object of a JSON file. A field that is absent or null counts as not given; one of another type
-/// is an error that names file and field.
+/// Typed access to an object of a JSON file. Null fields count as missing. A field of the wrong type causes an error
+/// that names file and field.
 class JsonFields {
  public:
-    /// @param where how the object is reached in the file, for messages: "" or "rope_scaling."
+    /// @param where path of the object in the file, for messages: "" or "rope_scaling."
     JsonFields(const nlohmann::json& object, std::filesystem::path file, std::string where = "")
         : object_(&object), file_(std::move(file)), where_(std::move(where)) {}
 
-    /// Parses a whole file.
+    /// Parses a file.
     /// @throws CheckpointError if it is not a JSON object
     static nlohmann::json parse_file(const std::filesystem::path& file);
 
     bool has(const char* name) const { return find(name) != nullptr; }
-    /// The names of all fields, alphabetical, with those around them: "rope_scaling.factor".
+    /// Returns the names of all fields in alphabetical order, with their path: "rope_scaling.factor".
     std::vector<std::string> names() const;
-    /// Null if the field is absent or null.
+    /// Returns nullptr if the field is missing or null.
     const nlohmann::json* find(const char* name) const;
-    /// Whether the field is there at all, be it null.
+    /// Whether the field exists, even if null.
     bool mentions(const char* name) const { return object_->contains(name); }
 
     std::optional<int64_t> integer(const char* name) const;
@@ -34,16 +34,16 @@ class JsonFields {
     std::optional<bool> boolean(const char* name) const;
     std::optional<std::string> text(const char* name) const;
     std::optional<std::vector<std::string>> texts(const char* name) const;
-    /// A number or an array of numbers.
+    /// Reads a number or an array of numbers.
     std::optional<std::vector<int64_t>> integers(const char* name) const;
     std::optional<JsonFields> object(const char* name) const;
 
-    /// @throws CheckpointError if the field is not given
+    /// @throws CheckpointError if the field is missing
     int64_t required_integer(const char* name) const;
 
     const std::filesystem::path& file() const { return file_; }
     [[noreturn]] void fail(const std::string& what) const;
-    /// A field's value as messages show it: at most 60 bytes, NaN and Infinity as Python writes them.
+    /// Returns a field's value for messages: at most 60 bytes, NaN and Infinity as in Python.
     static std::string shown(const nlohmann::json& value);
 
  private:

@@ -20,14 +20,13 @@ Json parse(std::string_view text) {
     } catch (const nlohmann::json::parse_error& error) {
         if (const std::string kind = kind_of_content(text); !kind.empty())
             throw std::runtime_error(fmt::format("is {}, expected JSON", kind));
-        // The library's own text quotes what it read last, however long and unprintable that is.
+        // The library's message quotes the last token, which may be long or unprintable.
         throw std::runtime_error(
             error.byte > text.size()
-                ? fmt::format("is cut off, and not valid JSON: it ends early, after {} bytes", text.size())
+                ? fmt::format("is truncated and not valid JSON: it ends after {} bytes", text.size())
                 : fmt::format("is not valid JSON: error at byte {} of {}", error.byte, text.size()));
     } catch (const nlohmann::json::out_of_range&) {
-        throw std::runtime_error(
-            "is not JSON that can be read: a number in it is larger than any that a computer holds");
+        throw std::runtime_error("is not supported JSON: a number in it is larger than the largest double");
     }
 }
 

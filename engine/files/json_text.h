@@ -5,12 +5,12 @@
 
 namespace kvscope::checkpoint {
 
-/// Parses a JSON text of a model's files, with NaN and Infinity as Python's json module writes them. What comes back is
-/// nested 256 levels deep at most: the library copies and prints values by recursion.
-/// @throws std::runtime_error that says in words for people what is wrong, and at which byte
+/// Parses a JSON text of a model's files, with NaN and Infinity as in Python's json module. Nesting is limited to 256
+/// levels, because the library copies and prints values recursively.
+/// @throws std::runtime_error that names the error and its byte offset
 nlohmann::json parse_json(std::string_view text);
 
-/// The same with the fields of objects in the text's order.
+/// Like parse_json(), but keeps the order of fields in objects.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
 }  // namespace kvscope::checkpoint

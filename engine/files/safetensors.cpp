@@ -23,7 +23,7 @@ constexpr int64_t elements_per_task = int64_t{1} << 18;
 
 static_assert(std::endian::native == std::endian::little, "weights are read as little-endian");
 
-/// Bits per element, 0 for unknown types.
+/// Returns the bits per element, or 0 for unknown types.
 uint64_t dtype_bits(std::string_view dtype) {
     using Entry = std::pair<std::string_view, uint64_t>;
     constexpr std::array<Entry, 15> known = {
@@ -149,7 +149,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
 
 namespace {
 
-/// Reads a tensor of 4- or 2-byte elements in pieces and hands each to `convert(raw bytes, first element, count)`.
+/// Reads a tensor with elements of 4 or 2 bytes in pieces, and calls `convert(raw bytes, first element, count)` for
+/// each.
 template <typename Convert>
 void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n, size_t element_bytes,
                  Convert&& convert) {
@@ -163,7 +164,7 @@ void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n
     });
 }
 
-/// The tensor's own bytes straight into `out`.
+/// Copies the tensor's bytes to `out`.
 template <typename T>
 void read_verbatim(const InputFile& file, const SafetensorsEntry& entry, std::span<T> out) {
     const auto n = static_cast<int64_t>(out.size());

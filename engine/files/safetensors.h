@@ -15,12 +15,12 @@ namespace kvscope::checkpoint {
 struct SafetensorsEntry {
     std::string dtype;  ///< as in the file: F32, F16, BF16, I64, …
     std::vector<int64_t> shape;
-    uint64_t begin = 0;  ///< from the file's start
+    uint64_t begin = 0;  ///< from the start of the file
     uint64_t end = 0;
 };
 
-/// One .safetensors file: eight bytes of header length, a JSON header, then the tensors' bytes without gaps. The header
-/// is checked in full when it is opened (types, shapes, sizes, bounds, overlaps).
+/// One .safetensors file: eight bytes of header length, a JSON header, and the tensors' bytes without gaps. The
+/// constructor checks the whole header (types, shapes, sizes, bounds, overlaps).
 class SafetensorsFile {
  public:
     /// @throws CheckpointError
@@ -29,7 +29,7 @@ class SafetensorsFile {
     const std::filesystem::path& path() const { return file_.path(); }
     const std::map<std::string, SafetensorsEntry, std::less<>>& entries() const { return entries_; }
 
-    /// Converts F32, F16 and BF16 tensors; `out` must have as many elements as the tensor.
+    /// Converts F32, F16 and BF16 tensors. `out` must have the tensor's number of elements.
     void read_f32(const SafetensorsEntry& entry, std::span<float> out) const;
     void read_stored(const SafetensorsEntry& entry, std::span<std::byte> out) const;
     void read_bf16(const SafetensorsEntry& entry, std::span<uint16_t> out) const;
@@ -42,7 +42,7 @@ class SafetensorsFile {
     std::map<std::string, SafetensorsEntry, std::less<>> entries_;
 };
 
-/// Types whose values can be read.
+/// Whether the values of this type can be read.
 bool is_readable_dtype(std::string_view dtype);
 
 }  // namespace kvscope::checkpoint

@@ -9,13 +9,13 @@
 
 namespace kvscope::checkpoint {
 
-/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces.
+/// SHA-256 (FIPS 180-4) of bytes that are added in pieces.
 class Sha256 {
  public:
     void update(std::span<const std::byte> data);
     void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
 
-    /// 64 lower-case hexadecimal digits. The object cannot be used afterwards.
+    /// Returns 64 lower-case hexadecimal digits. Afterwards, the object cannot be used.
     std::string hex_digest();
 
  private:

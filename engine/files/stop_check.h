@@ -4,9 +4,8 @@
 
 namespace kvscope::checkpoint {
 
-/// While it lives, what may take long on this thread with a model's files, rendering a chat template or tokenizing,
-/// calls a function some ten times a second. Where that throws, the work ends with its exception: so a person's wish to
-/// stop reaches work that a model's files make long.
+/// While this object exists, slow work on this thread with a model's files, templates or tokenizers calls a function
+/// about ten times per second. The function can throw to end the work, e.g. when the user cancels.
 class StopCheck {
  public:
     explicit StopCheck(std::function<void()> check);
@@ -14,7 +13,7 @@ class StopCheck {
     StopCheck(const StopCheck&) = delete;
     StopCheck& operator=(const StopCheck&) = delete;
 
-    /// Calls this thread's functions, the innermost first.
+    /// Calls this thread's functions, innermost first.
     static void now();
 
  private:

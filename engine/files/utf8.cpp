@@ -12,7 +12,8 @@ Utf8Step utf8_step(std::string_view text, size_t at) {
     if (lead < 0x80) return {lead, 1, true};
 
     int continuation;
-    uint8_t low = 0x80, high = 0xBF;  // of the second byte: excludes overlong forms, surrogates and > U+10FFFF
+    // Range of the second byte; excludes overlong forms, surrogates and values above U+10FFFF.
+    uint8_t low = 0x80, high = 0xBF;
     if (lead >= 0xC2 && lead <= 0xDF) {
         continuation = 1;
     } else if (lead >= 0xE0 && lead <= 0xEF) {
@@ -55,10 +56,9 @@ size_t first_invalid_utf8(std::string_view text) {
 void require_utf8(std::string_view text) {
     const size_t at = first_invalid_utf8(text);
     if (at == std::string_view::npos) return;
-    throw std::invalid_argument(
-        fmt::format("the text is not valid UTF-8: byte {} (0x{:02X}) is not part of a character; convert the text to "
-                    "UTF-8 first",
-                    at, static_cast<uint8_t>(text[at])));
+    throw std::invalid_argument(fmt::format(
+        "the text is not valid UTF-8: byte {} (0x{:02X}) is not part of a character. Convert the text to UTF-8 first.",
+        at, static_cast<uint8_t>(text[at])));
 }
 
 std::string utf8_lossy(std::string_view bytes) {

@@ -18,7 +18,7 @@ constexpr size_t largest_source = 1 << 20;
 constexpr int deepest_macro_calls = 100;
 constexpr int64_t longest_range = 100'000;  // as in Jinja's sandbox, which transformers uses
 
-/// The interpreter's reports run over several lines, with an excerpt of the template; this is the reason alone.
+/// Returns the reason from an interpreter's error message, which also has an excerpt of the template on several lines.
 std::string reason_of(const std::exception& error) {
     std::string text = error.what();
     if (const size_t at = text.rfind("Error: "); at != std::string::npos && text.starts_with("\n")) {
@@ -38,8 +38,8 @@ std::string reason_of(const std::exception& error) {
 /// @throws std::exception if the template is not valid Jinja
 jinja::program compiled(const std::string& source) {
     if (source.size() > largest_source) throw std::runtime_error("it is larger than 1 MiB");
-    // The interpreter loses a first character that a block follows after white space alone; an empty expression in
-    // front keeps it.
+    // The interpreter drops a first character that is followed by only white space and a block. An empty expression
+    // before it prevents this.
     const bool text_first =
         !source.empty() && source.front() != '{' && !std::isspace(static_cast<unsigned char>(source.front()));
     jinja::lexer_result lexed = jinja::lexer().tokenize((text_first ? "{{ '' }}" : "") + source);

@@ -4,9 +4,8 @@
 
 namespace kvscope::chat_template {
 
-/// Reads the request's template with llama.cpp's Jinja interpreter and renders its messages. The interpreter does what
-/// a template says, for as long and with as much memory as that takes: only the program in main.cpp calls this on the
-/// template of a model, under limits.
+/// Parses the request's template with llama.cpp's Jinja interpreter and renders its messages. Time and memory depend on
+/// the template without limits, so only the program in main.cpp may call this, which sets limits.
 Reply interpret(const Request& request);
 
 }  // namespace kvscope::chat_template

@@ -27,7 +27,7 @@ void append_call(std::vector<token>& out, const char* function, size_t position)
     }
 }
 
-/// Whether the statement that begins at a place is a set with "=": without, it opens a block.
+/// Whether the statement at a position is a set with "=". A set without "=" opens a block.
 bool assigns(const std::vector<token>& tokens, size_t statement) {
     for (size_t k = statement; k < tokens.size() && tokens[k].t != token::close_statement; ++k) {
         if (tokens[k].t == token::equals) return true;
@@ -35,12 +35,12 @@ bool assigns(const std::vector<token>& tokens, size_t statement) {
     return false;
 }
 
-/// How deep a template is nested, followed token by token.
+/// Tracks the nesting of a template token by token.
 class Nesting {
  public:
-    /// @param word       of a statement that begins here: "for"; empty: it is no statement
-    /// @param is_assignment of a set
-    /// @throws std::runtime_error where it is too deep, or an expression too long
+    /// @param word          keyword of a statement that starts here, such as "for"; empty if none does
+    /// @param is_assignment whether the statement is a set with "="
+    /// @throws std::runtime_error if the nesting or an expression exceeds its limit
     void follow(const token& now, const std::string& word, bool is_assignment) {
         switch (now.t) {
             case token::open_statement:
@@ -87,11 +87,11 @@ class Nesting {
         }
     }
 
-    /// Of each open block, how many levels it has taken: an elif is a level of its own inside its if.
+    /// Number of levels of each open block: an elif adds a level within its if.
     std::vector<size_t> levels_;
     size_t depth_ = 0;
     size_t brackets_ = 0;
-    size_t length_ = 0;  ///< of the expression
+    size_t length_ = 0;  ///< of the current expression
 };
 
 }  // namespace

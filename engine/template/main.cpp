@@ -1,5 +1,5 @@
-// kvscope-chat-template: reads a request from its standard input, renders a chat template, writes the reply. A program
-// of its own, because what a template does can be bounded from outside alone: docs/architecture.md says more.
+// kvscope-chat-template reads a request from its standard input, renders a chat template and writes the reply. It is a
+// separate program, because time and memory of a template can only be limited for a process (see docs/architecture.md).
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-// The sanitizer's own memory is terabytes of address space; it bounds what is used of it.
+// AddressSanitizer reserves terabytes of address space, so it limits the used memory itself.
 extern "C" const char* __asan_default_options() {
     return "hard_rss_limit_mb=1024:max_allocation_size_mb=1024:detect_leaks=0:exitcode=3";
 }
@@ -38,14 +38,14 @@ void limit(__rlimit_resource resource, rlim_t most, rlim_t at_all) {
 void set_limits() {
     using namespace kvscope::chat_template;
     constexpr rlim_t megabyte = 1 << 20;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive who asks
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the parent process
     limit(RLIMIT_CORE, 0, 0);
-    limit(RLIMIT_CPU, seconds_of_processor, seconds_of_processor + 1);  // SIGXCPU, and SIGKILL a second later
+    limit(RLIMIT_CPU, seconds_of_processor, seconds_of_processor + 1);  // SIGXCPU, then SIGKILL a second later
     limit(RLIMIT_STACK, megabytes_of_stack * megabyte, megabytes_of_stack * megabyte);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     limit(RLIMIT_AS, megabytes_of_memory * megabyte, megabytes_of_memory * megabyte);
 #endif
-    // The interpreter takes a failed allocation for an error of the template like others.
+    // Otherwise, the interpreter would report a failed allocation as an error of the template.
     std::set_new_handler([] { _exit(kvscope::chat_template::exit_out_of_memory); });
 }
 
@@ -71,7 +71,7 @@ bool write_all(int descriptor, const std::string& bytes) {
 int main() {
     set_limits();
     if (isatty(STDIN_FILENO)) {
-        std::fputs("kvscope-chat-template is started by kvscope alone, to render a model's chat template.\n", stderr);
+        std::fputs("kvscope-chat-template is only started by kvscope, to render a model's chat template.\n", stderr);
         return 2;
     }
     try {

@@ -30,7 +30,7 @@ class Bytes {
 
  private:
     std::string_view take(uint64_t size) {
-        if (size > left_.size()) throw std::runtime_error("the request ends early");
+        if (size > left_.size()) throw std::runtime_error("the request is truncated");
         const std::string_view taken = left_.substr(0, size);
         left_.remove_prefix(size);
         return taken;
@@ -77,7 +77,7 @@ Request request_of(std::string_view all) {
     const bool has_time = bytes.number() != 0;
     const auto time = static_cast<std::time_t>(bytes.number());
     if (has_time) request.now = time;
-    if (!bytes.is_at_end()) throw std::runtime_error("the request goes on behind its end");
+    if (!bytes.is_at_end()) throw std::runtime_error("the request has extra bytes at its end");
     return request;
 }
 

@@ -11,38 +11,37 @@
 
 namespace kvscope::chat_template {
 
-/// What the template's program is asked, on its standard input: to read a template, and, where there are messages, to
-/// render them.
+/// Request to the template program, sent to its standard input: parses a template and optionally renders messages.
 struct Request {
     std::string source;
-    std::map<std::string, std::string> special_tokens;          ///< variables and their text
+    std::map<std::string, std::string> special_tokens;          ///< variables with their text
     std::vector<std::pair<std::string, std::string>> messages;  ///< role and content
-    bool render = false;                                        ///< false: only whether the template is valid
+    bool render = false;                                        ///< false: only checks whether the template is valid
     bool add_generation_prompt = false;
-    std::optional<std::time_t> now;  ///< the present if there is none
+    std::optional<std::time_t> now;  ///< current time if empty
 };
 
-/// What it answers, on its standard output.
+/// Reply of the template program, read from its standard output.
 struct Reply {
     enum class Kind : char {
-        text = 't',     ///< the rendered text; empty where nothing was to be rendered
-        invalid = 'i',  ///< the template is not valid Jinja: why
-        refused = 'r',  ///< it called raise_exception: with what
-        failed = 'f',   ///< it failed while it was rendered: why
+        text = 't',     ///< rendered text; empty if nothing was to be rendered
+        invalid = 'i',  ///< reason why the template is not valid Jinja
+        refused = 'r',  ///< message of raise_exception
+        failed = 'f',   ///< reason why rendering failed
     };
     Kind kind = Kind::failed;
     std::string text;
 };
 
-/// How the program ends where it cannot answer any more, apart from the signals that end it.
+/// Exit code of the program if it runs out of memory.
 constexpr int exit_out_of_memory = 3;
 
 std::string to_bytes(const Request& request);
-/// @throws std::runtime_error for bytes that are no request
+/// @throws std::runtime_error if the bytes are not a request
 Request request_of(std::string_view bytes);
 
 std::string to_bytes(const Reply& reply);
-/// Nothing for bytes that are no reply.
+/// Returns nullopt if the bytes are not a reply.
 std::optional<Reply> reply_of(std::string_view bytes);
 
 }  // namespace kvscope::chat_template

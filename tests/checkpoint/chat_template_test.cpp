@@ -151,7 +151,7 @@ TEST_CASE("Where a Hugging Face directory has its template") {
         ChatTemplate::of_model(folder),
         Catch::Contains("tokenizer_config.json: chat_template.default: expected a string, found a number"));
     write_file(folder / "tokenizer_config.json", R"({"chat_template": )");
-    CHECK_THROWS_WITH(ChatTemplate::of_model(folder), Catch::Contains("tokenizer_config.json: is cut off"));
+    CHECK_THROWS_WITH(ChatTemplate::of_model(folder), Catch::Contains("tokenizer_config.json: is truncated"));
     write_file(folder / "tokenizer_config.json", R"({"chat_template": "{% if %}"})");
     CHECK_THROWS_WITH(ChatTemplate::of_model(folder),
                       Catch::Contains("tokenizer_config.json: its chat template is not valid Jinja: "));

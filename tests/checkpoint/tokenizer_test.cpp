@@ -453,8 +453,8 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
     };
     using Catch::Contains;
 
-    CHECK_THAT(message_of(""), Contains("tokenizer.json: is cut off"));
-    CHECK_THAT(message_of(good.substr(0, good.size() / 2)), Contains("is cut off"));
+    CHECK_THAT(message_of(""), Contains("tokenizer.json: is truncated"));
+    CHECK_THAT(message_of(good.substr(0, good.size() / 2)), Contains("is truncated"));
     CHECK_THAT(message_of("\xFF\xFE\x01 not JSON"), Contains("is not valid JSON: error at byte"));
     CHECK_THAT(message_of("[1, 2]"), Contains("expected a JSON object"));
     CHECK_THAT(message_of("{}"), Contains("\"model\" is missing"));
