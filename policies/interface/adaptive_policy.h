@@ -7,8 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Ada-KV on SnapKV's scores: the best scores over all heads get the layer's slots, with the safeguard alpha. With
-/// `normalize`, each head's scores are first weighted by their concentration.
+/// Ada-KV on SnapKV's scores: a layer's slots go to the best scores over all heads, with the safeguard alpha.
 class AdaptivePolicy : public SnapKvFamily {
  public:
     explicit AdaptivePolicy(const ParameterValues& values)

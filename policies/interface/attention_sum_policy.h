@@ -7,8 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that rank entries by exact attention sums over all prompt queries, without averaging or pooling
-/// (H2O). Also reads the parameter `reduce`.
+/// Base of policies that rank entries by exact attention sums over all prompt queries (H2O). Reads `reduce`, too.
 class AttentionSumPolicy : public ScoringPolicy {
  public:
     explicit AttentionSumPolicy(const ParameterValues& values);

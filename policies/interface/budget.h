@@ -11,8 +11,7 @@
 
 namespace kvscope::policies {
 
-/// Unit of a policy's budget: kept entries or, for policies that keep every token, the share of the full cache's bytes.
-/// A count B then means the share B / N.
+/// Unit of a policy's budget: kept entries, or a share of the full cache's bytes. A count B then means B / N.
 enum class BudgetOf { entries, bytes };
 
 /// Entries kept per KV head and layer, window and sinks included: a count or the *kept* share of the prompt.
@@ -21,8 +20,8 @@ struct Budget {
     int64_t count = 0;   ///< if not a share
     double share = 0.0;  ///< in (0, 1] if a share
 
-    /// Returns B for a prompt of n tokens. A share is rounded to the nearest count, halves up. For bytes, the result is
-    /// at least 1, and the share itself is the limit.
+    /// Returns B for a prompt of n tokens. A share is rounded to the nearest count, halves up; for bytes, to at least
+    /// 1.
     /// @throws BudgetError if the share of n_tokens rounds to no entry.
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
@@ -45,13 +44,11 @@ struct Budget {
 /// Returns a share in percent with at most four digits: "20 %", "16.67 %".
 std::string share_label(double share);
 
-/// Reads one budget: "128" is a count. A number with a point or a percent sign ("0.2", "20%") is the kept share.
-/// @throws BudgetError for other texts, zero and negative numbers.
+/// Reads "128" as a count, and "0.2" or "20%" as the kept share. @throws BudgetError for other texts and for zero.
 Budget parse_budget(std::string_view text);
 
 /// Reads a comma-separated list of budgets and ranges: "64,128", "64-512*2" (64 128 256 512), "64-256+64",
-/// "0.1-0.5+0.1". Repeated budgets appear once, in the order of their first appearance.
-/// @throws BudgetError as parse_budget does, and for ranges that run backwards or have too many values.
+/// "0.1-0.5+0.1". Drops repeated budgets. @throws BudgetError as parse_budget does, and for invalid ranges.
 std::vector<Budget> parse_budgets(std::string_view text);
 
 }  // namespace kvscope::policies

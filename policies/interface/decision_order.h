@@ -10,10 +10,8 @@ namespace kvscope::policies {
 /// Tracks which layers can be decided after each observed layer (Policy::decided_at).
 class DecisionOrder {
  public:
-    /// Returns the layers [first, end) that can be decided after the policy has observed `layer`.
-    /// @param layer next layer in ascending order, from 0
-    /// @throws std::logic_error if `decided_at` returns a layer before `layer`, before the result for an earlier layer,
-    ///         or after the last layer
+    /// Returns the layers [first, end) that can be decided after the policy has observed `layer`, the next from 0 on.
+    /// @throws std::logic_error if `decided_at` returns an impossible layer
     std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
 
  private:

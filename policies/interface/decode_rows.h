@@ -8,9 +8,8 @@
 
 namespace kvscope::policies {
 
-/// Entries of one row at a decode step, for policies that enforce the budget during decoding. A question that was read
-/// after the compression stays whole and does not count in the budget. Its entries follow the context's N tokens and
-/// precede the first decoded one.
+/// Entries of one row at a decode step, for policies that enforce the budget during decoding. A question read after the
+/// compression stays whole and does not count. Its entries lie between the context's and the decoded ones.
 class DecodeRow {
  public:
     DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
@@ -20,7 +19,6 @@ class DecodeRow {
     int64_t position(uint32_t i) const { return positions_[i]; }
     bool is_question(uint32_t i) const { return position(i) >= question_from_ && position(i) < question_to_; }
 
-    /// Number of entries that count in the budget.
     int64_t n_counted() const {
         if (question_from_ >= question_to_) return size();
         int64_t counted = 0;

@@ -16,8 +16,8 @@ class EchoMapsError : public BudgetError {
     using BudgetError::BudgetError;
 };
 
-/// The keys and values that EchoKV stores. D = G d is the width of a token in one layer. Layers form groups of S. The
-/// first layer of a group stores all D numbers, each other layer the first `local` numbers.
+/// The keys and values that EchoKV stores, D = G d numbers per token and layer. In each group of S layers, the first
+/// layer stores all D numbers and each other layer the first `local` numbers.
 struct EchoLayout {
     int n_layers = 0;
     int n_kv_heads = 0;
@@ -27,7 +27,6 @@ struct EchoLayout {
 
     int width() const { return n_kv_heads * head_dim; }  ///< D
     bool is_first(int layer) const { return layer % group == 0; }
-    /// Whether the layer stores fewer than D numbers. Never true for the first layer of a group.
     bool is_rebuilt(int layer) const { return !is_first(layer) && local < width(); }
     /// Ratio of a whole group: (D + D_local (S - 1)) / (D S).
     double ratio() const;
@@ -37,14 +36,14 @@ struct EchoLayout {
     friend bool operator==(const EchoLayout&, const EchoLayout&) = default;
 };
 
-/// Returns the layout for a share of the full cache's bytes over all layers. S is the smallest number with 1 / S <=
-/// ratio whose first layers alone do not exceed the ratio. D_local is the nearest multiple of the head size, or else of
-/// 16, 8, 4, 2 or 1: the first of these that misses the ratio by at most 1.5 % of the bytes.
+/// Returns the layout for a share of the full cache's bytes. S is the smallest group size whose first layers alone do
+/// not exceed the ratio. D_local is the nearest multiple of the head size, else of 16, 8, 4, 2 or 1: the first of these
+/// that misses the ratio by at most 1.5 % of the bytes.
 /// @throws EchoMapsError if the ratio is outside (0, 1] or needs groups of more than all layers
 EchoLayout echo_layout(double ratio, const ModelShape& shape);
 
-/// Linear maps without bias that predict the D - D_local numbers of a layer's keys (before RoPE) and values that are
-/// not stored. Their input is the D numbers of the group's first layer and the layer's own D_local.
+/// Linear maps that predict a layer's D - D_local numbers that are not stored, for keys (before RoPE) and for values,
+/// from the D numbers of the group's first layer and the layer's own D_local.
 struct EchoMaps {
     struct Layer {
         Matrix keys, values;  ///< (D + D_local, D - D_local)
@@ -55,7 +54,7 @@ struct EchoMaps {
     std::map<std::string, std::string> facts;  ///< training settings and results
 };
 
-/// Returns a safetensors file with `layers.N.keys` and `layers.N.values` in F32. All other data are in its metadata.
+/// Returns a safetensors file: `layers.N.keys` and `layers.N.values` in F32, all other data in the metadata.
 std::string to_safetensors(const EchoMaps& maps);
 
 /// Whether a file is marked as one with EchoKV's maps, even if it is damaged.

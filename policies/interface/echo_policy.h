@@ -14,7 +14,6 @@ namespace kvscope::policies {
 /// decoded ones included, stay exact. The derived policy describes how the others are stored.
 class EchoPolicy : public Policy {
  public:
-    /// @throws EchoMapsError as echo_maps_of() does
     void begin(const RunContext& context) final;
     bool stores_parts() const final { return end_ > first_ && layout_.ratio() < 1.0; }
     bool stores_while_decoding() const final { return layout_.ratio() < 1.0; }
@@ -23,11 +22,9 @@ class EchoPolicy : public Policy {
     Switching switching() const final { return switching_; }
 
  protected:
-    /// @param name   policy name for error messages
     /// @param values of `maps`, `sinks`, `recent` and switching_parameters()
     EchoPolicy(std::string name, const ParameterValues& values);
 
-    /// Receives the run's maps. layout() is already set.
     virtual void take(const EchoMaps& maps) = 0;
     /// Whether the layer stores anything other than whole keys and values.
     virtual bool describes(int layer) const = 0;
@@ -50,7 +47,6 @@ class EchoPolicy : public Policy {
     int64_t first_ = 0, end_ = 0;  ///< range of prompt tokens that are not exact
 };
 
-/// Definition::needed_share: adds the first and last tokens, which stay exact.
 double echo_needed_share(const ParameterValues& values, double asked, const CacheSize& size);
 
 }  // namespace kvscope::policies

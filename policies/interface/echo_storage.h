@@ -19,10 +19,9 @@ class EchoStorage {
     EchoStorage() = default;
     EchoStorage(const EchoMaps& maps, Projected which);
 
-    /// Returns what a layer stores of the tokens, head by head. Numbers that heads share are added to `layer`. The
-    /// layers of a group must be passed in ascending order with the same tokens.
-    /// @param view   (G, n, d) keys before RoPE, or values
-    /// @param tokens [first, end) of the n tokens
+    /// Returns what a layer stores of the n tokens from `first` to `end`, head by head, and adds shared numbers to
+    /// `layer`. The layers of a group must be passed in ascending order with the same tokens.
+    /// @param view (G, n, d) keys before RoPE, or values
     std::vector<StoredVectors> store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
                                      StoredLayer& layer);
 
@@ -46,13 +45,10 @@ class EchoStorage {
 /// Whether tokens of this layer are stored in parts, i.e. its group has a rebuilt layer.
 bool echo_stores(const EchoLayout& layout, int layer);
 
-/// Returns the share of the full cache's bytes for long prompts, or 1 if the maps cannot be read. echo_maps_of() then
-/// reports the error.
+/// Returns the share of the full cache's bytes for long prompts, or 1 if the maps cannot be read.
 double echo_share(const std::string& path);
 
-/// Reads the maps for a run's model.
-/// @param policy policy name for error messages
-/// @throws EchoMapsError if the path is empty, holds no maps, or holds maps of another model
+/// Reads the maps for a run's model. @throws EchoMapsError if there are none, or they belong to another model
 EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const RunContext& context);
 
 }  // namespace kvscope::policies

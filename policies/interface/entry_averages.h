@@ -8,20 +8,18 @@
 
 namespace kvscope::policies {
 
-/// Per-entry numbers of a merging layer, averaged over the chunks that attended to an entry. They follow the entries
-/// when these are appended and merged. Entries that no chunk has attended to have zeros.
+/// Per-entry numbers of a merging layer, averaged over the chunks that attended to an entry; zero if none has. They
+/// follow the entries when these are appended and merged.
 class EntryAverages {
  public:
     explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
 
-    /// Sets the number of entries to n. New entries are at the end.
     void resize(int64_t n) {
         looks_.resize(static_cast<size_t>(n), 0);
         numbers_.resize(looks_.size() * width_, 0.0f);
     }
 
-    /// Adds the numbers (n, width) of a chunk to the averages. An entry with k >= 1 earlier chunks gives the new
-    /// numbers the weight `share_of(k)`; an entry without any takes them fully.
+    /// Adds a chunk's numbers (n, width), with weight share_of(k) for an entry with k earlier chunks, or 1 if k = 0.
     template <class Share>
     void take(std::span<const float> given, Share share_of) {
         for (size_t entry = 0; entry < looks_.size(); ++entry) {
@@ -32,8 +30,7 @@ class EntryAverages {
         }
     }
 
-    /// Replaces each pair of neighbors by one entry with the given numbers (pairs, width). Its chunk count is the
-    /// larger one.
+    /// Replaces each pair by one entry with the given numbers (pairs, width) and the larger count of chunks.
     void merge(std::span<const uint32_t> first, std::span<const float> merged) {
         std::vector<float> numbers;
         std::vector<int64_t> looks;
@@ -49,7 +46,6 @@ class EntryAverages {
         looks_ = std::move(looks);
     }
 
-    /// Returns the average of an entry (width).
     std::span<const float> of(size_t entry) const { return std::span(numbers_).subspan(entry * width_, width_); }
 
  private:

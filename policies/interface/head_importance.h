@@ -14,10 +14,9 @@ class ImportanceError : public BudgetError {
     using BudgetError::BudgetError;
 };
 
-/// Reads the importance of every query head (L, H) from a JSON file {"layer-head": [score, …], …}, as HeadKV publishes
-/// it and `kvscope profile-heads` writes it. A head's importance is the mean of its list.
-/// @throws ImportanceError that names the file, the expected and the found content, e.g. missing or extra heads,
-///         negative or infinite scores, or only zeros.
+/// Reads the importance of every query head (L, H) from a JSON file {"layer-head": [score, …], …} by HeadKV or `kvscope
+/// profile-heads`. A head's importance is the mean of its list.
+/// @throws ImportanceError that names the file, the expected and the found content
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape);
 
 }  // namespace kvscope::policies

@@ -10,8 +10,8 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that generate some tokens from a cache compressed like SnapKV's, and then rank the full prefix by
-/// the queries of these tokens. The window is always kept.
+/// Base of policies that generate tokens from a cache compressed like SnapKV's and rank the full prefix by their
+/// queries.
 class LookaheadPolicy : public SnapKvFamily {
  public:
     explicit LookaheadPolicy(const ParameterValues& values)
@@ -42,7 +42,6 @@ class LookaheadPolicy : public SnapKvFamily {
     std::optional<Scores<float>> gathered_;
 };
 
-/// Returns the definition of variant P of Wang et al.
 template <class P>
 Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
     return {

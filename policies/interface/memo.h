@@ -12,14 +12,11 @@
 
 namespace kvscope::policies {
 
-/// A thread-safe store for values that are expensive to compute and needed several times. Concurrent requests for the
-/// same value wait for the first.
+/// Thread-safe store of values that are expensive to compute. Concurrent requests for a value wait for the first.
 class Memo {
  public:
-    /// Returns the stored value, or computes and stores it.
+    /// Returns the stored value, or computes and stores it. Exceptions of `make` leave nothing stored.
     /// @param key identifies the value and everything that it depends on; starts with the policy's name
-    /// @param make computes the value from the data named in the key
-    /// @throws what `make` throws; then nothing is stored
     template <class T>
     std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {
         const auto entry = entry_of({typeid(T), key});

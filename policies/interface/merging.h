@@ -14,9 +14,8 @@ namespace kvscope::policies {
 struct MergeObservations {
     int layer = 0;
     ModelShape shape;
-    int64_t n_entries = 0;  ///< n
-    /// Entries [whole_begin, whole_end) are never merged: they belong to a question that was read after the
-    /// compression.
+    int64_t n_entries = 0;
+    /// Entries [whole_begin, whole_end) of a question read after the compression, which are never merged.
     int64_t whole_begin = 0, whole_end = 0;
     EntriesView keys;               ///< (G, n, d) before RoPE
     EntriesView values;             ///< (G, n, d) sums over the tokens of an entry
@@ -28,22 +27,21 @@ struct MergeObservations {
     int64_t n_chunks = 0;            ///< number of prompt chunks read before the queries' own chunk
     /// Whether the query is the prompt's last one. Its chunk is then among the entries.
     bool behind_prompt = false;
-    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys, if
-    /// Needs::key_gradients is set. Empty after the layer was merged, and for a chunk without a loss.
+    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys
+    /// (Needs::key_gradients). Empty after the layer was merged, and for a chunk without a loss.
     std::span<const float> key_gradients;
 
     /// Whether entries `first` and `first` + 1 may be merged.
     bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
 };
 
-/// Pairs of neighboring entries to merge. The merged value and mass are the sums of both entries, and the merged entry
-/// ends at the last token of the second one.
+/// Pairs of neighboring entries to merge. The merged entry sums their values and masses and ends with the second one.
 struct Merges {
     std::vector<uint32_t> first;  ///< ascending, without overlap: entries first[i] and first[i] + 1 are merged
     std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE
     /// Upper limit for the mass of a merged entry.
     float largest_mass = std::numeric_limits<float>::infinity();
-    /// Number of merged keys (of merges * G) with a weight outside [0, 1], i.e. not between their two keys.
+    /// Number of merged keys (of merges * G) with a weight outside [0, 1].
     int64_t n_outside = 0;
 };
 

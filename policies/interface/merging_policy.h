@@ -7,8 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that read the prompt in chunks and merge neighboring entries with little attention. It reads the
-/// merging_parameters(). A derived policy computes the keys of merged pairs.
+/// Base of policies that merge neighboring entries with little attention. A derived policy computes the merged keys.
 class MergingPolicy : public Policy {
  public:
     Needs needs() const override;
@@ -16,14 +15,12 @@ class MergingPolicy : public Policy {
     /// @throws BudgetError if merging is needed and the budget leaves no entries after the sinks.
     void begin(const RunContext& context) override;
     PassPlan plan(const RunContext& context) const override;
-    /// @throws std::logic_error always.
     Selection select(LayerObservations&) override;
     bool stores_parts() const override { return true; }
 
     /// Merges the pairs with the lowest (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), without overlap. A_i is the
-    /// attention on entry i over all heads and queries, n_i its number of tokens (1 if `size_factor` is off), and i
-    /// counts from 1 after the sinks.
-    /// @throws ScoreError if an attention is NaN.
+    /// attention on entry i over all heads and queries, n_i its tokens (1 if `size_factor` is off), and i counts from 1
+    /// after the sinks. @throws ScoreError if an attention is NaN.
     Merges merge(const MergeObservations& observations, int64_t n_merges) override;
 
  protected:
@@ -46,7 +43,6 @@ class MergingPolicy : public Policy {
     RunContext context_;
 };
 
-/// Returns chunk, sinks, gamma, final_merge and cap.
 std::vector<Parameter> merging_parameters();
 
 }  // namespace kvscope::policies

@@ -4,8 +4,7 @@
 
 namespace kvscope::policies {
 
-/// Values that policies derive from a model's weights alone. They live as long as the model and are shared by all
-/// prompts and runs.
+/// Values that policies derive from a model's weights alone. They live as long as the model.
 class ModelMemo : public Memo {};
 
 }  // namespace kvscope::policies

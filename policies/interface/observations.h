@@ -30,8 +30,7 @@ enum class Positions { prompt, cache };
 /// Keys over which the window's softmax runs: all visible ones (SnapKV) or only those before the window (ApertureKV).
 enum class SoftmaxRange { visible, prefix };
 
-/// Keys (after RoPE unless stated otherwise) or values of one layer. Element (g, j, c) is at data + (g * head_stride +
-/// j * head_dim + c).
+/// Keys (after RoPE unless stated otherwise) or values of one layer: (head, position, channel) with head_stride.
 struct EntriesView {
     const void* data = nullptr;  ///< in host memory; nullptr if no policy needs it there (Needs::entries)
     kernels::DType dtype = kernels::DType::f32;
@@ -39,23 +38,20 @@ struct EntriesView {
     const kernels::Backend* device = nullptr;  ///< device that holds the data; nullptr for the processor
     const void* device_data = nullptr;         ///< address on `device`
 
-    /// The backend that computes on the data, and the address at which it reads them.
     const kernels::Backend& backend() const { return device ? *device : kernels::cpu_backend(); }
     const void* place() const { return device ? device_data : data; }
 };
 
-/// Rows of query heads. Head h starts at data + h * stride.
 struct HeadRows {
     const float* data = nullptr;
     int64_t stride = 0;
 };
 
-/// Copies entry (head, position) of a view as f32 to out (head_dim).
-/// @throws std::logic_error if the view has no host memory.
+/// Copies an entry as f32 to out (head_dim). @throws std::logic_error if the view has no host memory.
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out);
 
-/// Observations of one layer's prefill. Derived quantities are computed once and shared by all runs that request them.
-/// These methods are thread-safe. The arrays belong to the caller and must outlive this object.
+/// Observations of one layer's prefill. The thread-safe methods compute derived quantities once and share them among
+/// runs. The arrays belong to the caller and must outlive this object.
 class LayerObservations {
  public:
     int layer = 0;
@@ -72,61 +68,52 @@ class LayerObservations {
     std::span<const float> hidden_states;   ///< (N, hidden); empty if no policy needs them
     /// (N, hidden) normalized inputs of the projections; empty if no policy needs them
     std::span<const float> projection_inputs;
-    /// (N) probabilities from PassPlan's token classifier, NaN for tokens outside the user's text; empty without a
-    /// classifier
+    /// (N) probabilities from the token classifier, NaN for tokens outside the user's text; empty without one.
     std::span<const float> token_probabilities;
     /// (H, N) attention summed over the queries of the full cache's answer; empty if no policy needs it.
     std::span<const float> answer_attention;
 
-    /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries, per query head. Shape (H, N) for
-    /// `visible`, where columns of the window hold its causal part, and (H, N - window) for `prefix`. With lambda > 0,
-    /// each head's queries first go through ApertureKV's query diversification (its Eq. 9-11). `window` is cut to N.
-    /// @throws std::logic_error if fewer queries were observed.
+    /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries (at most N), per query head: (H, N) for
+    /// `visible`, with the window's causal part, or (H, N - window) for `prefix`. With lambda > 0, queries first go
+    /// through ApertureKV's query diversification (its Eq. 9-11). @throws std::logic_error if fewer queries were
+    /// observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
-    /// Returns, for each prompt token (N), the mean over the last `window` queries of the largest attention of any KV
-    /// head (K-VEC's Eq. 13). The softmax runs over all visible keys, and a KV head's attention is the mean over its
-    /// group. `window` is cut to N.
-    /// @throws std::logic_error if fewer queries were observed.
+    /// Returns, for each token (N), the mean over the last `window` queries (at most N) of the largest attention of any
+    /// KV head, which is the mean over its group (K-VEC's Eq. 13). @throws as window_attention().
     const std::vector<float>& window_peak(int window);
 
-    /// Sets the appended or generated tokens of a PassPlan and replaces earlier ones. `queries` (H, M, d), f32 after
-    /// RoPE, are the last M of the K >= M tokens; their keys (G, K, d) have the prompt's type.
+    /// Sets the appended or generated tokens. `queries` (H, M, d) are the last M of K >= M tokens, f32 after RoPE. The
+    /// tokens' keys (G, K, d) have the prompt's type.
     /// @param all_keys (G, N + K, d) keys of the prompt and these tokens, if they are contiguous
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
                       EntriesView all_keys = {});
-    /// Frees everything derived from the appended tokens, including the buffer for their keys. Without this call,
-    /// setting the same number of tokens again is faster.
+    /// Frees all data derived from the appended tokens. Slows down setting the same number of tokens again.
     void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }
     int n_appended() const { return n_appended_; }
 
     /// Returns the mean of softmax(q k / sqrt d) over the appended queries at the prompt's keys (H, N). The softmax
-    /// runs over the prompt's keys and the appended keys up to the query's own. Valid until other tokens are set.
-    /// @throws std::logic_error if no token is appended.
+    /// includes the appended keys up to the query's own. Valid until other tokens are set.
     HeadRows appended_attention();
 
-    /// Attentions that were requested from a layer.
     struct Asked {
         std::vector<std::tuple<int, float, SoftmaxRange>> window_attentions{};
         std::vector<int> window_peaks{};
         bool appended_attention = false;
     };
     Asked asked();
-    /// Computes the attentions that were requested from another layer, because this layer will probably need them. Used
-    /// while a device would be idle.
+    /// Computes the attentions that another layer needed, since this layer will probably need them, too.
     void work_out(const Asked& of_another);
 
-    /// Returns a value that several runs derive from these observations; the first caller computes it (`Memo::get`). It
-    /// must not depend on a run's budget or on decisions for other layers.
+    /// Returns a value shared by several runs, see Memo::get. It must not depend on a run's budget or on other layers.
     template <class T>
     std::shared_ptr<const T> shared(const std::string& key, const std::function<T()>& make) {
         return shared_.get(key, make);
     }
 
-    /// Frees derived quantities, except the n most recently requested of each kind. References to freed quantities
-    /// become invalid.
+    /// Frees derived quantities and invalidates references, except the n most recently requested of each kind.
     void keep_latest(size_t n);
 
  private:
@@ -137,11 +124,10 @@ class LayerObservations {
 
     /// Returns the keys of the prompt followed by the appended ones: (G, N + K, d).
     EntriesView joined_keys();
-    /// Returns `window` cut to N. @throws std::logic_error if fewer queries were observed.
     int observed_window(int window) const;
     /// Describes the attention of the last w prompt queries over all keys. The caller sets the output.
     kernels::WindowAttention problem_of(int64_t w) const;
-    /// Runs a kernel on the device that holds the keys. Queries and mean are in host memory.
+    /// Runs on the device that holds the keys. Queries and mean are in host memory.
     using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
     static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
                     size_t mean_size);
@@ -154,8 +140,7 @@ class LayerObservations {
     /// The prompt's keys with space for the appended ones. Reused for the same number of appended tokens.
     std::unique_ptr<kernels::DeviceArray> joined_;
     int n_joined_ = 0;
-    /// Means over the appended queries at all keys (H, N + K). The flag says whether they belong to the current
-    /// queries.
+    /// Means over the appended queries at all keys (H, N + K), and whether they are up to date.
     std::unique_ptr<float[]> appended_attention_;
     size_t n_appended_attention_ = 0;
     bool has_appended_attention_ = false;

@@ -15,19 +15,16 @@ namespace kvscope::policies {
 
 enum class ParameterKind { integer, real, choice, boolean, text };
 
-/// Returns "integer", "real", ..., as `kvscope policies` and the documentation print it.
 std::string_view name_of(ParameterKind kind);
 
-/// Value of a parameter that is derived from something known only later, e.g. h2o's `recent` from the budget. Written
-/// `auto` on the command line and in JSON.
+/// Value of a parameter that follows from something known later (h2o's `recent` from the budget). Written as `auto`.
 struct Automatic {
     bool operator==(const Automatic&) const = default;
 };
 
 using ParameterValue = std::variant<Automatic, int64_t, double, bool, std::string>;
 
-/// Allowed numbers of a parameter, from low to high. Each end is included unless it is open. `odd` is for kernel
-/// widths.
+/// Allowed numbers, from low to high. Each end is included unless it is open.
 struct Range {
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
@@ -46,8 +43,7 @@ struct Parameter {
     ParameterValue fallback;
     Range range;                       ///< for integers and reals
     std::vector<std::string> choices;  ///< for choices
-    /// For choices: other words that are accepted, each with the choice that it stands for. JSON booleans are matched
-    /// as `on` and `off`.
+    /// For choices: other accepted words, each with its choice. JSON booleans are matched as `on` and `off`.
     std::vector<std::pair<std::string, std::string>> aliases;
     /// For texts: throws ParameterError if the policy could not read the text. nullptr if any text is valid.
     void (*check_text)(const std::string& text) = nullptr;
@@ -58,17 +54,13 @@ struct Parameter {
     /// For booleans: whether switching it on makes the scores depend on the budget.
     bool binds_scores_to_budget = false;
 
-    /// Reads and checks a value from the command line. Booleans: on|off, true|false, yes|no, 1|0.
-    /// @throws ParameterError that names the accepted values or the nearest choice.
+    /// Reads a value from the command line. Booleans: on|off, true|false, yes|no, 1|0. @throws ParameterError
     ParameterValue parse(std::string_view text) const;
 
-    /// Checks a value's type, range and choice, and returns it. Converts an integer to a real where one is expected,
-    /// and a choice to its declared spelling.
-    /// @throws ParameterError as `parse` does.
+    /// Checks a value and returns it: integers as reals where needed, choices as declared. @throws ParameterError
     ParameterValue checked(ParameterValue value) const;
 };
 
-/// Shorthands that declare a parameter.
 Parameter integer_parameter(std::string name, int64_t fallback, Range range, std::string help);
 Parameter automatic_integer_parameter(std::string name, std::string automatic, Range range, std::string help);
 Parameter automatic_real_parameter(std::string name, std::string automatic, Range range, std::string help);
@@ -77,11 +69,9 @@ Parameter choice_parameter(std::string name, std::vector<std::string> choices, s
 Parameter boolean_parameter(std::string name, bool fallback, std::string help);
 Parameter text_parameter(std::string name, std::string fallback, std::string help);
 
-/// Returns the parameter with `after_scores` set.
 Parameter acting_after_scores(Parameter parameter);
 
-/// Returns a value as written on the command line: "0.45", "on", "auto", "max". Reals have the shortest form that reads
-/// back exactly.
+/// Returns a value as on the command line: "0.45", "on", "auto", "max". Reals have the shortest exact form.
 std::string to_text(const ParameterValue& value);
 
 /// @returns nullopt if the value is not a number: `auto`, a choice, a boolean or a text.
@@ -93,8 +83,8 @@ class ParameterValues {
     ParameterValues() = default;
     explicit ParameterValues(std::vector<Parameter> declared);  ///< all parameters have their defaults
 
-    /// Sets a parameter. Names ignore case, and '_' equals '-'.
-    /// @throws ParameterError for an unknown name (lists the nearest and all names) or an invalid value.
+    /// Sets a parameter. Names ignore case, and '_' equals '-'. @throws ParameterError for unknown names, invalid
+    /// values
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
     /// Sets a real, or an integer after dropping the fraction.
@@ -113,15 +103,12 @@ class ParameterValues {
     bool boolean(std::string_view name) const;
     const std::string& text(std::string_view name) const;  ///< also for choices
 
-    /// Returns a JSON object with all parameters, defaults included, in the order of declaration: a trace's
-    /// `parameters_json`.
+    /// Returns all parameters as a JSON object, defaults included: a trace's `parameters_json`.
     std::string to_json() const;
-    /// Reads the result of `to_json`. Missing parameters get their defaults.
-    /// @throws ParameterError if the text is not a JSON object, or as `set` does.
+    /// Reads the result of `to_json`. Missing parameters get their defaults. @throws ParameterError
     static ParameterValues from_json(std::vector<Parameter> declared, std::string_view json);
 
-    /// Returns the values that differ from the defaults, in the order of declaration: "window=8,lambda=0.45". Empty for
-    /// none.
+    /// Returns the values that differ from the defaults: "window=8,lambda=0.45".
     std::string text_of_changes() const;
 
     bool operator==(const ParameterValues& other) const;

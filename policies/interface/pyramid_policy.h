@@ -8,8 +8,7 @@
 
 namespace kvscope::policies {
 
-/// A policy of SnapKV's family with larger budgets in lower layers and the same total. Reads beta_parameter() and
-/// schedule_parameter().
+/// A policy of SnapKV's family with larger budgets in lower layers and the same total. Reads `beta` and `schedule`.
 template <class Family>
 class PyramidPolicy : public Family {
  public:

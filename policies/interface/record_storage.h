@@ -6,8 +6,7 @@
 
 namespace kvscope::policies {
 
-/// Fills the members of a run's record that describe, layer by layer, how entries are stored. A template, since this
-/// part may not use trace::RunRecord.
+/// Fills the members of trace::RunRecord, which this part may not use, that describe how entries are stored.
 template <class RunRecord>
 class StorageRecorder {
  public:
@@ -28,7 +27,6 @@ class StorageRecorder {
         record.stored_mass_bytes.push_back(summary.bytes.masses);
     }
 
-    /// Called after the last layer. Clears data that follow from the kept entries.
     void finish(RunRecord& record) const {
         if (!drops_channels_) free(record.channels_kept);
         if (!merges_) {
@@ -41,7 +39,6 @@ class StorageRecorder {
     }
 
  private:
-    /// Whether the entries stored in parts are the first ones of each row.
     static bool come_first(const StoredSummary& summary) {
         const size_t n_rows = summary.n_stored.size();
         size_t first = 0;
@@ -54,7 +51,7 @@ class StorageRecorder {
         return true;
     }
 
-    /// Also frees the memory: for a long prompt, it would be as large as some caches.
+    /// Frees the memory, too, which is large for long prompts.
     template <class Numbers>
     static void free(Numbers& numbers) {
         Numbers().swap(numbers);

@@ -11,8 +11,8 @@
 
 namespace kvscope::policies {
 
-/// Returns every policy of this build, in the order of file names. The build generates the list from policies/*.cpp:
-/// ada_snapkv.cpp defines `Definition ada_snapkv_definition();` in this namespace.
+/// Returns every policy of this build. The build generates the list from policies/*.cpp: ada_snapkv.cpp defines
+/// `Definition ada_snapkv_definition();` in this namespace.
 const std::vector<Definition>& definitions();
 
 /// Returns a policy by name, or nullptr. Names ignore case, and '_' equals '-'.
@@ -26,16 +26,13 @@ struct PolicySpec {
     const Definition* definition = nullptr;
     ParameterValues values;
 
-    /// Returns the canonical text for parse_policy(), with parameters that differ from the defaults:
-    /// "aperturekv:lambda=0".
+    /// Returns the text for parse_policy(), without parameters at their defaults: "aperturekv:lambda=0".
     std::string label() const;
     std::unique_ptr<Policy> create() const { return definition->create(values); }
-    /// Returns Definition::own_share for these values.
     std::optional<double> own_share() const {
         return definition->own_share ? definition->own_share(values) : std::nullopt;
     }
-    /// Returns Definition::needed_share for own_share() or else for the budget. Returns nullopt if the policy defines
-    /// none or the budget is in entries.
+    /// Returns Definition::needed_share for own_share() or else the budget, or nullopt if the policy has none.
     std::optional<double> needed_share(const Budget& budget, const CacheSize& size) const;
     bool operator==(const PolicySpec&) const = default;
 };
@@ -50,12 +47,10 @@ std::optional<double> share_in_label(std::string_view label);
 /// Whether two labels name the same run, however the share is written: "think @ 75 %", "think @ 0.75", "think @ 75%".
 bool same_run_label(std::string_view a, std::string_view b);
 
-/// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`.
-/// @throws ParameterError for an unknown name (lists the nearest and all names) or an invalid value.
+/// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`. @throws ParameterError
 PolicySpec parse_policy(std::string_view text);
 
-/// Splits a list into texts for parse_policy(): "snapkv:window=8,h2o" gives "snapkv:window=8" and "h2o". After a policy
-/// with parameters, a comma ends it only if a policy name follows.
+/// Splits a list into texts for parse_policy(). After a policy with parameters, a comma ends it only if a name follows.
 std::vector<std::string> split_policies(std::string_view list);
 
 /// Reads "parameter=value,…" for a definition outside the registry (tests, plug-ins).

@@ -6,8 +6,8 @@
 
 namespace kvscope::policies {
 
-/// Returns the kept sets that follow from recorded scores, one element per layer, with empty scores if the policy ranks
-/// nothing. With the recorded budget they equal the run's kept sets; with another budget they are the what-if.
+/// Returns the kept sets that follow from recorded scores, one element per layer: the run's for its own budget, a
+/// what-if for another.
 /// @throws BudgetError, ScoreError and std::logic_error as Policy::begin and Policy::select_from_scores do;
 ///         SelectionError for an invalid decision.
 std::vector<Selection> reselect(const Definition& definition, const ParameterValues& values, const RunContext& context,

@@ -18,7 +18,7 @@ template <class Out>
 std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
                                const float* in, int64_t columns);
 
-/// Like the above, for rows with a stride. Each number is multiplied by `factor`.
+/// Like the above, for rows with a stride. Multiplies each number by `factor`.
 template <class Out>
 std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
                                const HeadRows& in, int64_t columns, float factor = 1.0f);
@@ -27,19 +27,17 @@ std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity,
 template <class Score>
 std::vector<Score> no_scores(int rows, int64_t n_tokens);
 
-/// Pools the first n_prefix values of each row of `in` (R, n_tokens). Returns (R, n_tokens) with NaN after the prefix.
+/// Pools the first n_prefix values of each row of `in`. Returns (R, n_tokens) with NaN after the prefix.
 std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const std::vector<float>& in, int rows,
                                  int64_t n_prefix, int64_t n_tokens);
 
-/// @throws ScoreError that names the layer if the size of scores (R, n_tokens) is wrong or one of the first n_prefix
-///         columns has a NaN.
+/// @throws ScoreError for a wrong size, or a NaN among the first n_prefix columns of scores (R, n_tokens).
 template <class Score>
 void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 template <class Score>
 void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 
-/// Returns, for each row, the `counts[row]` best-scored of the first n_prefix positions and all positions after them,
-/// ascending.
+/// Returns, for each row, the `counts[row]` best of the first n_prefix positions and all later ones, ascending.
 template <class Score>
 std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, std::span<const int64_t> counts,
                                                  int64_t n_prefix, int64_t n_tokens);

@@ -14,8 +14,7 @@
 
 namespace kvscope::policies {
 
-/// A layer's scores, row by row, with the interface of a vector. The values are immutable and shared by copies, e.g. by
-/// runs of one policy at several budgets.
+/// A layer's scores, row by row, with the interface of a vector. Immutable, and shared by copies.
 template <class T>
 class Scores {
  public:
@@ -23,7 +22,7 @@ class Scores {
     using Values = std::shared_ptr<const std::vector<T>>;
 
     Scores() = default;
-    Scores(std::vector<T> values) {  // implicit, like a copy of a vector
+    Scores(std::vector<T> values) {
         if (!values.empty()) held_ = std::make_shared<Held>(std::move(values));
     }
     Scores(std::initializer_list<T> values) : Scores(std::vector<T>(values)) {}
@@ -38,7 +37,7 @@ class Scores {
         static const std::vector<T> none;
         return held_ ? *held_->values : none;
     }
-    operator std::span<const T>() const { return vector(); }  // implicit, as for a vector
+    operator std::span<const T>() const { return vector(); }
 
     void assign(size_t n, T value) { *this = std::vector<T>(n, value); }
     template <class Iterator>
@@ -48,11 +47,10 @@ class Scores {
 
     bool operator==(const Scores& other) const { return vector() == other.vector(); }
 
-    /// Returns the values that all copies share; nullptr if there are none.
     Values values() const { return held_ ? held_->values : nullptr; }
 
-    /// Returns the ranking of the scores as rows of n, or nullptr on the first request: for a single use, a partial
-    /// selection is faster than a full ranking. Also nullptr after a single announce_ranking().
+    /// Returns the ranking of the scores as rows of n. nullptr on the first request, since a partial selection is
+    /// faster for a single use, and after a single announce_ranking().
     const kernels::Ranking<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
@@ -60,15 +58,13 @@ class Scores {
         held_->was_asked = true;
         return known(n);
     }
-    /// Announces that the scores will be ranked as rows of n. The second call computes the ranking, while threads are
-    /// idle, so that runs need not wait for it later.
+    /// Announces that the scores will be ranked. The second call computes the ranking while threads are idle.
     void announce_ranking(int64_t n) const {
         if (!are_rows_of(n)) return;
         const std::lock_guard lock(held_->mutex);
         if (held_->was_announced) rank(n);
         held_->was_announced = true;
     }
-    /// Returns the ranking as rows of n if it has been computed, else nullptr.
     const kernels::Ranking<T>* known_ranking(int64_t n) const {
         if (!held_) return nullptr;
         const std::lock_guard lock(held_->mutex);

@@ -14,7 +14,6 @@ namespace kvscope::policies {
 /// `positions`. A derived policy implements `needs` and `score`.
 class ScoringPolicy : public Policy {
  public:
-    /// @throws BudgetError if entries must be evicted and the budget does not exceed `recent`.
     void begin(const RunContext& context) override;
     bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override;
@@ -25,12 +24,11 @@ class ScoringPolicy : public Policy {
  protected:
     explicit ScoringPolicy(const ParameterValues& values);
 
-    /// Returns scores (R, N) of all positions; the highest are kept. Recent positions must have scores, too, since
-    /// `recent` can depend on the budget.
+    /// Returns scores (R, N) of all positions, recent ones included; the highest are kept.
     virtual std::vector<float> score(LayerObservations& observations) = 0;
 
     /// Returns a key under which runs share their scores: the policy's name and everything that the scores depend on
-    /// besides the observations. The scores must not depend on the budget. Empty if runs do not share scores.
+    /// besides the observations. The budget must not matter. Empty if runs do not share scores.
     virtual std::string shared_as() const { return {}; }
 
     const RunContext& context() const { return context_; }
@@ -48,7 +46,6 @@ class ScoringPolicy : public Policy {
     std::optional<Scores<float>> gathered_;
 };
 
-/// Returns the parameter `recent` with default `auto`.
 Parameter recent_parameter();
 
 /// Returns the number of last entries that are always kept; 0 if `recent` is not declared.

@@ -4,8 +4,7 @@
 
 namespace kvscope::policies {
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same numbers on every machine, and simple enough to implement
-/// again in a test.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same numbers on every machine.
 class SeededRandom {
  public:
     explicit SeededRandom(uint64_t seed) : state_(seed) {}

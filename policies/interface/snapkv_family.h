@@ -7,8 +7,8 @@
 
 namespace kvscope::policies {
 
-/// SnapKV and its variants. The prefix is ranked by the window's mean attention, reduced over the group and pooled.
-/// This class is SnapKV itself; variants override layer_budgets() or head_budgets().
+/// SnapKV and its variants, which override layer_budgets() or head_budgets(). The prefix is ranked by the window's mean
+/// attention, reduced over the group and pooled.
 class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
@@ -19,10 +19,8 @@ class SnapKvFamily : public WindowPolicy {
     Selection select_from_scores(int layer, LayerScores scores) override;
 
  protected:
-    /// Returns the mean attention (H, N) of the window's queries, with query diversification if lambda > 0.
     HeadRows window_attention(LayerObservations& observations) const;
 
-    /// Selects entries by scores from pooled().
     Selection select_pooled(int layer, Scores<float> scores);
 
     /// Reduces and pools a mean attention (H, N). Returns (R, N) with NaN after the prefix.
@@ -30,11 +28,9 @@ class SnapKvFamily : public WindowPolicy {
 
     /// Changes pooled scores (R, N) before they are ranked.
     virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
-    /// Whether finished() returns the scores unchanged.
     virtual bool leaves_scores() const { return true; }
 
-    /// Returns the prefix entries that each row keeps in a layer. The sum over all layers must be that of R *
-    /// layer_budget(layer).
+    /// Returns the prefix entries that each row keeps in a layer. The model's total must be that of the layer budgets.
     virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
  private:
@@ -46,8 +42,6 @@ class SnapKvFamily : public WindowPolicy {
     int64_t kernel_;
 };
 
-/// Returns window, pooling, kernel, reduce and lambda, then the policy's own parameters, then granularity and
-/// positions.
 std::vector<Parameter> snapkv_family_parameters(std::vector<Parameter> own = {});
 
 }  // namespace kvscope::policies

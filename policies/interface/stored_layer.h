@@ -10,19 +10,16 @@
 
 namespace kvscope::policies {
 
-/// An f32 matrix, row by row.
 struct Matrix {
     int n_rows = 0;
     int n_columns = 0;
     std::vector<float> numbers;  ///< (n_rows, n_columns)
-    /// Whether the matrix was computed from the prompt and not from the model. Its bytes then count as part of the
-    /// cache.
+    /// Whether the matrix was computed from the prompt. Its bytes then count as part of the cache.
     bool is_of_prompt = false;
     size_t prompt_bytes() const { return is_of_prompt ? numbers.size() * sizeof(float) : 0; }
 };
 
-/// Numbers of n entries that a layer's cache stores once, in the model's type. Several heads, keys and values, or
-/// layers can use them.
+/// Numbers of n entries that a layer's cache stores once for several heads, keys and values, or layers.
 struct StoredBlock {
     int width = 0;
     std::vector<float> numbers{};  ///< (n, width)
@@ -31,17 +28,14 @@ struct StoredBlock {
 /// A summand of the keys or values of n entries. It stores `width` numbers per entry in the model's type.
 struct StoredPart {
     int width = 0;
-    /// (n, width). Empty without a block: the part then holds the prompt's own keys or values at the entries'
-    /// positions, limited to `channels`.
+    /// (n, width). Empty without a block: then the prompt's own keys or values on `channels`.
     std::vector<float> numbers{};
-    /// Replaces `numbers` by columns from `first_column` on of a block that this layer or an earlier one stores for the
-    /// same n entries.
+    /// Replaces `numbers` by columns of a block of this or an earlier layer, for the same n entries.
     std::shared_ptr<const StoredBlock> block{};
     int first_column = 0;
     /// (width) channels that the numbers belong to, ascending. Empty for all d, or with a map.
     std::vector<uint16_t> channels{};
-    /// (width, d) matrix that multiplies an entry's numbers (a row) and gives d channels. Its bytes count only if it
-    /// was computed from the prompt, once per row. nullptr if the numbers are the channels.
+    /// (width, d) matrix that expands an entry's numbers to d channels; nullptr if the numbers are the channels.
     std::shared_ptr<const Matrix> map{};
     /// (n) factors of the entries' parts, in the model's type. Empty for 1.
     std::vector<float> scales{};
@@ -50,14 +44,12 @@ struct StoredPart {
 /// Keys or values of some entries: the sum of the parts.
 struct StoredVectors {
     std::vector<StoredPart> parts{};
-    /// (d) added to each entry's sum, such as a projection's bias. Empty for none. It belongs to the model, so its
-    /// bytes do not count.
+    /// (d) added to each sum, such as a projection's bias. Empty for none. Its bytes do not count.
     std::vector<float> offset{};
     /// For keys: whether the sum is a key before RoPE, which is rotated to its position when it is read.
     bool before_rope = false;
 };
 
-/// Entries of a row with the same storage layout.
 struct StoredEntries {
     /// (n) ascending. The position of a merged entry is that of its last token.
     std::vector<uint32_t> positions{};
@@ -71,24 +63,19 @@ struct StoredEntries {
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
-    /// (N) entry of each token, counted from the row's first, or -1. An entry's position is that of its last token.
-    /// Empty if each entry holds only the token at its position.
+    /// (N) entry of each token within the row, or -1. Empty if each entry holds only the token at its position.
     std::vector<int32_t> token_entry{};
 };
 
-/// Storage that replaces whole keys and values of the kept positions. It is plain data that the engine stores, copies,
-/// counts and attends to.
+/// Storage that replaces whole keys and values of the kept positions.
 struct StoredLayer {
     std::vector<StoredRow> rows;
-    /// Blocks that several parts use.
     std::vector<std::shared_ptr<const StoredBlock>> blocks{};
 };
 
 struct Selection;
 
-/// Checks the selection's `stored`, if set: the rows must have the selection's positions, the parts the sizes given in
-/// StoredLayer, masses must be finite and above 0, and keys and values need at least one part each.
-/// @param policy policy name for error messages
+/// Checks the selection's `stored`, if set: positions, sizes of the parts, and masses above 0.
 /// @throws SelectionError that names policy, layer and row, the expected and the found value.
 void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
 
@@ -107,7 +94,7 @@ size_t row_share(size_t bytes, size_t row, size_t n_rows);
 /// Returns the bytes of each row (R). Data that a layer stores once are divided among its rows.
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
 
-/// Summary of a layer's storage for the trace: R rows, N tokens, entries of all rows one after the other.
+/// Summary of a layer's storage for the trace: R rows, N tokens, entries of all rows in sequence.
 struct StoredSummary {
     std::vector<uint8_t> key_channels;  ///< (R, d) 1 if every entry of the row has this channel of the key
     std::vector<int32_t> token_entry;   ///< (R, N) entry of each token within the row, or -1
@@ -123,8 +110,7 @@ struct StoredSummary {
     bool merges = false;          ///< whether some entry has a mass or a number of tokens other than 1
 };
 
-/// Summarizes a valid selection.
-/// @throws SelectionError if `token_entry` does not have N tokens.
+/// Summarizes a valid selection. @throws SelectionError if `token_entry` does not have N tokens.
 StoredSummary summary_of(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                          const Selection& selection, size_t element);
 

@@ -4,7 +4,6 @@
 
 namespace kvscope::policies {
 
-/// Returns the text without leading and trailing spaces, tabs and line breaks.
 inline std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r\n";
     const size_t first = text.find_first_not_of(kSpace);

@@ -9,20 +9,17 @@
 namespace kvscope::policies {
 
 /// Base of policies that keep the prompt's last `window` entries and fill the rest of the budget with prefix entries,
-/// ranked by the window's queries. Reads the parameters `window`, `granularity` (KV heads if not declared) and
-/// `positions`.
+/// ranked by the window's queries. Reads `window`, `granularity` (KV heads if not declared) and `positions`.
 class WindowPolicy : public Policy {
  public:
     explicit WindowPolicy(const ParameterValues& values);
 
     Needs needs() const override;
-    /// @throws BudgetError if entries must be evicted and the budget does not exceed the window.
     void begin(const RunContext& context) override;
     Positions positions() const override { return positions_; }
 
  protected:
-    /// Returns the prefix entries kept per row in each layer, with mean c = B - w. c is at most N - w. The sum over
-    /// layers must be L c.
+    /// Returns the prefix entries kept per row in each layer, at most N - w, with sum L c for c = B - w.
     virtual std::vector<int64_t> layer_budgets(int64_t c) const;
 
     const RunContext& context() const { return context_; }
