@@ -26,7 +26,6 @@ BANNED = {  # pattern: what to write
     r"\bcomes? along\b": "is included, comes with",
     r"\bgoes on\b|\bgo on\b": "continues",
     r"\bat once\b": "immediately, together",
-    r"\bthe window's\b(?! (queries|tokens|last|size|w\b|rows|scores|attention|sums|observations))": "the app's",
     r"\bbeside (the|one|each)( other| another)? ?(frames|drawing)\b": "in the background",
 }
 COMMENT_OR_STRING = re.compile(
