@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What nvcc makes of kernels/cuda/*.cu for each kind of card: nothing is spilled, nothing lies in local memory, and a block's
-shared memory is within what every card gives without being asked for more. Kernels that ask for more do so through
-Call::opted_in, which refuses at compile time what some card does not have. Needs nvcc and no card."""
+"""Checks the compiled kernels of kernels/cuda/*.cu on each architecture: no spilled registers, no local memory, and no more
+shared memory per block than the default limit. Kernels that need more use Call::opted_in, which checks the limit of all cards
+at compile time. Needs nvcc, but no card."""
 
 import os
 import pathlib
@@ -12,13 +12,13 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-INCLUDES = pathlib.Path("include/kernels").resolve()  # of the build folder, in which the tests run
+INCLUDES = pathlib.Path("include/kernels").resolve()  # tests run in the build folder
 NVCC = os.environ.get("KVSCOPE_NVCC") or shutil.which("nvcc")
-LAUNCHER = list(filter(None, os.environ.get("KVSCOPE_COMPILER_LAUNCHER", "").split("|")))  # ccache keeps what ptxas says, too
+LAUNCHER = list(filter(None, os.environ.get("KVSCOPE_COMPILER_LAUNCHER", "").split("|")))  # ccache also keeps ptxas output
 ARCHITECTURES = (80, 86, 89, 90)
-NEWER = (100,)  # compiled for where the toolkit knows them
-MOST_SHARED = 48 << 10  # bytes of a block that has not asked for more
-MOST_ASKED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10}  # bytes of one that has
+NEWER = (100,)  # only if the toolkit supports them
+MOST_SHARED = 48 << 10  # default limit in bytes per block
+MOST_ASKED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10}  # limit in bytes after opting in
 
 KERNEL = re.compile(r"Compiling entry function '(?P<name>\w+)' for 'sm_(?P<architecture>\d+)\w?'"
                     r".*?(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
@@ -26,7 +26,7 @@ KERNEL = re.compile(r"Compiling entry function '(?P<name>\w+)' for 'sm_(?P<archi
 
 
 def kernels_in(log):
-    """What ptxas says of each kernel for each architecture."""
+    """Parses the resources of each kernel and architecture from the output of ptxas."""
     found = []
     for match in KERNEL.finditer(log):
         shared = re.search(r"(\d+) bytes smem", match["more"])
@@ -45,11 +45,11 @@ def problems_of(kernels):
         if kernel["stack"]:
             told.append(f"{where} has {kernel['stack']} bytes of local memory")
         if kernel["shared"] > MOST_SHARED:
-            told.append(f"{where} takes {kernel['shared']} bytes of shared memory, above {MOST_SHARED}")
+            told.append(f"{where} takes {kernel['shared']} bytes of shared memory, more than {MOST_SHARED}")
     return told
 
 
-@unittest.skipUnless(NVCC, "nvcc is not there")
+@unittest.skipUnless(NVCC, "nvcc is not installed")
 class Resources(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -108,7 +108,7 @@ class Resources(unittest.TestCase):
                               "}\n")
             told = problems_of(self.compiled(source))
         self.assertTrue(any("wasteful" in line and "local memory" in line for line in told), told)
-        self.assertFalse(any("greedy" in line for line in told), told)  # 48 KiB to the byte
+        self.assertFalse(any("greedy" in line for line in told), told)  # exactly 48 KiB
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The innermost loops of products and of the prefill's attention hold their sums in registers: one of them on the stack is
-written and read again at each step, and makes the loop half as fast. What else lives beside a loop decides whether it does, so
-that edits far from it can cost that. Read from what g++ made of each SIMD level, which needs no processor of that level."""
+"""Checks that the innermost loops of products and of prefill attention keep their sums in registers. A sum on the stack halves
+a loop's speed, and edits far from the loop can cause that. The test reads g++'s output for each SIMD level, so the processor
+need not support the level."""
 
 import os
 import pathlib
@@ -11,16 +11,16 @@ import subprocess
 import tempfile
 import unittest
 
-OBJECTS = pathlib.Path("kernels/CMakeFiles/kvscope_kernels.dir/cpu").resolve()  # of the build folder, in which the tests run
+OBJECTS = pathlib.Path("kernels/CMakeFiles/kvscope_kernels.dir/cpu").resolve()  # tests run in the build folder
 LEVELS = ("avx2", "avx512", "avx512_bf16")
 HELD = re.compile(r"\b(AttentionBlockBody|LinearPanel|LinearDirect)<")
 PRODUCT = re.compile(r"v(fn?madd|dpbf16)")
 ON_STACK = re.compile(r"vmov\w+\s+%[xyz]mm\d+,\S*\(%r[sb]p")
-MOST_OF_A_LOOP = 80  # instructions: longer ones compute exponentials, whose constants may well be on the stack
+MOST_OF_A_LOOP = 80  # instructions; longer loops compute exponentials, whose constants may be on the stack
 
 
 def functions_in(listing):
-    """(name, [(address, instruction)]) of objdump's listing."""
+    """Yields (name, [(address, instruction)]) for each function of objdump's listing."""
     name, instructions = "", []
     for line in listing.splitlines():
         if heading := re.match(r"[0-9a-f]+ <(.*)>:$", line):
@@ -34,7 +34,7 @@ def functions_in(listing):
 
 
 def innermost_loops(instructions):
-    """Instructions from a jump's target to the jump, without another jump between."""
+    """Yields the instructions from a jump's target to the jump, if there is no other jump between them."""
     places = {address: i for i, (address, _) in enumerate(instructions)}
     for end, (_, text) in enumerate(instructions):
         jump = re.match(r"j\w+\s+([0-9a-f]+)", text)
@@ -47,7 +47,7 @@ def innermost_loops(instructions):
 
 
 def loops_of_products(listing):
-    """(function, products, vectors that are stored on the stack) of each loop that is held to registers."""
+    """Yields (function, number of products, number of vector stores to the stack) for each checked loop."""
     for name, instructions in functions_in(listing):
         for loop in innermost_loops(instructions):
             n = sum(bool(PRODUCT.match(one)) for one in loop)
@@ -61,7 +61,7 @@ def listing_of(path):
 
 
 def why_not_here():
-    """Of an optimised build alone, and of g++, whose choices these are."""
+    """Returns why this build cannot be checked: it must be an optimized build by g++ for x86-64."""
     cache = pathlib.Path("CMakeCache.txt").read_text()
     of = {name: (re.search(rf"^{name}:\w+=(.*)$", cache, re.M) or ["", ""])[1]
           for name in ("CMAKE_BUILD_TYPE", "CMAKE_CXX_COMPILER")}
@@ -69,7 +69,7 @@ def why_not_here():
         return "not g++ for x86-64"
     if of["CMAKE_BUILD_TYPE"] != "Release":
         return f"a build of type {of['CMAKE_BUILD_TYPE']}"
-    return "" if shutil.which("objdump") else "objdump is not there"
+    return "" if shutil.which("objdump") else "objdump is not installed"
 
 
 @unittest.skipIf(why_not_here(), why_not_here())
@@ -78,7 +78,7 @@ class Registers(unittest.TestCase):
         for level in LEVELS:
             loops = [one for one in loops_of_products(listing_of(OBJECTS / f"level_{level}.cpp.o")) if HELD.search(one[0])]
             for held in "AttentionBlockBody", "LinearPanel", "LinearDirect":
-                self.assertTrue([name for name, _, _ in loops if f"{held}<" in name], f"{level}: no loop of {held} is found")
+                self.assertTrue([name for name, _, _ in loops if f"{held}<" in name], f"{level}: no loop of {held} was found")
             for name, n, stored in loops:
                 with self.subTest(level, function=name[:200], products=n):
                     self.assertEqual(stored, 0)

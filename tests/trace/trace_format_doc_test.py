@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/trace-format.md says what trace/schema.h says, and both of its programs run as they stand there."""
+"""Checks docs/trace-format.md against trace/schema.h, and runs both of its example programs."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ NEEDS_H5PY = unittest.skipIf(h5py is None, "h5py and numpy are not installed")
 
 
 def example(name):
-    """The program marked `# example: name`."""
+    """Returns the program marked `# example: name`."""
     programs = [p for p in re.findall(r"```python\n(.*?)```", PAGE, re.S) if p.startswith(f"# example: {name}\n")]
     assert len(programs) == 1, f"expected one example {name}, found {len(programs)}"
     return programs[0]
@@ -112,7 +112,7 @@ class Writing(unittest.TestCase):
             self.inspect(path)
 
     def check_equal(self, path):
-        """The C++ tests check and read tests/data/trace/imported.h5, so it must be what the page writes."""
+        """Checks that tests/data/trace/imported.h5, which the C++ tests read, equals the file that the page writes."""
         with h5py.File(path, "r") as new, h5py.File(DATA / "imported.h5", "r") as kept:
             names = set()
             new.visit(names.add)
