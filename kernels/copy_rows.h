@@ -10,9 +10,9 @@ namespace kvscope::kernels {
 /// one array if `rows` ascends, so that rows never move to higher places.
 struct RowCopy {
     const void* from = nullptr;
-    size_t from_stride = 0;  ///< bytes
+    size_t from_stride = 0;  ///< bytes between rows
     void* to = nullptr;
-    size_t to_stride = 0;  ///< bytes
+    size_t to_stride = 0;  ///< bytes between rows
     int64_t n_rows = 0;
     size_t row_bytes = 0;
     const uint32_t* rows = nullptr;  ///< (n_rows) always in host memory; nullptr means 0, 1, …

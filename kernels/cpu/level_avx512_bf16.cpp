@@ -26,25 +26,25 @@ struct Simd : SimdAvx512 {
     // Weights of few bits: all possible numbers are rounded once into a table, and each weight is looked up.
 
     using indices = __m512i;  ///< 32 indices of 16 bits, of which only the lower four or five bits count
-    /// x times first, first + 1, …
+    /// Returns x times first, first + 1, …
     template <int first>
     static vec times_counted(vec x) {
         const vec counted =
             _mm512_setr_ps(0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f);
         return _mm512_mul_ps(_mm512_add_ps(counted, set1(first)), x);
     }
-    /// The lower halves of 16 bytes (with other bits above them), then the upper halves.
+    /// Returns the lower halves of 16 bytes (with other bits above them), then the upper halves.
     static indices halves_of(const uint8_t* p) {
         const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
         const __m512i words = _mm512_cvtepu8_epi16(twice);
         return _mm512_mask_srli_epi16(words, 0xffff0000u, words, 4);
     }
-    /// 32 bytes shifted right by `shift` bits.
+    /// Returns 32 bytes shifted right by `shift` bits.
     static indices bytes_of(const uint8_t* p, int shift) {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm512_srl_epi16(_mm512_cvtepu8_epi16(bytes), _mm_cvtsi32_si128(shift));
     }
-    /// The lower four bits and, from `fifth`, a fifth bit.
+    /// Returns the lower four bits of x and, from `fifth`, a fifth bit.
     static indices with_fifth(indices x, uint32_t fifth) {
         const __m512i four = _mm512_and_si512(x, _mm512_set1_epi16(15));
         return _mm512_mask_mov_epi16(four, fifth, _mm512_or_si512(four, _mm512_set1_epi16(16)));
@@ -79,7 +79,7 @@ struct PairProducts {
     }
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 
-    /// Lane i receives the pair (a[i], b[i]), both non-negative, rounded to nearest.
+    /// Stores the pairs (a[i], b[i]), rounded to nearest. Requires non-negative numbers.
     static void store_pair(elem* p, __m512 a, __m512 b) {
         const __m512i half = _mm512_set1_epi32(0x8000);
         const __m512i upper_words = _mm512_set_epi16(63, 31, 61, 29, 59, 27, 57, 25, 55, 23, 53, 21, 51, 19, 49, 17, 47,
@@ -89,7 +89,7 @@ struct PairProducts {
         _mm512_storeu_si512(p, _mm512_permutex2var_epi16(low, upper_words, high));
     }
 
-    /// Picks the elements first … first + 15 of two vectors alternately.
+    /// Returns the indices that pick elements first … first + 15 of two vectors alternately.
     static __m512i pairs_from(int first) {
         const __m512i both = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
                                               6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);

@@ -11,7 +11,7 @@ namespace kvscope::kernels {
 namespace {
 
 constexpr size_t x_bytes = size_t{16} << 20;  ///< bytes of x that are packed at a time
-/// Enough rows to pay for the transposition, but few enough that their x stays in the second-level cache.
+/// Rows per task: enough to pay for the transposition, but few enough that their x stays in the second-level cache.
 constexpr int64_t fewest_per_task = 192, most_per_task = 512;
 constexpr size_t x_of_task = size_t{600} << 10;
 /// Two panels of outputs begin and end at cache lines, so that threads share no line.
@@ -32,7 +32,7 @@ struct Share {
     int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
-    int64_t n_parts = in_parts();  ///< parts of the tiles
+    int64_t n_parts = in_parts();  ///< parts into which the tiles are divided
 
     LinearTiles in_tiles() const {
         const int64_t most = by_panel ? kernel.rows_by_panel : kernel.rows_direct;

@@ -19,7 +19,7 @@ struct LinearTile {
     static constexpr int W = Simd::W;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
     static constexpr int kRows = Simd::direct_rows;  ///< largest M
-    /// Outputs that are processed with all tiles of rows before the next ones. A multiple of each R.
+    /// Number of outputs that are processed with all tiles before the next outputs. A multiple of each R.
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 

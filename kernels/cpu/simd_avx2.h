@@ -46,7 +46,8 @@ struct SimdAvx2 {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    static constexpr int byte_copies = 2;  ///< copies 16 bytes into both halves, because shuffles stay within a half
+    static constexpr int byte_copies =
+        2;  ///< 16 bytes are copied into both halves, because shuffles stay within a half
     static __m256i load_bytes(const void* p) {
         return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
     }
@@ -63,7 +64,7 @@ struct SimdAvx2 {
         return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(x), from));
     }
     static constexpr float byte_factor = 0x1p-24f;
-    /// The lower halves of 16 bytes, then the upper halves.
+    /// Reads the lower halves of 16 bytes, then the upper halves.
     static void from_nibbles(const uint8_t* p, vec (&x)[4]) {
         for (int i = 0; i < 2; ++i) {
             const __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + i * W)));

@@ -156,7 +156,7 @@ struct ColumnTile {
             if (t < kQueries) {
                 const int query = first + t, at = stage * kQueries + t;
                 begin_copy<sizeof(Softmax)>(shared.softmax + at, of.softmax + query, query < of.n_queries);
-                // Queries before end_full that see the first key see all of them.
+                // Queries before end_full see the first key, so they need no lower bound.
                 const bool may_not = query >= of.end_full && query < of.n_queries;
                 shared.low[at] = may_not ? static_cast<int>(first_key_of(*of.problem, query)) : 0;
             }
