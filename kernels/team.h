@@ -12,7 +12,7 @@ inline constexpr int kMostThreads = 1024;
 int threads();
 void set_threads(int n);
 
-/// Sets a number of threads for its lifetime, through a getter and a setter like the two functions above.
+/// Sets the number of threads during its lifetime, using a getter and a setter like those above.
 template <int (*get)(), void (*set)(int)>
 class ThreadsOf {
  public:

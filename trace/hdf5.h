@@ -83,7 +83,7 @@ Result checked(Result result, const std::string& action);
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);
-/// Creates missing parent groups, too.
+/// Creates a group and its missing parents.
 Handle create_group(hid_t location, const std::string& path);
 /// Returns the names in a group. Numeric names are in numeric order.
 std::vector<std::string> members(hid_t location, const std::string& path);
@@ -95,7 +95,7 @@ struct Value {
     enum class Kind { text, integer, real, other };
     Kind kind = Kind::other;
     bool is_list = false;
-    std::string type;  ///< text, i32, u64, f64 …
+    std::string type;  ///< e.g. text, i32, u64, f64
     std::vector<std::string> texts;
     std::vector<std::int64_t> integers;  ///< u64 values above the range of int64_t wrap around
     std::vector<double> reals;           ///< also filled for integers
@@ -113,7 +113,7 @@ void write_attribute(hid_t object, const std::string& name, bool value);
 void write_attribute(hid_t object, const std::string& name, const std::vector<std::int32_t>& value);
 
 struct DataSetInfo {
-    std::string type;                     ///< f32, u64, text, table …
+    std::string type;                     ///< e.g. f32, u64, text, table
     std::optional<schema::Type> element;  ///< nullopt if the trace format does not use the type
     std::vector<std::size_t> shape;
     std::uint64_t bytes = 0;

@@ -32,7 +32,7 @@ struct TokenFate {
 struct Kept {
     std::size_t n_layers = 0;
     std::size_t n_rows = 0;                ///< R, rows of one layer
-    std::vector<std::uint64_t> offsets{};  ///< (L·R + 1)
+    std::vector<std::uint64_t> offsets{};  ///< (L·R + 1) start of each row in `indices`
     std::vector<std::uint32_t> indices{};  ///< (Σ) positions of the entries, ascending in each row
 
     std::vector<std::int32_t> token_entry{};    ///< (L, R, N) entry of each token if the run merges, else empty

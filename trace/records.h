@@ -29,9 +29,8 @@ struct ModelAttributes {
 };
 
 struct ModelRecord : ModelAttributes {
-    std::vector<float> spectrum_q, spectrum_k, spectrum_v;  ///< shape (L, hidden)
-    std::vector<float> head_spectrum_q, head_spectrum_k,
-        head_spectrum_v;  ///< shape (L, H, d) for q, (L, G, d) for k and v
+    std::vector<float> spectrum_q, spectrum_k, spectrum_v;                 ///< shape (L, hidden)
+    std::vector<float> head_spectrum_q, head_spectrum_k, head_spectrum_v;  ///< shape (L, H or G, d)
 };
 
 struct PromptAttributes {
@@ -59,10 +58,9 @@ struct PromptRecord : PromptAttributes {
     std::vector<float> window_attention;                                                     ///< shape (L, H, N)
     std::vector<float> query_similarity;                                                     ///< shape (L, H, w, w)
     std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;  ///< shape (L)
-    std::vector<float> mode_contribution_q, mode_contribution_k,
-        mode_contribution_v;                                    ///< shape (L, H, d) for q, (L, G, d) for k and v
-    std::vector<float> layer_similarity_k, layer_similarity_v;  ///< shape (L, L)
-    std::vector<float> head_similarity_k, head_similarity_v;    ///< shape (L, G, G)
+    std::vector<float> mode_contribution_q, mode_contribution_k, mode_contribution_v;        ///< shape (L, H or G, d)
+    std::vector<float> layer_similarity_k, layer_similarity_v;                               ///< shape (L, L)
+    std::vector<float> head_similarity_k, head_similarity_v;                                 ///< shape (L, G, G)
     std::vector<float> gradient_alignment_c11, gradient_alignment_c12, gradient_alignment_c22;  ///< shape (L, H)
     std::vector<float> head_jsd;     ///< shape (L, H, H), nats
     std::vector<float> last_logits;  ///< shape (vocab)
@@ -113,7 +111,7 @@ struct RunRecord : RunAttributes {
     /// Shape (L): predicted bytes by kind of storage.
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
     std::vector<std::uint32_t> switch_steps;           ///< steps of the answer after which the cache changed its form
-    std::vector<std::uint8_t> switch_is_full;          ///< same length: 1 if the cache became full
+    std::vector<std::uint8_t> switch_is_full;          ///< for each switch, 1 if the cache became full
     std::vector<std::int32_t> output_ids;              ///< length of its own
     std::vector<float> step_kl;                        ///< shape (T), nats
     std::vector<std::uint8_t> step_agreement;          ///< shape (T)

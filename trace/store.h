@@ -12,7 +12,7 @@
 
 namespace kvscope::trace {
 
-/// Attributes of `/`.
+/// Attributes of the root group.
 struct RootAttributes {
     std::string generator;
     std::string created_utc;

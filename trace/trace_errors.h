@@ -31,11 +31,11 @@ struct DamagedTrace : TraceError {
     using TraceError::TraceError;
 };
 
-/// The output path is taken by something else.
+/// Something else exists at the output path.
 struct OutputExists : TraceError {
     using TraceError::TraceError;
 };
-/// The output path is taken by something else that `force` replaces.
+/// Something that `force` replaces exists at the output path.
 struct ReplaceableOutputExists : OutputExists {
     using OutputExists::OutputExists;
 };

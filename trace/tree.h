@@ -10,14 +10,14 @@ namespace kvscope::trace {
 
 struct TreeAttribute {
     std::string name;
-    std::string type;   ///< text, i64, f64, u8 …
+    std::string type;   ///< e.g. text, i64, f64, u8
     std::string value;  ///< as text; lists as JSON
 };
 
 struct TreeNode {
     std::string path;  ///< HDF5 path
     bool is_group = false;
-    std::string type;                  ///< element type of a data set: f32, u64, text, table …
+    std::string type;                  ///< element type of a data set, e.g. f32, u64, text, table
     std::vector<std::uint64_t> shape;  ///< shape of a data set
     std::uint64_t bytes = 0;           ///< size after unpacking; for strings, the array without their text
     std::uint64_t stored_bytes = 0;    ///< size in the file

@@ -24,7 +24,8 @@ enum class OutputState {
     other,      ///< anything else: the writer refuses without force
 };
 
-/// Compares recipes as JSON values. Throws std::invalid_argument if `recipe_json` is not JSON.
+/// Returns the state of an output path. Compares recipes as JSON values.
+/// Throws std::invalid_argument if `recipe_json` is not JSON.
 OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
 
 struct WriterOptions {

@@ -46,8 +46,7 @@ struct SimdAvx2 {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    static constexpr int byte_copies =
-        2;  ///< 16 bytes are copied into both halves, because shuffles stay within a half
+    static constexpr int byte_copies = 2;  ///< a copy in each half, because shuffles stay within a half
     static __m256i load_bytes(const void* p) {
         return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
     }

@@ -319,7 +319,7 @@ struct WeightBlocksBody {
         q[1] -= zero;
     }
 
-    /// @tparam lowest_number, numbers range of a weight's integers if small, else 1 and 0
+    /// @tparam lowest_number, numbers smallest integer and number of integers of a weight, or 1 and 0 for many
     template <WeightFormat which, bool adds, bool by_sixteens, int lowest_number = 1, int numbers = 0>
     struct Format {
         static constexpr int lowest = lowest_number, n_numbers = numbers;
@@ -400,7 +400,7 @@ struct WeightBlocksBody {
     };
     template <WeightFormat which, int n>
     struct WithSixBits : Format<which, true, false, 0, n> {
-        /// 8 scales and 8 minima of 6 bits in 12 bytes. Upper bits of the first four are bits of the last four.
+        /// 8 scales and 8 minima of 6 bits in 12 bytes. The last four of each share bytes with the first four.
         static void scales(const uint8_t* p, float* factors, float* offsets) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);

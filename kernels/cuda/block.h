@@ -98,7 +98,7 @@ class DeviceBlock {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
-    /// Whether this is the last of n blocks that call this with the same `arrived` (first 0). It sees what all wrote.
+    /// Whether this is the last of n blocks to call this with `arrived`, initially 0. It sees what the others wrote.
     KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
         __shared__ int before;
         __syncthreads();

@@ -30,7 +30,7 @@ struct DecodePlan {
     int64_t n_states = 0;
     bool wants_attention = false;
 
-    /// @param refused receives the reason why the rows are not supported, or an empty string
+    /// Assigns blocks to `rows`. Sets `refused` to the reason why a row is not supported, or to an empty string.
     template <class T>
     static DecodePlan make(std::span<const DecodeRow> rows, int head_dim, std::string& refused) {
         DecodePlan plan;

@@ -99,7 +99,7 @@ KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, f
     });
 }
 
-/// Computes silu(gate) * up of a part of a row. Requires explicit strides.
+/// Computes silu(gate) * up of a part of a row. Requires non-zero strides.
 template <class T, class Block>
 KVSCOPE_DEVICE void activate(Block& block, int64_t block_index, const SwiGlu& p) {
     const RowPart part(block_index, p.dim);
@@ -116,7 +116,7 @@ KVSCOPE_DEVICE void activate(Block& block, int64_t block_index, const SwiGlu& p)
     });
 }
 
-/// Rotates the vectors of a token. Requires explicit strides.
+/// Rotates the vectors of a token. Requires non-zero strides.
 template <class T, class Block>
 KVSCOPE_DEVICE void rotate(Block& block, int64_t token, const Rope& p) {
     const int half = p.head_dim / 2;

@@ -28,7 +28,7 @@ struct Call {
         return false;
     }
 
-    /// @param told_bytes upper bound; the call's workspace is at least as large
+    /// Creates the staging for at most `told_bytes` of host data, which also fit into the workspace.
     Staging staging(size_t told_bytes) const { return {told_bytes, queue()}; }
     Staging staging() const { return staging(workspace_bytes); }
 

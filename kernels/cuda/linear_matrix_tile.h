@@ -4,8 +4,8 @@
 
 /// Products in bf16 by blocks, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). Each of a block's eight
 /// warps handles every eighth group of elements, and their sums are added pairwise. Outputs and rows order the elements
-/// of a piece in the same way, so a thread can load eight adjacent ones: an eight of 32 elements, or one of four parts
-/// of 32 stored weights. The order of a sum does not depend on M and R.
+/// of a piece in the same way, so a thread takes eight adjacent elements at a time, or, for stored weights, loads 32 as
+/// a whole. The order of a sum does not depend on M and R.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kMatrixWarps = 8, kMatrixThreads = 32 * kMatrixWarps;
@@ -50,7 +50,7 @@ struct LinearMatrixTile {
         return first + t / 32 * kGroup + (kHasBlocks ? t % 4 * 32 + part * 8 : part * 32 + t % 4 * 8);
     }
 
-    /// Returns which 32 weights of its block a lane has.
+    /// Returns the index of a lane's 32 weights within their block.
     KVSCOPE_DEVICE static int part_of(int t, int first) {
         return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_of(format).n) / 32 : 0;
     }

@@ -151,7 +151,8 @@ struct PrefillProduct {
         block.registers([&](int t) { each(scores(t), [](float& score, int, int) { score = 0; }); });
     }
 
-    /// Calls f(score, row, column) for a thread's scores: its row i of 2 * kPieces, its column from the first.
+    /// Calls f(score, row, column) for a thread's scores. `row` is one of its 2 * kPieces rows, `column` counts from
+    /// its first column.
     template <class F>
     KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
         KVSCOPE_UNROLL

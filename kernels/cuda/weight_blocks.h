@@ -47,7 +47,7 @@ KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
 /// Spreads the lowest four bits to the lowest bits of four bytes.
 KVSCOPE_HOST_DEVICE uint32_t spread(uint32_t bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
 
-/// The number is factor q + offset, where q is a result of number_at().
+/// Scales a result q of number_at() to factor q + offset.
 struct Scaling {
     float factor, offset;
 };
@@ -126,7 +126,7 @@ KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     return static_cast<int>(low | high << 4) - 32;
 }
 
-/// Scale and minimum `i` of q4_k and q5_k: upper bits of the first four are bits of the last four.
+/// Bytes with scale and minimum `i` of q4_k and q5_k. The last four of each share bytes with the first four.
 KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }
