@@ -1,4 +1,4 @@
-// What a process may still take of the machine's memory, and what is refused before it is taken.
+// How much memory a process may still allocate, and when work is refused beforehand.
 
 #include <c10/core/Allocator.h>
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t gib = uint64_t{1} << 30;
 
-/// A machine's /proc and /sys, as far as memory goes: 8 GiB are available.
+/// The files of /proc and /sys about memory, with 8 GiB available.
 class Machine {
  public:
     explicit Machine(const std::string& groups) {
@@ -44,10 +44,10 @@ class Machine {
     TemporaryFolder folder_;
 };
 
-/// Without a limit of this test's own process.
+/// Returns the available memory without the limits of the test's own process.
 engine::AvailableMemory available(const Machine& machine) { return engine::available_memory(machine.root()); }
 
-/// The limit is as it was behind it.
+/// Restores a limit when destroyed.
 struct LimitBehind {
     rlimit before{};
     LimitBehind() { getrlimit(RLIMIT_AS, &before); }
@@ -56,7 +56,7 @@ struct LimitBehind {
 
 }  // namespace
 
-TEST_CASE("what is available is the least of the machine's and of what its control groups leave", "[processor]") {
+TEST_CASE("available memory is the minimum of the machine's and what its control groups leave", "[processor]") {
     const std::string of_group = "the memory limit of its control group";
     const std::string folder = "sys/fs/cgroup/";
     SECTION("no group has a limit") {
@@ -66,7 +66,7 @@ TEST_CASE("what is available is the least of the machine's and of what its contr
         CHECK(available(machine).bytes == 8 * gib);
         CHECK(available(machine).limit.empty());
     }
-    SECTION("version 2: a group above has the limit, and pages of files do not count") {
+    SECTION("version 2: a parent group has the limit, and cached file pages do not count") {
         const Machine machine("0::/user.slice/a.scope\n");
         machine.write(folder + "user.slice/a.scope/memory.max", "max\n");
         machine.write(folder + "user.slice/a.scope/memory.current", gib);
@@ -77,7 +77,7 @@ TEST_CASE("what is available is the least of the machine's and of what its contr
         CHECK(available(machine).bytes == 4 * gib - (3 * gib - gib / 2 - gib));
         CHECK(available(machine).limit == of_group);
     }
-    SECTION("version 1, in a container that sees its own group alone") {
+    SECTION("version 1, in a container that sees only its own group") {
         const Machine machine("11:cpu,cpuacct:/docker/1\n7:memory:/docker/1\n0::/docker/1\n");
         machine.write(folder + "memory/memory.limit_in_bytes", 2 * gib);
         machine.write(folder + "memory/memory.usage_in_bytes", gib);
@@ -85,13 +85,13 @@ TEST_CASE("what is available is the least of the machine's and of what its contr
         CHECK(available(machine).bytes == gib + 2048);
         CHECK(available(machine).limit == of_group);
     }
-    SECTION("a group that holds more than it may") {
+    SECTION("a group that exceeds its limit") {
         const Machine machine("0::/\n");
         machine.write(folder + "memory.max", gib);
         machine.write(folder + "memory.current", 2 * gib);
         CHECK(available(machine).bytes == 0);
     }
-    SECTION("a limit that the machine does not reach") {
+    SECTION("a limit above the machine's memory") {
         const Machine machine("0::/\n");
         machine.write(folder + "memory.max", 64 * gib);
         machine.write(folder + "memory.current", gib);
@@ -99,7 +99,7 @@ TEST_CASE("what is available is the least of the machine's and of what its contr
     }
 }
 
-TEST_CASE("what is available heeds ulimit -v", "[processor]") {
+TEST_CASE("available memory respects ulimit -v", "[processor]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer takes terabytes of addresses");
     const LimitBehind behind;
     const uint64_t free = engine::available_memory().bytes.value();
@@ -108,14 +108,14 @@ TEST_CASE("what is available heeds ulimit -v", "[processor]") {
     REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
     const auto now = engine::available_memory();
     CHECK(now.bytes < uint64_t{1} << 36);
-    limit.rlim_cur = gib / 16;  // of which more is taken already
+    limit.rlim_cur = gib / 16;  // less than the process uses already
     REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
     CHECK(engine::available_memory().bytes == 0);
     CHECK(engine::available_memory().limit == "ulimit -v");
     CHECK(free > 0);
 }
 
-TEST_CASE("more than is available is refused with both numbers and what to do", "[processor]") {
+TEST_CASE("a request for more than is available fails with both numbers and advice", "[processor]") {
     CHECK_NOTHROW(engine::require_available(1, "it needs", "take less"));
     std::string message;
     try {
@@ -130,7 +130,7 @@ TEST_CASE("more than is available is refused with both numbers and what to do", 
     unsetenv("KVSCOPE_ANY_MEMORY");
 }
 
-TEST_CASE("what runs need at least is what their caches hold", "[processor]") {
+TEST_CASE("the least memory of runs is that of their caches", "[processor]") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);  // 2 layers, 4 heads, 2 KV heads of 16
     const auto prompt = prompt_of_ids(some_ids(model, 100));
     engine::ExperimentOptions options;
@@ -139,8 +139,8 @@ TEST_CASE("what runs need at least is what their caches hold", "[processor]") {
     const auto of = [&](std::vector<engine::RunPlan> plans) {
         return engine::least_bytes(model, std::vector{prompt}, engine::with_full_run(std::move(plans)), options);
     };
-    const uint64_t of_token = uint64_t{2} * 2 * 2 * 16 * 4;  // keys and values, layers, KV heads, numbers of f32
-    CHECK(of({}) == 101 * of_token);                         // an answer may end at once
+    const uint64_t of_token = uint64_t{2} * 2 * 2 * 16 * 4;  // keys and values, layers, KV heads, f32 numbers
+    CHECK(of({}) == 101 * of_token);                         // an answer may end after its first token
     options.ignore_eos = true;
     CHECK(of({}) == 110 * of_token);
     CHECK(of({plan("snapkv:window=8", "40")}) == (110 + 50) * of_token);
@@ -153,7 +153,7 @@ TEST_CASE("what runs need at least is what their caches hold", "[processor]") {
     CHECK(of({}) == 110 * of_token + uint64_t{2} * 4 * (64 * 64 + 100) * 4);
 }
 
-TEST_CASE("memory that has run out is no run's own failure", "[processor]") {
+TEST_CASE("lack of memory is not the failure of a single run", "[processor]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer's build has libtorch's own allocator");
     auto& allocator = *c10::GetAllocator(c10::DeviceType::CPU);
     CHECK_THROWS_AS(allocator.allocate(size_t{1} << 46), std::bad_alloc);
@@ -161,7 +161,7 @@ TEST_CASE("memory that has run out is no run's own failure", "[processor]") {
     CHECK_THROWS_AS(engine::failure_of([&] { allocator.allocate(SIZE_MAX); }), std::bad_alloc);
 }
 
-TEST_CASE("what stands before a model's weights is known before they are read", "[processor]") {
+TEST_CASE("checks that need no weights run before the weights are read", "[processor]") {
     struct Steps final : engine::Progress {
         void begin(std::string_view phase, int64_t, std::string_view) override { begun += std::string(phase) + " "; }
         void advance(int64_t) override {}

@@ -21,7 +21,7 @@ void check_within(const std::vector<float>& found, const std::vector<float>& exp
 
 }  // namespace
 
-// NumPy, rounded to bf16 at the same places: scripts/golden/bf16_runs.py says where the tolerances come from.
+// Reference: NumPy, rounded to bf16 at the same places. scripts/golden/bf16_runs.py explains the tolerances.
 TEST_CASE("runs in bf16 equal the reference's") {
     const bool rounds_attention = kernels::simd_level() >= kernels::SimdLevel::avx512_bf16;
     const auto models = golden("engine/bf16_runs.json")["models"];

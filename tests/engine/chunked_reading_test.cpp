@@ -16,7 +16,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// Reads a prompt with policies at budgets, all together.
+/// Reads a prompt with several policies and budgets together.
 std::vector<engine::ChunkedRun> read(const engine::Model& model, const std::vector<int32_t>& ids,
                                      const std::vector<std::pair<std::string, int64_t>>& wanted,
                                      std::vector<std::unique_ptr<policies::Policy>>& owners) {
@@ -68,7 +68,7 @@ double squared_norm(const at::Tensor& vector) {
     return sum;
 }
 
-/// (G, d) over the entries of (G, n, d).
+/// Returns the sums (G, d) over the entries of (G, n, d).
 std::vector<double> sums(const at::Tensor& entries) {
     const at::Tensor packed = entries.cpu().contiguous();
     const auto n = static_cast<size_t>(packed.size(1)), d = static_cast<size_t>(packed.size(2));
@@ -91,7 +91,7 @@ class StopsAfter : public engine::Progress {
     mutable int left_;
 };
 
-/// Merges whatever comes first, and keeps each layer's gradients.
+/// Merges the first pairs and stores each layer's gradients.
 class KeepsGradients : public policies::Policy {
  public:
     std::vector<std::vector<float>> gradients;
@@ -119,7 +119,7 @@ const std::vector<std::string> kModels{"llama3-gqa-sharded", "mistral-window", "
 
 }  // namespace
 
-// Float64, transformers' modules and NumPy: scripts/golden/kvslimmer.py.
+// Reference: float64, transformers' modules and NumPy (scripts/golden/kvslimmer.py).
 TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does",
           "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
@@ -144,7 +144,7 @@ TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as i
             const auto record = reader.run_record(0, static_cast<int>(i) + 1);
             CAPTURE(name, record.label, record.message);
             REQUIRE(record.status == "complete");
-            // Gradients are those of f32 (PyTorch's differ by as much), and weights are ratios of their squares.
+            // Gradients are computed in f32, as PyTorch's reference, and weights are ratios of their squares.
             const bool by_gradients = record.policy == "asymkv";
             const auto kept = reader.kept(0, static_cast<int>(i) + 1);
             for (size_t layer = 0; layer < kept->n_layers; ++layer) {
@@ -159,7 +159,7 @@ TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as i
                                        static_cast<std::ptrdiff_t>(kept->offsets[layer * kept->n_rows + row]);
                     CHECK(std::equal(masses.begin(), masses.end(), first));
                     CHECK(kept->held(layer, row).size() == ids.size());
-                    // The norm over all merged keys.
+                    // Norm over all merged keys.
                     double norm = 0;
                     const auto& merged = read_runs[i].layers[layer];
                     const at::Tensor keys = merged.entries.keys.select(0, static_cast<int64_t>(row));
@@ -193,8 +193,8 @@ TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as i
     }
 }
 
-// PyTorch's autograd in float64: scripts/golden/kvslimmer.py. Its own norms in float32 are off by up to 1.4e-4.
-TEST_CASE("a chunk's gradient by the keys before it is the reference's", "[default_model]") {
+// Reference: PyTorch's autograd in float64 (scripts/golden/kvslimmer.py). Its norms in float32 differ by up to 1.4e-4.
+TEST_CASE("a chunk's gradient with respect to earlier keys equals the reference", "[default_model]") {
     const auto& model = default_model_f32();
     const auto reference = golden("engine/chunked_runs.json")["gradients"];
     auto ids = golden("engine/prompt_ids.json")["prompts"][reference["prompt"].get<std::string>()]["ids"]
@@ -202,7 +202,7 @@ TEST_CASE("a chunk's gradient by the keys before it is the reference's", "[defau
     const auto past = reference["past"].get<int64_t>(), chunk = reference["chunk"].get<int64_t>();
     ids.resize(static_cast<size_t>(past + chunk));
     KeepsGradients policy;
-    // The chunks of the past are as long: only the last one finds more than the budget.
+    // All earlier chunks have the same length, so only the last one exceeds the budget.
     engine::ChunkedRun run{.policy = &policy, .budget = past - 1, .chunk = chunk, .final_merge = false};
     engine::SilentProgress progress;
     engine::read_in_chunks(model.transformer(), ids, {&run, 1}, progress);
@@ -225,7 +225,7 @@ TEST_CASE("a chunk's gradient by the keys before it is the reference's", "[defau
         }
 }
 
-TEST_CASE("a run whose gradient is asked for can be stopped anywhere, and fails alone") {
+TEST_CASE("a run with gradients can be stopped anywhere, and fails alone") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto ids = some_ids(model, 60);
     const auto read_with = [&](engine::Progress& progress, policies::Policy& policy) {
@@ -244,7 +244,8 @@ TEST_CASE("a run whose gradient is asked for can be stopped anywhere, and fails 
         } catch (const engine::Cancelled&) {
         }
     }
-    // Each layer of each pass: four chunks are read, two of them look first and are differentiated, the last one again.
+    // Each pass checks once per layer: four chunks are read; two also have a first pass and gradients; the last one
+    // again.
     CHECK(n_asked >= model.transformer().shape().n_layers * (4 + 2 * 2 + 1));
 
     KeepsGradients failing;
@@ -264,8 +265,7 @@ TEST_CASE("a run whose gradient is asked for can be stopped anywhere, and fails 
     CHECK(runs[1].layers[0].size() == 20);
 }
 
-TEST_CASE("a prompt that is read in chunks, and never merged, is read as a whole one is, to the last bit",
-          "[processor]") {
+TEST_CASE("a prompt that is read in chunks without merges gives bit-identical results", "[processor]") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16})
         for (const std::string& name : kModels) {
             const auto model = small_model(name, dtype);
@@ -290,7 +290,7 @@ TEST_CASE("a prompt that is read in chunks, and never merged, is read as a whole
         }
 }
 
-TEST_CASE("what a run merges depends neither on the others nor on the threads") {
+TEST_CASE("a run's merges depend neither on other runs nor on the number of threads") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         const auto model = small_model("llama3-gqa-sharded", dtype);
         const auto ids = some_ids(model, 150);
@@ -309,7 +309,7 @@ TEST_CASE("what a run merges depends neither on the others nor on the threads") 
     }
 }
 
-TEST_CASE("entries add up: masses to the prompt, values to its values, whatever is merged") {
+TEST_CASE("sums of masses and of values do not change by merging") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto ids = some_ids(model, 150);
     std::vector<std::unique_ptr<policies::Policy>> owners;
@@ -338,7 +338,7 @@ TEST_CASE("entries add up: masses to the prompt, values to its values, whatever 
             for (size_t i = 0; i < layer.masses.size(); ++i)
                 CHECK(static_cast<float>(layer.positions[i] + 1) == (read += layer.masses[i]));
         }
-        // The first layer's values do not depend on what is merged in others: their sum is the prompt's.
+        // The first layer's values do not depend on merges in other layers, so their sum is the prompt's.
         engine::SilentProgress progress;
         engine::PrefillRequest request;
         request.ids = ids;
@@ -384,7 +384,7 @@ TEST_CASE("a merging run beside others, isolated, with questions, several answer
             CHECK(a.kl_attention_lost.empty() == (run == 0));
         }
     CHECK(shared.kept(0, 1)->merges());
-    // Beside nobody else it is the same.
+    // Alone, the run has the same results.
     const auto alone = run_experiment(folder, "a.h5", model, prompts, {plans[0], plans[3]}, options_of(8));
     CHECK(alone.run_record(1, 1).output_ids == shared.run_record(1, 3).output_ids);
     CHECK(alone.run_record(1, 1).step_kl == shared.run_record(1, 3).step_kl);

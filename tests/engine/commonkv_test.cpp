@@ -1,4 +1,4 @@
-// CommonKV against its definition in transformers and NumPy, f64: scripts/golden/commonkv.py.
+// CommonKV compared with its definition in transformers and NumPy, f64 (scripts/golden/commonkv.py).
 #include <catch2/catch.hpp>
 
 #include "tests/engine/reference_runs.h"
@@ -20,7 +20,7 @@ TEST_CASE("CommonKV answers alike in shared and isolated mode, whatever runs bes
 
 namespace {
 
-/// Notes the phases in order, and asks to stop after some steps of "weights".
+/// Records the phases in order, and cancels after some steps of "weights".
 class Phases final : public engine::Progress {
  public:
     explicit Phases(int64_t stop_at) : stop_at_(stop_at) {}
@@ -51,7 +51,7 @@ std::vector<trace::RunRecord> records(const engine::Model& model, engine::Progre
 
 }  // namespace
 
-TEST_CASE("what the weights decide is found before the prompt is read, can be stopped there, and changes no answer",
+TEST_CASE("results from weights are computed before the prompt is read, can be cancelled, and change no answer",
           "[commonkv][palu]") {
     const bool isolated = GENERATE(false, true);
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);

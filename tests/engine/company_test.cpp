@@ -1,5 +1,5 @@
-// A run's numbers depend on the run alone: not on the runs beside it, not on when those leave, not on the threads, and
-// not on whether the work was interrupted. To the last bit, in both types of weights.
+// A run's results depend neither on other runs, nor on when these end, nor on the number of threads, nor on
+// interruptions: they are bit-identical in f32 and bf16.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// A tiny model of tests/data/models: one with grouped heads, one with biases, one with quantised weights.
+/// Returns a tiny model of tests/data/models: with grouped heads, with biases, or with quantized weights.
 const engine::Model& tiny(const std::string& name, kernels::DType dtype) {
     static std::map<std::pair<std::string, kernels::DType>, engine::Model> models;
     const auto key = std::pair(name, dtype);
@@ -32,7 +32,7 @@ const engine::Model& tiny(const std::string& name, kernels::DType dtype) {
     return models.at(key);
 }
 
-/// Records that must be equal in every number that is not a time.
+/// Checks that records agree in all numbers except times.
 void check_same(const trace::RunRecord& a, const trace::RunRecord& b) {
     CAPTURE(a.label, a.budget, a.message, b.message);
     REQUIRE(a.status == "complete");
@@ -59,7 +59,7 @@ void check_same(const trace::PromptRecord& a, const trace::PromptRecord& b) {
     CHECK(same_bits(a.head_jsd, b.head_jsd));
 }
 
-/// The runs of one prompt, without a trace.
+/// Returns the records of all runs on one prompt, without a trace.
 std::vector<trace::RunRecord> records_of(const engine::Model& model, const engine::Prompt& prompt,
                                          std::vector<engine::RunPlan> plans, const engine::ExperimentOptions& options) {
     plans = engine::with_full_run(std::move(plans));
@@ -73,8 +73,8 @@ std::vector<trace::RunRecord> records_of(const engine::Model& model, const engin
     return records;
 }
 
-/// 51 runs: every policy that changes the pass or the decoding among them, the first with a wider window than is
-/// recorded.
+/// Returns 51 runs with every policy that changes the pass or the decoding. The first has a wider window than the
+/// recorded one.
 std::vector<engine::RunPlan> many_plans() {
     std::vector<engine::RunPlan> plans;
     for (const std::string budget : {"40", "48", "56"}) {
@@ -87,7 +87,7 @@ std::vector<engine::RunPlan> many_plans() {
     return plans;
 }
 
-/// Cancels the `at`-th time it is asked.
+/// Cancels at the given call.
 class StopsAt final : public engine::Progress {
  public:
     explicit StopsAt(int64_t at) : left_(at) {}
@@ -120,7 +120,7 @@ TEST_CASE("a run is the same alone and beside 1, 12, 16 and 51 others") {
     }
 }
 
-TEST_CASE("runs decide the same beside whichever others and on however many threads") {
+TEST_CASE("runs decide the same with any other runs and any number of threads") {
     const auto& model = tiny("llama3-gqa-sharded", kernels::DType::f32);
     const auto prompt = prompt_of_ids(some_ids(model, 120));
     const auto plans = many_plans();
@@ -145,7 +145,7 @@ TEST_CASE("runs decide the same beside whichever others and on however many thre
     }
 }
 
-TEST_CASE("runs that leave the batch early change nothing for those that stay") {
+TEST_CASE("runs that leave the batch early do not change the remaining ones") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name_of(dtype));
     const auto& model = tiny("llama3-gqa-sharded", dtype).transformer();
@@ -179,7 +179,7 @@ TEST_CASE("runs that leave the batch early change nothing for those that stay") 
     std::vector<std::vector<int32_t>> alone;
     auto runs = all_runs();
     for (auto& run : runs) alone.push_back(answers({&run, 1}, {})[0].ids);
-    // What the first runs say in the middle of their answers ends them, and whoever says it, too.
+    // Tokens from the middle of the first runs' answers become end tokens.
     std::vector<int32_t> end_ids;
     for (size_t i = 0; i < 6; ++i) end_ids.push_back(alone[i][3 * i]);
     std::sort(end_ids.begin(), end_ids.end());

@@ -10,6 +10,6 @@ inline const std::string context =
     "the inner garden; there are ten of them.";
 inline const std::string first_question = "Which animal is lazy?";
 inline const std::string second_question = "How many hens are there?";
-inline constexpr int64_t n_new = 12;  ///< tokens of an answer
+inline constexpr int64_t n_new = 12;  ///< number of tokens of an answer
 
 }  // namespace kvscope::engine::testing

@@ -18,7 +18,7 @@ std::vector<engine::RunPlan> plans() {
             plan("snapkv:positions=cache", "40"),
             plan("h2o:rolling=on", "40"),
             plan("streaming-llm:rolling=on,positions=cache", "40"),
-            plan("snapkv:window=20", "15"),  // cannot take the budget
+            plan("snapkv:window=20", "15"),  // fails, because the window exceeds the budget
             plan("ada-snapkv:granularity=query_head,window=8", "40"),
             plan("think:recent=5", "0.8"),
             plan("palu", "0.6"),
@@ -59,7 +59,7 @@ engine::Reply ask(engine::Conversation& conversation, const std::string& questio
     return reply;
 }
 
-/// Prefill, cut to the recorded entries, read the text token by token, decode.
+/// Computes the answer from a prefill reduced to the recorded entries, reading and decoding token by token.
 std::vector<int32_t> by_brute_force(const engine::Prompt& prompt, const trace::RunRecord& record,
                                     std::span<const int32_t> read) {
     const auto& model = tiny_model().transformer();
@@ -91,7 +91,7 @@ std::vector<int32_t> by_brute_force(const engine::Prompt& prompt, const trace::R
 
 }  // namespace
 
-TEST_CASE("a further question of a compressed context is answered as the second question of a run") {
+TEST_CASE("a further question about a compressed context is answered like a run's second question") {
     const TemporaryFolder folder;
     for (const bool templated : {true, false}) {
         const engine::PromptOptions options{"p", templated, false, n_new};
@@ -106,7 +106,7 @@ TEST_CASE("a further question of a compressed context is answered as the second 
             REQUIRE((one.caches[i] == nullptr) == (one.records[index].status == "failed"));
             if (!one.caches[i]) continue;
             CHECK(ask(*one.caches[i], second_question).ids == expected.records.at(index).output_ids);
-            // Nothing of it is left: the first question's answer comes out, and the second's once more.
+            // Questions leave no trace in the cache: both answers come out again.
             const auto again = ask(*one.caches[i], first_question);
             CHECK(again.ids == one.records[index].output_ids);
             CHECK(again.text == one.records[index].output_text);
@@ -140,7 +140,7 @@ TEST_CASE("a question after the prompt's own is read as a further turn") {
     }
 }
 
-TEST_CASE("a cache of an earlier version, tokenized in parts, is asked further") {
+TEST_CASE("a cache of an earlier version with separate tokenization answers further questions") {
     const TemporaryFolder folder;
     auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
     const auto& tokenizer = tiny_model().tokenizer();

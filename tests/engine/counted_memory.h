@@ -9,8 +9,8 @@
 
 namespace kvscope::engine::testing {
 
-/// What tensors hold, counted byte by byte, so that a test of memory does not hang on what a process happens to have
-/// resident. Tensors made while one exists may outlive it.
+/// Counts the bytes of all tensors, so that memory tests do not depend on the process's resident memory. Tensors may
+/// outlive the counter.
 class CountedMemory {
  public:
     CountedMemory() : before_(c10::GetCPUAllocator()) {
@@ -36,7 +36,7 @@ class CountedMemory {
         return bytes;
     }
 
-    static constexpr size_t header = 64;  ///< the size, in front of what is aligned as libtorch's own are
+    static constexpr size_t header = 64;  ///< holds the size, before memory with libtorch's alignment
 
     class Allocator final : public c10::Allocator {
      public:

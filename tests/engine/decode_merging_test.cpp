@@ -1,4 +1,4 @@
-// KVSlimmer merging what it has decoded: scripts/golden/kvslimmer.py, and what holds whatever is merged.
+// KVSlimmer merges decoded tokens, compared with scripts/golden/kvslimmer.py and by invariants.
 #include "engine/inference/decode_merging.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// A run whose prompt is read, and what it decodes with.
+/// A run after its prompt, ready to decode.
 struct Read {
     std::unique_ptr<policies::Policy> policy;
     engine::RunCache cache;
     int64_t n_tokens;
 
-    /// Feeds tokens one by one, from the n-th fed one on.
+    /// Feeds tokens one by one. @param n_fed number of tokens fed before
     void feed(const engine::Model& model, std::span<const int32_t> tokens, int64_t n_fed = 0) {
         engine::Sequence sequence{&cache, n_tokens + n_fed, n_fed, policy.get()};
         for (const int32_t& token : tokens) {
@@ -64,7 +64,7 @@ Read read(const engine::Model& model, std::span<const int32_t> ids, const std::s
     return read;
 }
 
-/// (G d) over the first n entries.
+/// Returns sums (G d) over the first n entries.
 std::vector<double> value_sums(const engine::HeldLayer& held, int64_t n) {
     const at::Tensor values = held.values.to(at::kFloat).contiguous();
     const int64_t d = values.size(2);
@@ -81,7 +81,7 @@ double sum(const std::vector<float>& numbers) { return std::accumulate(numbers.b
 
 }  // namespace
 
-TEST_CASE("behind every chunk of decoded tokens what lies before them is merged back to the budget", "[kvslimmer]") {
+TEST_CASE("after every chunk of decoded tokens, older entries are merged back to the budget", "[kvslimmer]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn", "qwen3-qk-norm"})
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
@@ -90,7 +90,7 @@ TEST_CASE("behind every chunk of decoded tokens what lies before them is merged 
             auto run = read(model, ids, "kvslimmer:sinks=2,chunk=8,decode_merge=on", 30);
             REQUIRE(run.cache.n_entries(0, 0) == 30);
             run.feed(model, std::span(tokens).first(8));
-            CHECK(run.cache.n_entries(1, 0) == 30 + 8);  // there was no more than the budget before them
+            CHECK(run.cache.n_entries(1, 0) == 30 + 8);  // the older entries did not exceed the budget
             run.feed(model, std::span(tokens).subspan(8, 7), 8);
             const auto before = run.cache.held(1);
             CHECK(before.positions.size() == 30 + 15);
@@ -104,12 +104,12 @@ TEST_CASE("behind every chunk of decoded tokens what lies before them is merged 
                 CHECK(after.masses[30 + i] == 1);
             }
             for (size_t i = 0; i < 2; ++i) CHECK(after.masses[i] == 1);
-            double total = 0;  // an entry stands at its last token
+            double total = 0;  // an entry's position is that of its last token
             for (size_t i = 0; i < after.positions.size(); ++i) {
                 total += double{after.masses[i]};
                 CHECK(after.positions[i] == static_cast<uint32_t>(total) - 1);
             }
-            // All but the token that was fed last.
+            // All entries except that of the last token.
             const auto x = value_sums(before, 45), y = value_sums(after, 37);
             for (size_t c = 0; c < x.size(); ++c)
                 CHECK(y[c] == Approx(x[c]).epsilon(1e-4).margin(dtype == kernels::DType::f32 ? 1e-4 : 0.3));
@@ -121,7 +121,7 @@ TEST_CASE("behind every chunk of decoded tokens what lies before them is merged 
         }
 }
 
-TEST_CASE("a question that was read after the compression stays whole and counts in no budget", "[kvslimmer]") {
+TEST_CASE("a question that was read after compression is not merged and not counted in the budget", "[kvslimmer]") {
     constexpr int64_t n = 90, n_question = 12;
     for (const char* name : {"llama3-gqa-sharded", "mistral-window"})
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
@@ -157,7 +157,7 @@ TEST_CASE("a question that was read after the compression stays whole and counts
         }
 }
 
-TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimmer]") {
+TEST_CASE("a budget that is never exceeded does not change decoding", "[kvslimmer]") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto reader = run_experiment(
@@ -171,7 +171,7 @@ TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimme
     CHECK(same_bits(never.step_kl, off.step_kl));
     const auto whole = reader.run_record(0, 3), merged = reader.run_record(0, 4);
     REQUIRE(merged.status == "complete");
-    // The first merge is behind the sixteenth token that is fed.
+    // The first merge is after the sixteenth fed token.
     for (size_t step = 0; step < merged.step_kl.size(); ++step)
         CHECK((merged.step_kl[step] == whole.step_kl[step]) == (step <= 16));
     CHECK(reader.run_record(0, 6).status == "failed");
@@ -180,7 +180,7 @@ TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimme
     CHECK_THAT(reader.run_record(0, 5).message, Catch::Matchers::Contains("does not merge during decoding"));
 }
 
-TEST_CASE("merging while decoding depends neither on the mode nor on what runs beside", "[kvslimmer]") {
+TEST_CASE("merging while decoding depends neither on the mode nor on other runs", "[kvslimmer]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window"})
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
@@ -207,8 +207,7 @@ TEST_CASE("merging while decoding depends neither on the mode nor on what runs b
         }
 }
 
-TEST_CASE("what is merged while the full answer is read is what the reference merges",
-          "[kvslimmer][arithmetic][default_model]") {
+TEST_CASE("merges while the full answer is read equal the reference", "[kvslimmer][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto full_runs = golden("engine/runs.json")["prompts"];

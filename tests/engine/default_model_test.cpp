@@ -9,7 +9,7 @@
 using namespace kvscope;
 using namespace kvscope::engine::testing;
 
-// The default model in f32 against transformers on the same dequantised weights; scripts/golden/ says how.
+// Reference: transformers in f32 on the same dequantized weights; see scripts/golden/.
 TEST_CASE("the default model's tokens and greedy continuation equal the reference's", "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
     engine::SilentProgress progress;

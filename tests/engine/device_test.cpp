@@ -1,5 +1,4 @@
-// Devices: their names, what is refused, the one without hardware that other tests run on, and libtorch's functions
-// against the processor's kernels.
+// Devices: names, refusals, the fake device of other tests, and libtorch's functions compared with the kernels.
 
 #include "engine/model/device.h"
 
@@ -21,7 +20,7 @@
 using namespace kvscope;
 using namespace kvscope::engine::testing;
 
-TEST_CASE("devices have names, and what is none is refused") {
+TEST_CASE("devices have names, and other names are refused") {
     for (const char* name : {"cpu", "auto", "cuda", "cuda:0", "cuda:12"}) CHECK(engine::is_device_name(name));
     for (const char* name : {"", "CPU", "cuda:", "cuda:-1", "cuda:1x", "cuda:99999999999", "gpu"})
         CHECK_FALSE(engine::is_device_name(name));
@@ -54,7 +53,7 @@ TEST_CASE("reading a device's memory ends the program") {
 
 namespace {
 
-/// Arrays on a device, with the same random numbers on each.
+/// Arrays on a device, filled with the same random numbers on each device.
 class Arrays {
  public:
     explicit Arrays(const kernels::Backend& backend) : backend_(backend) {}
@@ -97,7 +96,7 @@ class Arrays {
     uint64_t state_ = 1;
 };
 
-/// Does the same on the processor and on the device without hardware. @param work returns the results
+/// Runs the same work on the processor and on the fake device. @param work returns the results
 template <class Work>
 void check_alike(double tolerance, Work work) {
     Arrays here(kernels::cpu_backend()), there(*engine::fake_device().backend);
@@ -116,7 +115,7 @@ constexpr double tolerance_of = std::is_same_v<T, float> ? 2e-5 : 0x1p-6;
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("libtorch's functions make what the processor's kernels make", "", float, kernels::bf16) {
+TEMPLATE_TEST_CASE("libtorch's functions agree with the processor's kernels", "", float, kernels::bf16) {
     constexpr auto type = type_of<TestType>;
     constexpr double near = tolerance_of<TestType>;
     constexpr int64_t n = 5, in = 48, out = 21;
@@ -246,7 +245,7 @@ TEMPLATE_TEST_CASE("libtorch's functions make what the processor's kernels make"
                     return all;
                 });
     }
-    SECTION("attention of a step over rows that go on in others") {
+    SECTION("attention of a step over rows that continue in others") {
         check_alike(near, [&](Arrays& arrays) {
             constexpr int64_t d = 16, first = 11, second = 4;
             auto* result = arrays.random<TestType>(2 * 3 * d);
@@ -279,7 +278,7 @@ TEMPLATE_TEST_CASE("libtorch's functions make what the processor's kernels make"
             return all;
         });
     }
-    SECTION("copies, also within an array, and errors of rows") {
+    SECTION("copies (also within an array) and errors of rows") {
         check_alike(1e-12, [&](Arrays& arrays) {
             auto* from = arrays.random<TestType>(20 * 8);
             auto* to = arrays.random<TestType>(6 * 16);

@@ -1,5 +1,5 @@
-// ThinK's keys beside EchoKV's values against their definition in transformers and NumPy, f64:
-// scripts/golden/echokv_hybrid.py.
+// EchoKV's hybrid (ThinK's keys, EchoKV's values) compared with its definition in transformers and NumPy, f64
+// (scripts/golden/echokv_hybrid.py).
 #include <catch2/catch.hpp>
 
 #include "tests/engine/reference_runs.h"
@@ -20,8 +20,7 @@ EchoMapsFile maps_for(const engine::Model& model, int group, int local) {
 
 }  // namespace
 
-TEST_CASE("what EchoKV's hybrid does to the output equals the reference, its channels and bytes do",
-          "[echokv][arithmetic][default_model]") {
+TEST_CASE("EchoKV's hybrid has the reference's output, channels and bytes", "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const int head_dim = model.transformer().shape().head_dim;
     std::vector<std::unique_ptr<EchoMapsFile>> files;
@@ -39,7 +38,7 @@ TEST_CASE("what EchoKV's hybrid does to the output equals the reference, its cha
         const auto channels = one["kept_channels"];
         for (size_t layer = 0; layer < record.cache_bytes.size(); ++layer) {
             const bool is_rebuilt = std::count(rebuilt.begin(), rebuilt.end(), layer) > 0;
-            size_t named = is_rebuilt ? static_cast<size_t>(local % head_dim) : 0;  // of the values
+            size_t named = is_rebuilt ? static_cast<size_t>(local % head_dim) : 0;  // first channel of the values
             for (size_t head = 0; head < channels[layer].size(); ++head) {
                 const auto expected = channels[layer][head].get<std::vector<size_t>>();
                 named += expected.size();
@@ -56,7 +55,7 @@ TEST_CASE("what EchoKV's hybrid does to the output equals the reference, its cha
     check_reference_runs("engine/echokv_hybrid_runs.json", plan_of, check_bytes);
 }
 
-TEST_CASE("EchoKV's hybrid answers alike in shared and isolated mode, whatever runs beside it", "[echokv]") {
+TEST_CASE("EchoKV's hybrid gives the same answers in both modes and with any other runs", "[echokv]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"}) {
         const auto model = small_model(name, kernels::DType::f32);
         const auto maps = maps_for(model, 2, 4);

@@ -1,4 +1,4 @@
-// EchoKV against its definition in transformers and NumPy, f64: scripts/golden/echokv.py.
+// EchoKV compared with its definition in transformers and NumPy, f64 (scripts/golden/echokv.py).
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -29,7 +29,7 @@ engine::RunPlan plan_with(const EchoMapsFile& maps, const std::string& parameter
 
 }  // namespace
 
-TEST_CASE("what EchoKV does to the output equals the reference, and its bytes are those of what it stores",
+TEST_CASE("EchoKV has the reference's output, and its bytes are those of the stored numbers",
           "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     std::vector<std::unique_ptr<EchoMapsFile>> files;
@@ -43,7 +43,7 @@ TEST_CASE("what EchoKV does to the output equals the reference, and its bytes ar
         const auto rebuilt = one["rebuilt_layers"].get<std::vector<size_t>>();
         for (size_t layer = 0; layer < record.cache_bytes.size(); ++layer) {
             const bool is_rebuilt = std::count(rebuilt.begin(), rebuilt.end(), layer) > 0;
-            // Which channels of a head are its own, of keys and of values.
+            // Number of channels that a head stores itself, of keys and of values.
             const int named = is_rebuilt ? 2 * (local % layout_of(model, 1, 0).head_dim) : 0;
             CHECK(record.cache_bytes[layer] == one["bytes"][layer].get<uint64_t>() * sizeof(float) +
                                                    static_cast<uint64_t>(named) * sizeof(uint16_t));
@@ -61,7 +61,7 @@ TEST_CASE("what EchoKV does to the output equals the reference, and its bytes ar
     check_reference_runs("engine/echokv_runs.json", plan_of, check_bytes, check_kept);
 }
 
-TEST_CASE("EchoKV answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16", "[echokv]") {
+TEST_CASE("EchoKV gives the same answers in both modes and with any other runs, in f32 and bf16", "[echokv]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
@@ -72,7 +72,7 @@ TEST_CASE("EchoKV answers alike in shared and isolated mode, whatever runs besid
         }
 }
 
-TEST_CASE("the maps of least squares miss as much as the reference's, on the text and on another",
+TEST_CASE("the maps of least squares have the reference's errors, on the text and on another one",
           "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto expected = golden("engine/echo_training.json");
@@ -101,7 +101,7 @@ TEST_CASE("the maps of least squares miss as much as the reference's, on the tex
     }
 }
 
-TEST_CASE("what maps predict from is one of two, or both, which miss least", "[echokv]") {
+TEST_CASE("maps predict from one of two inputs or from both, and both have the least error", "[echokv]") {
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 900);
     engine::SilentProgress progress;
@@ -131,7 +131,7 @@ TEST_CASE("what maps predict from is one of two, or both, which miss least", "[e
                       Catch::Matchers::Contains("store no numbers of their own"));
 }
 
-TEST_CASE("training is the same whatever the number of threads, and refuses what it cannot do", "[echokv]") {
+TEST_CASE("training does not depend on the number of threads, and refuses impossible settings", "[echokv]") {
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 500);
     engine::SilentProgress progress;
@@ -146,7 +146,7 @@ TEST_CASE("training is the same whatever the number of threads, and refuses what
         }
     }
     CHECK(several.n_tokens == 5 * 96);
-    // Inputs that follow from others, and no ridge to speak of.
+    // Dependent inputs with a negligible ridge.
     const std::vector<int32_t> same(400, ids[0]);
     const auto degenerate = engine::train_echo(model, same, {.ratio = 0.5, .sequence = 100, .ridge = 0}, progress);
     for (const auto& [layer, error] : degenerate.errors) {
@@ -165,7 +165,7 @@ TEST_CASE("training is the same whatever the number of threads, and refuses what
 
 namespace {
 
-/// Stops when that many sequences are read.
+/// Cancels after the given number of sequences.
 class StopsAfterSequences final : public engine::Progress {
  public:
     explicit StopsAfterSequences(int64_t sequences) : sequences_(sequences) {}
@@ -190,7 +190,7 @@ bool same_maps(const policies::EchoMaps& a, const policies::EchoMaps& b) {
 
 }  // namespace
 
-TEST_CASE("training that was stopped goes on to the same maps, and not on another text or a damaged file", "[echokv]") {
+TEST_CASE("cancelled training continues to the same maps, but not with another text or a damaged file", "[echokv]") {
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 500), others = some_ids(model, 500, 2);
     const TemporaryFolder folder;
@@ -230,14 +230,14 @@ TEST_CASE("training that was stopped goes on to the same maps, and not on anothe
     CHECK(again(ids) == std::pair{true, std::string()});
     std::ofstream(options.state) << "something else";
     CHECK_THROWS_AS(again(ids), engine::UsageError);
-    // Where nothing can be kept, the work is done all the same, and that is said.
+    // If the state cannot be saved, the work continues with a message.
     options.state = folder.path() / "none" / "state";
     const auto [same, messages] = again(ids);
     CHECK(same);
     CHECK(messages.find("could not be saved") != std::string::npos);
 }
 
-TEST_CASE("tuning goes down the slope of each loss", "[echokv]") {
+TEST_CASE("tuning decreases each loss", "[echokv]") {
     const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
     CAPTURE(engine::name_of(loss));
     const auto& model = tiny_model();
@@ -249,8 +249,7 @@ TEST_CASE("tuning goes down the slope of each loss", "[echokv]") {
     const auto first = engine::tune_echo(model, after, ids, once, progress).at(0);
     CHECK(first.error == engine::echo_loss_error(model, before, ids, once, progress));
     CHECK(first.rate == 1e-4);
-    // AdamW's first step is the rate times the gradient's sign, and the decay: the sign is that of a difference
-    // quotient.
+    // AdamW's first step is the rate times the sign of the gradient, plus the decay. Finite differences give the sign.
     int n_checked = 0;
     for (const bool of_keys : {true, false}) {
         const auto matrix = [&](policies::EchoMaps& maps) -> policies::Matrix& {
@@ -281,7 +280,7 @@ TEST_CASE("tuning goes down the slope of each loss", "[echokv]") {
     CHECK(n_checked > 10);
 }
 
-TEST_CASE("gradient descent loses what PyTorch's does, step by step", "[echokv][arithmetic][default_model]") {
+TEST_CASE("gradient descent has PyTorch's losses in each step", "[echokv][arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto expected = golden("engine/echo_descent.json");
     const auto ids = expected["ids"].get<std::vector<int32_t>>();
@@ -310,7 +309,7 @@ TEST_CASE("gradient descent loses what PyTorch's does, step by step", "[echokv][
     }
 }
 
-TEST_CASE("gradient descent on keys and values comes near to least squares, from above", "[echokv]") {
+TEST_CASE("gradient descent on keys and values approaches the loss of least squares from above", "[echokv]") {
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 500);
     engine::SilentProgress progress;
@@ -340,7 +339,7 @@ TEST_CASE("gradient descent on keys and values comes near to least squares, from
     CHECK_THROWS_AS(engine::untrained_echo_maps(model, 0.99, 42), engine::UsageError);
 }
 
-TEST_CASE("gradient descent that was stopped goes on to the same maps and losses", "[echokv]") {
+TEST_CASE("cancelled gradient descent continues to the same maps and losses", "[echokv]") {
     const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
     CAPTURE(engine::name_of(loss));
     const auto& model = tiny_model();
@@ -355,7 +354,7 @@ TEST_CASE("gradient descent that was stopped goes on to the same maps and losses
     engine::SilentProgress silent;
     const auto whole = tuned(before, ids, silent);
     options.state = folder.path() / "state";
-    for (const int64_t stop : {5, 3}) {  // the second behind the first: 8 steps are done
+    for (const int64_t stop : {5, 3}) {  // the second call continues after the first: 8 steps are done
         StopsAfterSequences stops(stop);
         CHECK_THROWS_AS(tuned(before, ids, stops), engine::Cancelled);
     }
@@ -378,7 +377,7 @@ TEST_CASE("gradient descent that was stopped goes on to the same maps and losses
     options.rate = 4e-3;
     CHECK(std::get<2>(again(before, ids)) == 12);
     options.rate = 5e-3;
-    // All of it done: nothing is left to do.
+    // All steps are done already.
     StopsAfterSequences never(1000);
     REQUIRE(std::get<2>(again(before, ids)) == 4);
     CHECK(same_maps(tuned(before, ids, never).first, whole.first));
@@ -391,7 +390,7 @@ TEST_CASE("gradient descent that was stopped goes on to the same maps and losses
     CHECK_THROWS_AS(engine::require_tuning_state(options.state), engine::UsageError);
 }
 
-TEST_CASE("tuned maps lose less, the same whatever the threads", "[echokv]") {
+TEST_CASE("tuned maps have a smaller loss, for any number of threads", "[echokv]") {
     const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
     CAPTURE(engine::name_of(loss));
     const auto& model = tiny_model();

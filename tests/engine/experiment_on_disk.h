@@ -15,7 +15,7 @@
 
 namespace kvscope::engine::testing {
 
-/// A folder that goes away with the test.
+/// A folder that is deleted after the test.
 class TemporaryFolder {
  public:
     TemporaryFolder() {
@@ -34,7 +34,7 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
-/// A value that the tests were built with, or the environment's, where they run on another machine.
+/// Returns the value of an environment variable, or else the value that the tests were built with.
 inline std::string value_of(const char* name, const char* built_with) {
     const char* given = std::getenv(name);
     return given && *given ? given : built_with;
@@ -60,7 +60,7 @@ inline const Model& tiny_model() {
     return model;
 }
 
-/// A prompt of given ids, of which policies see the first n_context (all: query-aware).
+/// Returns a prompt with the given ids. Policies see the first n_context tokens; by default, all.
 inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
     Prompt prompt;
     prompt.name = "ids";
@@ -72,7 +72,7 @@ inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
     return prompt;
 }
 
-/// One of tests/data/models/.
+/// Returns a model of tests/data/models/.
 inline engine::Model small_model(const std::string& name, kernels::DType dtype) {
     engine::SilentProgress progress;
     return engine::Model::open(test_data("models/" + name), dtype, progress, engine::device_of_tests());
@@ -89,7 +89,7 @@ inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 
     return ids;
 }
 
-/// The budget, or one that a policy can take which keeps every token.
+/// Returns the budget, or for policies that keep every token a budget that they accept.
 inline std::string budget_for(const policies::Definition& definition, const std::string& budget) {
     return definition.budget_of == policies::BudgetOf::bytes && budget != "100%" ? "0.8" : budget;
 }
@@ -106,7 +106,7 @@ inline ExperimentOptions options_of(int64_t n_new, bool compare = true, bool iso
     return options;
 }
 
-/// An experiment while it is in memory, with its trace on disk.
+/// An experiment with its trace on disk.
 struct Session {
     SilentProgress progress;
     std::vector<Prompt> prompts;
@@ -120,7 +120,7 @@ struct Session {
           experiment(model, plans, options, writer, progress) {}
 };
 
-/// Runs an experiment into a trace and opens it.
+/// Runs an experiment and returns its trace.
 inline trace::Reader run_experiment(const TemporaryFolder& folder, const std::string& name, const Model& model,
                                     const std::vector<Prompt>& prompts, std::vector<RunPlan> plans,
                                     const ExperimentOptions& options) {

@@ -30,7 +30,7 @@ engine::RunPlan faulty_plan(const std::string& parameters) {
     return {faulty(parameters), policies::parse_budget("40")};
 }
 
-/// The faulty one between others of every way of decoding.
+/// Returns the faulty policy among runs that decode in every other way.
 std::vector<engine::RunPlan> plans_with(const std::string& parameters) {
     return {plan("full", "100%"),
             plan("snapkv:window=8", "40"),
@@ -44,8 +44,8 @@ constexpr size_t faulty_run = 2;
 struct Fault {
     std::string parameters;
     std::string says;
-    bool decodes = false;  ///< it fails behind some tokens of its answer
-    bool answers = false;  ///< it fails when it has its whole answer
+    bool decodes = false;  ///< whether it fails after some tokens of its answer
+    bool answers = false;  ///< whether it fails after its whole answer
 };
 
 const std::vector<Fault>& faults() {
@@ -56,7 +56,7 @@ const std::vector<Fault>& faults() {
         {"fault=nothing-said", "layer 1: an error without a message"},
         {"fault=merge", "merge: the test wants it"},
         {"fault=draft", "draft: the test wants it"},
-        // Where runs decide beside one another.
+        // While runs decide in parallel.
         {"fault=gather", "layer 1: gather: the test wants it"},
         {"fault=beside-select", "layer 1: select: the test wants it"},
         {"fault=beside-draft", "layer 0: draft: the test wants it"},
@@ -64,9 +64,9 @@ const std::vector<Fault>& faults() {
         {"fault=step,after=0", "layer 0: step: the test wants it", true},
         {"fault=step,after=3", "layer 0: step: the test wants it", true},
         {"fault=step-again,after=2", "step again: the test wants it", false, true},
-        // Within the 7 tokens of the question.
+        // During the 7 tokens of the question.
         {"fault=nan", "NaN"},
-        // What no cache can hold.
+        // Selections that no cache can hold.
         {"fault=stored-rows", "row 0: expected 2 rows, found 1"},
         {"fault=stored-fewer", "row 1: expected 40 positions, as many as the selection has, found 39"},
         {"fault=stored-elsewhere", "row 1: expected position 39 of the selection, found 40"},
@@ -89,7 +89,7 @@ const std::vector<Fault>& faults() {
         {"fault=stored-token-lost", "row 1: expected token 0 in entry 0, found another entry"},
         {"fault=stored-unsaid", "stores entries in parts, but its stores_parts() returns false"},
         {"fault=stored-acting", "cannot evict entries while decoding"},
-        // Decisions that no cache can follow.
+        // Decisions that are invalid for the cache.
         {"fault=out-of-range", "row 1: expected positions below 90, found 90"},
         {"fault=far-out-of-range", "row 1: expected positions below 90, found 4000000000"},
         {"fault=unsorted", "row 1: expected positions in ascending order"},
@@ -143,7 +143,7 @@ void check_failed(const trace::RunRecord& record, const Fault& fault, size_t n_a
     if (fault.decodes || fault.answers) CHECK(!record.kept_indices.empty());
 }
 
-/// Makes a token's embedding NaN, as the model's file holds it.
+/// Sets a token's embedding to NaN, in the format of the model's file.
 void poison(const engine::Model& model, int32_t token) {
     const auto& transformer = model.transformer();
     for (const engine::Transformer* on : {&transformer, &transformer.on_processor()}) {
@@ -161,7 +161,7 @@ void check_sound(const std::filesystem::path& path) {
     }
 }
 
-/// Stops once a run is written.
+/// Cancels after a run was written.
 class StopsBehind final : public engine::Progress {
  public:
     std::atomic<bool> stop = false;
@@ -171,12 +171,12 @@ class StopsBehind final : public engine::Progress {
     bool cancelled() const override { return stop; }
 };
 
-/// Beside others, in the first layer, is asked to stop or finds no memory.
+/// Is cancelled, or runs out of memory, in the first layer while other runs decide.
 class EndsAll : public policies::throwaway::KeepFirst {
  public:
     explicit EndsAll(const policies::ParameterValues& values) : how_(values.text("how")) {}
     static inline StopsBehind* progress = nullptr;
-    static inline std::atomic<int> n_behind = 0;  ///< decisions in a later layer
+    static inline std::atomic<int> n_behind = 0;  ///< decisions in later layers
 
     bool gathers() const override { return true; }
     policies::Selection select(policies::LayerObservations& observations) override {
@@ -190,7 +190,7 @@ class EndsAll : public policies::throwaway::KeepFirst {
     std::string how_;
 };
 
-/// Is asked to stop while it begins, as where it tokenizes a long text.
+/// Is cancelled while it begins, as a policy that tokenizes a long text could be.
 class Interrupted : public policies::throwaway::KeepFirst {
  public:
     explicit Interrupted(const policies::ParameterValues&) {}
@@ -199,7 +199,7 @@ class Interrupted : public policies::throwaway::KeepFirst {
 
 }  // namespace
 
-TEST_CASE("a stop while a policy begins is a stop and no failure of its run") {
+TEST_CASE("a cancellation while a policy begins is not a failure of its run") {
     static const auto definition = policies::throwaway::definition<Interrupted>("interrupted", {});
     const auto& model = tiny_model();
     std::vector<engine::RunPlan> plans{plan("full", "100%"),
@@ -213,7 +213,7 @@ TEST_CASE("a stop while a policy begins is a stop and no failure of its run") {
     }
 }
 
-TEST_CASE("a stop and a lack of memory while runs decide beside one another end all of them at that layer") {
+TEST_CASE("cancellation or lack of memory while runs decide in parallel ends all of them at that layer") {
     static const auto definition =
         policies::throwaway::definition<EndsAll>("ends-all", {policies::text_parameter("how", "not", "How it ends.")});
     const auto& model = tiny_model();
@@ -262,7 +262,7 @@ TEST_CASE("pseudo tokens without an embedding fail their run alone") {
     CHECK(records[2].status == "complete");
 }
 
-TEST_CASE("a run that goes wrong anywhere is recorded as failed, and the others are what they are without it") {
+TEST_CASE("a run that fails anywhere is recorded as failed and does not change the others") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     for (const bool isolated : {false, true}) {
@@ -293,7 +293,7 @@ TEST_CASE("a run that goes wrong anywhere is recorded as failed, and the others 
     }
 }
 
-TEST_CASE("a failed run is finished: a resumed trace leaves it as it is, whatever was stopped before or behind it") {
+TEST_CASE("a failed run counts as finished and is not repeated when the trace is resumed") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     int number = 0;
@@ -368,8 +368,8 @@ TEST_CASE("runs that fail at one question of a context answer the others") {
     }
 }
 
-// An answer's token whose embedding is NaN is one that only the run which generates it meets.
-TEST_CASE("what a run lost at one question is not told of the next one, where it fails") {
+// The token with the NaN embedding is in the answer of one run only, which alone reads it.
+TEST_CASE("measures of one question are not recorded for the next one, where the run fails") {
     engine::SilentProgress progress;
     const auto model =
         engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
@@ -392,7 +392,7 @@ TEST_CASE("what a run lost at one question is not told of the next one, where it
         experiment.on_run = [&](int prompt, int run, const trace::RunRecord& record) {
             CAPTURE(prompt, run, record.message);
             CHECK((record.status == "failed") == (prompt == 1));
-            // Of one that evicts while it decodes, what it holds at each step is not known.
+            // The kept entries of an evicting run are not known at each step.
             CHECK(record.kl_attention_lost.empty() == (prompt == 1 || run != 1));
             ++n;
         };
@@ -401,7 +401,7 @@ TEST_CASE("what a run lost at one question is not told of the next one, where it
     }
 }
 
-TEST_CASE("where the full run fails, the others are recorded without what is measured against it") {
+TEST_CASE("if the full run fails, the others are recorded without comparisons") {
     engine::SilentProgress progress;
     const auto model =
         engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
@@ -414,7 +414,7 @@ TEST_CASE("where the full run fails, the others are recorded without what is mea
                                              plan("streaming-llm", "12"), plan("oracle", "10")};
     std::vector<int32_t> full;
     int32_t poisoned = -1;
-    // A prompt to which the full run says a token that two of the others do not say at all.
+    // Searches for a prompt whose full answer has a token that two other answers lack.
     for (unsigned seed = 1; poisoned < 0 && seed < 40; ++seed) {
         ids = some_ids(model, 60, seed);
         const auto sound =
@@ -458,7 +458,7 @@ TEST_CASE("where the full run fails, the others are recorded without what is mea
     }
 }
 
-TEST_CASE("a task's sample is scored for the runs that answer, and says why the others do not") {
+TEST_CASE("a sample is scored for the runs that answer, and has the reasons of the others") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     engine::SilentProgress progress;
@@ -484,7 +484,7 @@ TEST_CASE("a task's sample is scored for the runs that answer, and says why the 
     }
 }
 
-TEST_CASE("a further question that one cache fails at is answered by the others") {
+TEST_CASE("a further question that fails for one cache is answered by the others") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto prompt = engine::prepare_prompt(model, context, first_question, {"p", false, false, n_new});
@@ -511,7 +511,7 @@ TEST_CASE("a further question that one cache fails at is answered by the others"
         return replies;
     };
     const auto sound = ask_all("fault=none", "sound.h5");
-    // Behind the first question's answer.
+    // After the first question's answer.
     {
         const auto replies = ask_all("fault=step-later,after=1", "later.h5");
         for (size_t run = 0; run < replies.size(); ++run) {
@@ -523,7 +523,7 @@ TEST_CASE("a further question that one cache fails at is answered by the others"
     }
 }
 
-TEST_CASE("a run that failed at its answer leaves no cache to ask") {
+TEST_CASE("a run whose answer failed leaves no cache for further questions") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     auto options = options_of(8);
@@ -534,7 +534,7 @@ TEST_CASE("a run that failed at its answer leaves no cache to ask") {
     for (size_t run = 0; run < caches.size(); ++run) CHECK((caches[run] == nullptr) == (run == faulty_run));
 }
 
-TEST_CASE("a what-if that no cache can follow is an error that names policy, layer and row") {
+TEST_CASE("an invalid what-if is an error that names policy, layer and row") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     auto options = options_of(2, false);

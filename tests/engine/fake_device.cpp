@@ -23,14 +23,14 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr size_t whole = size_t{64} << 30;  // addresses; pages are taken when they are written
+constexpr size_t whole = size_t{64} << 30;  // reserved addresses; pages are used when written
 constexpr size_t alignment = 256;
 
-/// Two ranges of addresses: the device's, which nobody can read, and behind the same distance the memory itself.
+/// Two address ranges at a fixed distance: the device's, which is not accessible, and the actual memory.
 class Memory {
  public:
     static Memory& only() {
-        static Memory& memory = *new Memory;  // outlives whatever is released at the end of the program
+        static Memory& memory = *new Memory;  // never destroyed: memory may be released at the end of the program
         return memory;
     }
 
@@ -47,20 +47,20 @@ class Memory {
             if (next_ > whole) throw std::runtime_error("the fake device's addresses are used up");
         }
         taken_[at] = size;
-        std::memset(memory_ + at, 0xff, size);  // NaN, as f32 and as bf16
+        std::memset(memory_ + at, 0xff, size);  // NaN in f32 and bf16
         return device_ + at;
     }
     void release(void* data) {
         const std::lock_guard lock(mutex_);
         const size_t at = static_cast<size_t>(static_cast<char*>(data) - device_);
         const auto found = taken_.find(at);
-        if (found == taken_.end()) std::abort();  // twice, or never allocated
+        if (found == taken_.end()) std::abort();  // released twice, or never allocated
         std::memset(memory_ + at, 0xff, found->second);
         free_.emplace(found->second, at);
         taken_.erase(found);
     }
 
-    /// What lies at an address of the device; other addresses stay as they are.
+    /// Returns the actual memory for a device address; other addresses are returned unchanged.
     void* real(const void* data) const {
         const auto* at = static_cast<const char*>(data);
         if (at < device_ || at >= device_ + whole) return const_cast<char*>(at);
@@ -75,7 +75,7 @@ class Memory {
         if (found == MAP_FAILED) throw std::runtime_error("no range of addresses for a fake device");
         return static_cast<char*>(found);
     }
-    /// Few sizes, so that what was released fits again.
+    /// Rounds to few different sizes, so that released memory can be reused.
     static size_t rounded(size_t bytes) {
         size_t size = alignment;
         while (size < bytes) size *= 2;
@@ -105,7 +105,7 @@ class FakeAllocator final : public c10::Allocator {
     }
 };
 
-/// The same memory as libtorch's functions for the processor read it.
+/// Returns the actual memory as a tensor on the processor.
 at::Tensor real_of(const at::Tensor& there) {
     return at::from_blob(Memory::only().real(there.data_ptr()), there.sizes(), there.strides(),
                          at::TensorOptions().dtype(there.scalar_type()));
@@ -140,10 +140,11 @@ at::Tensor view(const at::Tensor& self, c10::SymIntArrayRef sizes) {
     return at::native::view(self, C10_AS_INTARRAYREF_SLOW(sizes));
 }
 
-/// Any other function: the processor's, on the memory behind the device's addresses.
+/// Runs any other function on the processor, with the actual memory.
 void compute(const c10::OperatorHandle& function, torch::jit::Stack* stack) {
     const size_t n = function.schema().arguments().size(), first = stack->size() - n;
-    std::vector<std::pair<at::Tensor, at::Tensor>> replaced;  // on the device, for the processor
+    std::vector<std::pair<at::Tensor, at::Tensor>>
+        replaced;  // tensors on the device and their counterparts on the processor
     const auto replace = [&](const at::Tensor& there) {
         if (!there.defined() || !there.is_privateuseone()) return there;
         replaced.emplace_back(there, real_of(there));
@@ -178,7 +179,7 @@ void compute(const c10::OperatorHandle& function, torch::jit::Stack* stack) {
     }
 }
 
-/// Passes on what there is one of: the device.
+/// Reports the only device.
 struct FakeGuard final : c10::impl::DeviceGuardImplInterface {
     FakeGuard() = default;
     explicit FakeGuard(c10::DeviceType) {}
@@ -206,7 +207,7 @@ class FakeBackend final : public TorchBackend {
  public:
     FakeBackend() : TorchBackend(at::Device(at::kPrivateUse1, 0)) {}
     std::string name() const override { return "fake"; }
-    int64_t rows_alike() const override { return 40; }  // so that what is read is cut as for a card
+    int64_t rows_alike() const override { return 40; }  // so that work is divided as on a card
 
  protected:
     at::Tensor array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
@@ -218,7 +219,7 @@ class FakeBackend final : public TorchBackend {
     }
 };
 
-/// The processor's kernels on the memory behind the device's addresses: as fast as they are.
+/// Runs the processor's kernels on the actual memory.
 class FakeKernels final : public kernels::Backend {
  public:
     std::string name() const override { return "fake-kernels"; }

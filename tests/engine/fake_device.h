@@ -4,13 +4,13 @@
 
 namespace kvscope::engine {
 
-/// A device without hardware, for tests. Its memory has addresses of its own that the processor can neither read nor
-/// write: doing so ends the program. libtorch's functions and TorchBackend compute on it; new memory holds NaN.
+/// Returns a device without hardware. Its addresses are not accessible to the processor; reading them ends the program.
+/// libtorch's functions and TorchBackend compute on it. New memory holds NaN.
 const ComputeDevice& fake_device();
 
-/// On which the tests' models run, as the environment variable KVSCOPE_TEST_DEVICE says: "torch", TorchBackend in the
-/// processor's own memory; "fake"; "fake-kernels", the same memory with the processor's kernels, which are faster;
-/// "cuda", the first card. The processor without.
+/// Returns the device for the tests' models, from the environment variable KVSCOPE_TEST_DEVICE: "torch" (TorchBackend
+/// on the processor), "fake", "fake-kernels" (the fake device with the processor's kernels), "cuda" (the first card),
+/// or by default the processor.
 ComputeDevice device_of_tests();
 
 }  // namespace kvscope::engine

@@ -8,7 +8,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// Each head's contributions of modes, of which some are listed and all are summed up.
+/// Checks the heads' mode contributions against listed samples and sums.
 void check_modes(const std::vector<float>& modes, const nlohmann::json& samples, const nlohmann::json& squares,
                  size_t heads, size_t d) {
     for (const auto& sample : samples) {
@@ -29,7 +29,7 @@ void check_modes(const std::vector<float>& modes, const nlohmann::json& samples,
         }
 }
 
-/// The upper triangle of a symmetric matrix (n, n) of cosines.
+/// Checks the upper triangle of a symmetric matrix (n, n) of cosines.
 void check_triangle(const float* matrix, const nlohmann::json& expected, size_t n) {
     size_t next = 0;
     for (size_t a = 0; a < n; ++a)
@@ -41,7 +41,7 @@ void check_triangle(const float* matrix, const nlohmann::json& expected, size_t 
 
 }  // namespace
 
-// full/* and H2O's sums of the default model in f32 against NumPy in f64: scripts/golden/full_measures.py.
+// Reference: full/* and H2O's sums in NumPy, f64 (scripts/golden/full_measures.py).
 TEST_CASE("the measures of the full cache equal the reference's", "[arithmetic][default_model]") {
     const TemporaryFolder folder;
     const auto& model = default_model_f32();
@@ -123,7 +123,7 @@ TEST_CASE("the measures of the full cache equal the reference's", "[arithmetic][
         for (size_t h = 0; h < heads; ++h) {
             CAPTURE(h);
             const size_t at = layer * heads + h;
-            // c11 and c22 turn round where alpha passes 1/2, which rounding decides for a pair or two.
+            // c11 and c22 change sign at alpha = 1/2, where rounding decides for one or two pairs.
             CHECK(record.gradient_alignment_c11.at(at) == Approx(alignment["c11"][layer][h].get<float>()).margin(1e-4));
             CHECK(record.gradient_alignment_c12.at(at) == Approx(alignment["c12"][layer][h].get<float>()).margin(1e-5));
             CHECK(record.gradient_alignment_c22.at(at) == Approx(alignment["c22"][layer][h].get<float>()).margin(1e-4));

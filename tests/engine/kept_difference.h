@@ -13,7 +13,7 @@
 
 namespace kvscope::engine::testing {
 
-/// Positions in the code of scripts/golden/vlq.py.
+/// Decodes positions that scripts/golden/vlq.py encoded.
 inline std::vector<uint32_t> decode_positions(const std::string& text) {
     static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     std::vector<uint32_t> numbers, positions;
@@ -42,12 +42,12 @@ inline std::vector<std::string> words(const std::string& text) {
     return all;
 }
 
-/// One run against one reference case: entries, those that differ at all, and those that differ beyond rounding.
+/// Difference of a run from a reference case: numbers of entries, of different ones, and of those beyond rounding.
 struct Difference {
     size_t entries = 0, differing = 0, unexplained = 0;
 };
 
-/// @param reference with `kept` and `near` as scripts/golden/kept_sets.py describes them
+/// @param reference with `kept` and `near` from scripts/golden/kept_sets.py
 inline Difference difference_of(const trace::Kept& kept, const nlohmann::json& reference) {
     Difference difference;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {

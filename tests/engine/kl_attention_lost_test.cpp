@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t n_visible = 60, n_question = 7, n_answer = 9;
 
-/// The full cache with a question behind what policies see, and what it says of an answer.
+/// The full cache with a question, and its answer's reference.
 struct Read {
     engine::RunCache cache;
     engine::FullReference reference;
@@ -42,7 +42,7 @@ Read read_answer(const engine::Model& model) {
     return {std::move(cache), std::move(reference), std::move(attention)};
 }
 
-/// A run whose rows keep every third token, or none.
+/// Returns a run whose rows keep every third token, or none.
 trace::RunRecord keeping(const policies::ModelShape& shape, int rows_of_layer, bool any) {
     trace::RunRecord record;
     record.kept_offsets = {0};
@@ -56,7 +56,7 @@ trace::RunRecord keeping(const policies::ModelShape& shape, int rows_of_layer, b
 
 }  // namespace
 
-TEST_CASE("KL-weighted attention lost is the answer's attention where every step weighs the same") {
+TEST_CASE("with equal weights of all steps, KL-weighted attention lost is the answer's attention") {
     const std::string name = GENERATE("llama3-gqa-sharded", "mistral-window", "qwen2-biases");
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name, name_of(dtype));
@@ -87,7 +87,7 @@ TEST_CASE("KL-weighted attention lost is the answer's attention where every step
         }
 }
 
-TEST_CASE("KL-weighted attention lost adds its steps up, and that of a run depends on no other run") {
+TEST_CASE("KL-weighted attention lost is a sum over steps and does not depend on other runs") {
     engine::SilentProgress progress;
     const auto model = engine::Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::bf16, progress,
                                            engine::device_of_tests());
@@ -113,7 +113,7 @@ TEST_CASE("KL-weighted attention lost adds its steps up, and that of a run depen
     }
     CHECK(all[2] != all[3]);
     CHECK(lost({{of_kv_heads, both, shape.n_layers}})[0] == all[3]);
-    // A divergence that is no number leaves none.
+    // A divergence that is not finite leaves the result empty.
     both[2] = std::numeric_limits<float>::infinity();
     CHECK(lost({{of_kv_heads, both, shape.n_layers}, {of_kv_heads, first, shape.n_layers}})[0].empty());
 }

@@ -1,4 +1,4 @@
-// How long a live prefill of the default model takes to decide again. Hidden: kvscope_engine_tests "[bench]".
+// Time of decisions from a live prefill of the default model. Hidden; run with kvscope_engine_tests "[bench]".
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 constexpr int n_tokens = 4096;
 constexpr int n_repetitions = 9;
 
-/// Median and slowest milliseconds of selections, each with another value of a parameter.
+/// Prints the median and the maximum time of selections in milliseconds, each with another parameter value.
 void measure(const engine::LivePrefill& live, const std::string& policy, const std::vector<std::string>& changes) {
     std::vector<double> times;
     for (int i = 0; i < n_repetitions; ++i) {

@@ -46,7 +46,7 @@ std::vector<trace::RunRecord> records_of(engine::testing::Session& session) {
     return records;
 }
 
-/// Keeps one entry more in each layer than in the one before: a counter as K-VEC has one.
+/// Keeps one entry more in each layer than in the one before, by a counter as in K-VEC.
 class Growing : public policies::throwaway::KeepFirst {
  public:
     bool decides_in_order() const override { return true; }
@@ -61,7 +61,7 @@ class Growing : public policies::throwaway::KeepFirst {
 
 }  // namespace
 
-TEST_CASE("a prefill in memory decides as its runs did, and with other parameters as a fresh run", "[default_model]") {
+TEST_CASE("a live prefill decides like its runs, and with other parameters like a new run", "[default_model]") {
     const TemporaryFolder folder;
     const auto check = [&](const engine::Model& model, std::vector<engine::Prompt> prompts, const std::string& name) {
         std::vector<engine::RunPlan> plans{plan("full", "100%")};
@@ -94,7 +94,7 @@ TEST_CASE("a prefill in memory decides as its runs did, and with other parameter
             CHECK(same(scores_of(selections), scores_of(records[i])));
         }
 
-        // The other prefill observes what these policies need and no more.
+        // The second prefill observes exactly what these policies need.
         const std::vector<engine::RunPlan> others{
             plan("full", "100%"),
             plan("snapkv:lambda=0.3,window=9", "40"),
@@ -119,13 +119,13 @@ TEST_CASE("a prefill in memory decides as its runs did, and with other parameter
     };
     const auto& tiny = tiny_model();
     check(tiny, {prompt_of_ids(some_ids(tiny, 150))}, "tiny");
-    // Only the context is seen.
+    // Policies see only the context.
     check(tiny, {prompt_of_ids(some_ids(tiny, 150), 130)}, "context");
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
     check(default_model_f32(), {prompt_of_ids(ids)}, "default");
 }
 
-TEST_CASE("a prefill in memory decides for policies of bytes by their share, and with maps of its model") {
+TEST_CASE("a live prefill decides by the share for policies that count bytes, and with its model's maps") {
     const auto& model = tiny_model();
     const auto shape = model.transformer().shape();
     const policies::test::EchoMapsFile maps(
@@ -133,7 +133,7 @@ TEST_CASE("a prefill in memory decides for policies of bytes by their share, and
     const TemporaryFolder folder;
     auto options = options_of(1, false);
     options.keep_prefill = true;
-    // Of 99 tokens, 61.3 % lie between 60 and 61 entries.
+    // 61.3 % of 99 tokens are between 60 and 61 entries.
     const std::vector<engine::RunPlan> plans{plan("full", "100%"),
                                              plan("echokv-hybrid:recent=8,maps=" + maps.path(), "0.9"),
                                              plan("think:recent=0", "0.613"), plan("minicache:retained=0", "0.613")};
@@ -154,7 +154,7 @@ TEST_CASE("a prefill in memory decides for policies of bytes by their share, and
     }
 }
 
-TEST_CASE("a prefill in memory says which policies it does not serve, and why") {
+TEST_CASE("a live prefill says which policies it cannot serve, and why") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     auto options = options_of(1, false);
@@ -167,7 +167,7 @@ TEST_CASE("a prefill in memory says which policies it does not serve, and why") 
     for (const auto& definition : policies::throwaway::definitions()) {
         const auto spec = policies::parse_parameters(definition, "");
         const bool is_refused = definition.name == "appends-tokens" || definition.name == "filters-prompt" ||
-                                definition.name == "stores-shared";  // by keys before RoPE
+                                definition.name == "stores-shared";  // needs keys before RoPE
         CAPTURE(definition.name, live->obstacle(spec, 40));
         n_refused += is_refused;
         CHECK(live->serves(spec, 40) == !is_refused);
@@ -183,7 +183,7 @@ TEST_CASE("a prefill in memory says which policies it does not serve, and why") 
     CHECK(live->obstacle(policies::parse_policy("snapkv:window=33"), 40).find("32") != std::string::npos);
     CHECK(live->serves(policies::parse_policy("snapkv"), 20));
     CHECK_THROWS_AS(live->select(policies::parse_policy("snapkv"), 20, 0), policies::BudgetError);
-    // A policy whose layers follow from one another decides about them in their order.
+    // A policy whose layers depend on one another decides about them in order.
     const policies::Definition growing{
         .name = "growing",
         .title = "",
@@ -196,7 +196,7 @@ TEST_CASE("a prefill in memory says which policies it does not serve, and why") 
     };
     const auto grown = live->select(policies::parse_parameters(growing, ""), 40, 0);
     for (size_t layer = 0; layer < grown.size(); ++layer) CHECK(grown[layer].rows[0].size() == layer + 1);
-    // With a budget of the whole prompt, too, every policy that is served decides.
+    // With a budget of the whole prompt, every policy that is served decides, too.
     for (const auto& definition : policies::definitions()) {
         if (definition.needs_file || !live->serves(policies::parse_policy(definition.name), 100)) continue;
         const auto all = live->select(policies::parse_policy(definition.name), 100, 0);

@@ -21,7 +21,7 @@ bool are_same(const at::Tensor& a, const at::Tensor& b) {
            std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
-/// A tensor of the file as numbers of the type, which the file's reader makes.
+/// Reads a tensor of the file as numbers of the given type, with the file's reader.
 at::Tensor read(const checkpoint::Checkpoint& checkpoint, const std::string& name, const at::Tensor& like) {
     at::Tensor numbers = like.new_empty(like.sizes());
     const auto n = static_cast<size_t>(numbers.numel());
@@ -32,7 +32,7 @@ at::Tensor read(const checkpoint::Checkpoint& checkpoint, const std::string& nam
     return numbers;
 }
 
-/// Numbers that are not all alike.
+/// Returns activations with different numbers.
 at::Tensor activations(int64_t rows, const at::Tensor& weight) {
     at::Tensor x = weight.to(at::kFloat).new_empty({rows, weight.size(1)});
     for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<float>()[i] = static_cast<float>(i * 37 % 101 - 50) / 32.0f;
@@ -41,7 +41,7 @@ at::Tensor activations(int64_t rows, const at::Tensor& weight) {
 
 }  // namespace
 
-TEST_CASE("weights are held as the file has them, and are the numbers that its reader makes") {
+TEST_CASE("weights keep the file's format and have the numbers that its reader returns") {
     const std::string file = GENERATE("gguf-llama-quantised/model.gguf", "gguf-qwen2-q8_0/model.gguf",
                                       "gguf-qwen3-q4_0/model.gguf", "gguf-llama-q3_k_m/model.gguf",
                                       "gguf-qwen2-q2_k/model.gguf", "gguf-llama-f32/model.gguf", "smollm2-tied");
@@ -56,7 +56,7 @@ TEST_CASE("weights are held as the file has them, and are the numbers that its r
     int64_t held = 0, largest = 0;
     const auto count = [&](const engine::Matrix& matrix) {
         held += matrix.n_bytes();
-        for (const auto& part : matrix.parts())  // each of which a product of many rows writes out
+        for (const auto& part : matrix.parts())  // each part is expanded for a product of many rows
             if (part.format != kernels::format_of(dtype))
                 largest = std::max(largest, part.rows * matrix.columns() * (dtype == kernels::DType::f32 ? 4 : 2));
     };
@@ -79,7 +79,7 @@ TEST_CASE("weights are held as the file has them, and are the numbers that its r
         for (const auto* matrix : {&w.qkv, &w.output, &w.gate_up, &w.down}) {
             const engine::Matrix plain = engine::Matrix::of(matrix->numbers());
             CHECK(matrix->n_bytes() <= plain.n_bytes());
-            for (const int64_t rows : {1, 13, 60, 400}) {  // as stored, and with the numbers written out
+            for (const int64_t rows : {1, 13, 60, 400}) {  // products of stored weights and of expanded ones
                 const at::Tensor x = activations(rows, plain.numbers());
                 CHECK(are_same(engine::product(x, *matrix, {}, at::kFloat), engine::product(x, plain, {}, at::kFloat)));
             }
@@ -91,7 +91,7 @@ TEST_CASE("weights are held as the file has them, and are the numbers that its r
     for (size_t i = 0; i < ids.size(); ++i)
         CHECK(are_same(picked[static_cast<int64_t>(i)].contiguous(), all[ids[i]].contiguous()));
 
-    // What is said of the memory before anything is read is what it takes.
+    // The predicted memory is the memory that is used.
     count(weights.embedding);
     if (!config.tied_embeddings) count(weights.head);
     int64_t vectors = 0;
@@ -103,7 +103,7 @@ TEST_CASE("weights are held as the file has them, and are the numbers that its r
     CHECK(bytes.written_out.empty());
 }
 
-TEST_CASE("a file's type is held where there is a kernel for it and it takes less than the model's own") {
+TEST_CASE("a file's type is kept if a kernel reads it and it is smaller than the model's type") {
     using kernels::DType, kernels::WeightFormat, checkpoint::held_format;
     CHECK(held_format("q4_K", 512, DType::bf16) == WeightFormat::q4_k);
     CHECK(held_format("q4_K", 576, DType::bf16) == WeightFormat::bf16);  // no whole blocks

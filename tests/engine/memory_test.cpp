@@ -27,8 +27,7 @@ size_t cache_bytes(const engine::Model& model, int64_t n) {
 
 }  // namespace
 
-TEST_CASE("the full cache is never copied: what a question and its answer need is there from the start",
-          "[processor]") {
+TEST_CASE("the full cache is never copied: space for question and answer is reserved from the start", "[processor]") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     constexpr int n = 400, n_question = 30;
@@ -50,7 +49,7 @@ TEST_CASE("the full cache is never copied: what a question and its answer need i
         Session session(folder, std::string(one.name) + ".h5", model, prompts, {plan("full", "100%")}, options);
         const size_t before = memory.now();
         session.experiment.on_kept = [&](int, int, const trace::RunRecord& record) {
-            // The cache and the little that stands around it; without the room that the record does not count.
+            // The cache with a little more, but without the space that the record does not count.
             CHECK(memory.now() - before >= cache_bytes(model, n));
             CHECK(memory.now() - before < cache_bytes(model, n) * 3 / 2);
             size_t measured = 0;
@@ -59,13 +58,13 @@ TEST_CASE("the full cache is never copied: what a question and its answer need i
             CHECK(record.cache_bytes == record.cache_bytes_predicted);
             memory.forget_most();
         };
-        // Reading the answer back holds its attention and its logits, but no second cache.
+        // Reading the answer back holds its attention and logits, but no second cache.
         session.experiment.run(session.prompts);
         CHECK(memory.most() - before < cache_bytes(model, n) * 7 / 4);
     }
 }
 
-TEST_CASE("a cache that has room is not copied to get it, and a copy has what it is asked for at once", "[processor]") {
+TEST_CASE("a cache with enough space is not copied, and a copy has the requested space at once", "[processor]") {
     const auto& model = tiny_model().transformer();
     constexpr int64_t n = 300, room = 20;
     const auto ids = some_ids(tiny_model(), n);
@@ -93,7 +92,7 @@ TEST_CASE("a cache that has room is not copied to get it, and a copy has what it
     CHECK(keys_of(cache) != result.cache[0].keys.data_ptr());
 }
 
-TEST_CASE("scores that do not follow the budget are held once for all budgets") {
+TEST_CASE("scores that do not depend on the budget are stored once for all budgets") {
     const auto& model = tiny_model();
     const engine::Prompt prompt = prompt_of_ids(some_ids(model, 200));
     engine::ScorePool pool;
@@ -107,10 +106,10 @@ TEST_CASE("scores that do not follow the budget are held once for all budgets") 
     CHECK(pool.keep(scores) == a);
     CHECK(pool.keep(std::vector<float>(100'000, 1.0f)) != pool.keep([] {
         std::vector<float> all(100'000, 1.0f);
-        all[777] = 2.0f;  // between the places that the hash looks at
+        all[777] = 2.0f;  // between the positions that the hash reads
         return all;
     }()));
-    CHECK(pool.bytes() == 3 * sizeof(float));  // what nobody holds is gone
+    CHECK(pool.bytes() == 3 * sizeof(float));  // unused scores are released
 }
 
 TEST_CASE("runs of one policy at several budgets share their scores in memory and in the trace") {
@@ -119,7 +118,7 @@ TEST_CASE("runs of one policy at several budgets share their scores in memory an
     std::vector<engine::RunPlan> plans;
     for (const char* budget : {"30", "40", "50", "60"}) {
         plans.push_back(plan("snapkv:window=8", budget));
-        plans.push_back(plan("k-vec:window=8", budget));  // its scores follow the budget
+        plans.push_back(plan("k-vec:window=8", budget));  // its scores depend on the budget
     }
     const auto prompt = prompt_of_ids(some_ids(model, 480));
     const auto together = run_experiment(folder, "t.h5", model, {prompt}, plans, options_of(2, false));
@@ -136,7 +135,7 @@ TEST_CASE("runs of one policy at several budgets share their scores in memory an
 
 namespace {
 
-/// Without what was freed.
+/// Returns the memory in use, without freed memory.
 uint64_t in_memory() {
     engine::reset_peak();
     return engine::resident_bytes();
@@ -144,7 +143,7 @@ uint64_t in_memory() {
 
 }  // namespace
 
-TEST_CASE("a longer prompt takes as much more of the process's memory as the records of its caches say",
+TEST_CASE("a longer prompt needs as much more memory as the records of its caches say",
           "[alone][arithmetic][default_model]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer keeps memory that was freed");
     const auto& model = default_model_f32();
@@ -158,7 +157,7 @@ TEST_CASE("a longer prompt takes as much more of the process's memory as the rec
     struct Taken {
         double resident = 0, full = 0, recorded = 0;
     };
-    // The full cache's and the policy's.
+    // The memory of the full cache and of the policy's.
     const auto taken_by = [&](const std::string& policy, size_t n) {
         const auto spec = policy.starts_with("echokv") ? policy + ":recent=16,maps=" + maps.path() : policy;
         engine::SilentProgress progress;
@@ -179,10 +178,10 @@ TEST_CASE("a longer prompt takes as much more of the process's memory as the rec
         for (const auto& [run, bytes] : held) taken.recorded += static_cast<double>(bytes);
         return taken;
     };
-    taken_by("full", 800);  // what the first run of all leaves behind
+    taken_by("full", 800);  // memory that the first run of all leaves behind
     for (const std::string policy : {"full", "think:ratio=0.6", "palu:rank_share=0.5,whitening=on", "minicache",
                                      "commonkv:recent=16", "kvslimmer:chunk=100", "echokv", "echokv-hybrid"}) {
-        taken_by(policy, 64);  // what is found once for a model, and stays
+        taken_by(policy, 64);  // memory that is used once for each model
         const Taken few = taken_by(policy, 300), many = taken_by(policy, 800);
         CAPTURE(policy, many.recorded, many.resident);
         const double more = many.recorded - few.recorded;

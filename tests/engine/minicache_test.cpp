@@ -1,4 +1,4 @@
-// MiniCache against its definition in transformers and NumPy, f64: scripts/golden/minicache.py.
+// MiniCache compared with its definition in transformers and NumPy, f64 (scripts/golden/minicache.py).
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -14,7 +14,7 @@ struct AtOnce : policies::throwaway::KeepFirst {
     explicit AtOnce(const policies::ParameterValues&) {}
 };
 
-/// Keeps the first entries, too; decides two layers at once, and fails at one where asked to.
+/// Keeps the first entries and decides two layers at a time. Fails at one if requested.
 class Waits : public policies::throwaway::KeepFirst {
  public:
     explicit Waits(const policies::ParameterValues& values) : fault_(values.text("fault")) {}
@@ -37,12 +37,12 @@ class Waits : public policies::throwaway::KeepFirst {
 
 }  // namespace
 
-TEST_CASE("what MiniCache does to the output equals the reference, and its bytes are those of what it stores",
+TEST_CASE("MiniCache has the reference's output, and its bytes are those of the stored numbers",
           "[minicache][arithmetic][default_model]") {
     check_reference_runs(
         "engine/minicache_runs.json", [](const nlohmann::json& one) { return plan(one["policy"], "100%"); },
         [](const trace::RunRecord& record, const nlohmann::json& one) {
-            // There the deeper layer of a pair stores the directions.
+            // The deeper layer of a pair stores the directions.
             for (const auto& pair : one["pairs"]) {
                 const size_t a = pair[0], b = pair[1];
                 CHECK(record.cache_bytes[a] == one["bytes"][b].get<uint64_t>() * sizeof(float));
@@ -53,14 +53,12 @@ TEST_CASE("what MiniCache does to the output equals the reference, and its bytes
         });
 }
 
-TEST_CASE("MiniCache answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16",
-          "[minicache]") {
+TEST_CASE("MiniCache gives the same answers in both modes and with any other runs, in f32 and bf16", "[minicache]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
         check_company(name, {"minicache", "minicache:retained=0.3,t=0.5"}, "0.85");
 }
 
-TEST_CASE("a run that decides layers later keeps what one does that decides at once, and fails alone",
-          "[minicache][default_model]") {
+TEST_CASE("a run that decides layers later keeps the same entries, and fails alone", "[minicache][default_model]") {
     static const auto definition = policies::throwaway::definition<Waits>(
         "waits", {policies::choice_parameter("fault", {"none", "order", "observe", "select"}, "none", "What fails.")});
     static const auto at_once = policies::throwaway::definition<AtOnce>("at-once");

@@ -15,7 +15,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// The tiny model with a damaged embedding of one token, which none but that token itself reads.
+/// Returns the tiny model with a damaged embedding of one token.
 engine::Transformer damaged(kernels::DType dtype, int32_t token) {
     engine::SilentProgress progress;
     const auto& checkpoint = tiny_model().checkpoint();
@@ -28,7 +28,7 @@ engine::Transformer damaged(kernels::DType dtype, int32_t token) {
 
 }  // namespace
 
-TEST_CASE("the error about NaN advises no number type, which may be the one in use") {
+TEST_CASE("the error about NaN does not recommend a number type, which may be in use already") {
     try {
         engine::refuse_nan();
     } catch (const engine::RunError& error) {
@@ -38,7 +38,7 @@ TEST_CASE("the error about NaN advises no number type, which may be the one in u
     }
 }
 
-TEST_CASE("a NaN anywhere in a prompt or a question ends as the sampler's error, at every instruction set") {
+TEST_CASE("NaN anywhere in a prompt or a question causes the sampler's error, with every instruction set") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     const int32_t token = 77;
     const auto model = damaged(dtype, token);

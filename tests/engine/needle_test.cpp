@@ -43,7 +43,7 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
     CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.depth = 1.5}), Contains("1.5"));
 }
 
-TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval heads are few",
+TEST_CASE("headkv can read the profile of heads, and only few are retrieval heads",
           "[needle][model][arithmetic][default_model]") {
     engine::HeadProfileOptions options;
     options.lengths = {200};
@@ -76,7 +76,7 @@ TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval h
     }
 }
 
-TEST_CASE("heads are measured on the model's device, and where no answer is right that is told", "[needle]") {
+TEST_CASE("heads are measured on the model's device, and an error says if no answer is correct", "[needle]") {
     engine::HeadProfileOptions options;
     options.lengths = {250};
     options.depths = {0.5};
@@ -135,7 +135,7 @@ TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[n
     }
 }
 
-TEST_CASE("more samples are further ones beside those that there are", "[needle][model][default_model]") {
+TEST_CASE("more samples are added to the existing ones", "[needle][model][default_model]") {
     engine::NeedleTask task;
     task.lengths = {100, 150};
     task.depths = {0.2, 0.8};

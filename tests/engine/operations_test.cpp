@@ -18,7 +18,7 @@ namespace {
 const std::vector<std::string> kFamilies{"llama-biases", "llama3-gqa-sharded", "mistral-window",
                                          "qwen2-biases", "qwen2-sliding-yarn", "qwen3-qk-norm"};
 
-/// Numbers between -1 and 1 as a type rounds them.
+/// Returns random numbers in [-1, 1], rounded to the type.
 at::Tensor numbers(const std::vector<int64_t>& sizes, at::ScalarType type, uint64_t seed) {
     const at::Tensor some = default_model_f32().transformer().weights().final_norm;
     const at::Tensor filled = some.new_empty(sizes);
@@ -34,7 +34,7 @@ std::vector<float> as_floats(const at::Tensor& tensor) {
     return {packed.const_data_ptr<float>(), packed.const_data_ptr<float>() + packed.numel()};
 }
 
-/// What both get: the kernels in the model's type, the others the same numbers as f32.
+/// An argument for both kinds of operations: for the kernels in the model's type, for the others in f32.
 struct Operand {
     at::Tensor kernel, differentiable;
     Operand(const std::vector<int64_t>& sizes, at::ScalarType type, uint64_t seed)
@@ -61,7 +61,7 @@ engine::AttentionRead read_of(const at::Tensor& queries, const at::Tensor& keys,
             .column_sums = sums};
 }
 
-/// What a run's cache holds in each layer, in the type of a model's activations.
+/// Returns the entries of each layer of a run's cache, in the type of the model's activations.
 std::vector<engine::HeldEntries> held_by(const engine::Model& model, const std::vector<int32_t>& ids, int64_t budget,
                                          at::ScalarType type) {
     const auto policy = policies::parse_policy("kvslimmer:sinks=4,chunk=16").create();
@@ -142,7 +142,7 @@ TEST_CASE("the differentiable operations compute what the kernels compute", "[op
     }
 }
 
-TEST_CASE("the differentiable operations and their derivatives are the same bits whatever the threads",
+TEST_CASE("the differentiable operations and their derivatives are bit-identical for any number of threads",
           "[operations][processor]") {
     const auto found = [](int threads, int64_t n) {
         const Threads these(threads);
@@ -171,7 +171,7 @@ TEST_CASE("the differentiable operations and their derivatives are the same bits
     }
 }
 
-TEST_CASE("both kinds of attention count entries and see the same of them", "[operations][processor]") {
+TEST_CASE("both kinds of attention count masses and see the same entries", "[operations][processor]") {
     for (const auto model : {kernels::DType::f32, kernels::DType::bf16}) {
         const at::ScalarType type = with_kernels.activations(model);
         const double bound = model == kernels::DType::bf16 ? 5e-3 : 1e-6;
@@ -196,7 +196,7 @@ TEST_CASE("both kinds of attention count entries and see the same of them", "[op
     }
 }
 
-TEST_CASE("a chunk that reads a merged cache has the same logits with either kind of operations", "[operations]") {
+TEST_CASE("a chunk after a merged cache has the same logits with both kinds of operations", "[operations]") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16})
         for (const std::string& name : kFamilies) {
             const auto model = small_model(name, dtype);
@@ -211,7 +211,7 @@ TEST_CASE("a chunk that reads a merged cache has the same logits with either kin
                                          held_by(model, past, budget, at::kFloat), chunk, 80);
                 CHECK(apart(a, b) < (dtype == kernels::DType::bf16 ? 3e-2 : 5e-6));
                 if (budget == 30) continue;
-                // Nothing merged: the prefill's, to the last bit.
+                // Without merges, the logits are bit-identical to the prefill's.
                 engine::SilentProgress progress;
                 engine::PrefillRequest request;
                 request.ids = ids;
@@ -221,7 +221,7 @@ TEST_CASE("a chunk that reads a merged cache has the same logits with either kin
         }
 }
 
-TEST_CASE("gradients by the keys are those of finite differences, whatever the model and its cache", "[operations]") {
+TEST_CASE("gradients with respect to keys equal finite differences, for any model and cache", "[operations]") {
     for (const std::string& name : kFamilies) {
         const auto model = small_model(name, kernels::DType::f32);
         const auto& transformer = model.transformer().on_processor();
@@ -253,7 +253,7 @@ TEST_CASE("gradients by the keys are those of finite differences, whatever the m
             const auto n = static_cast<int64_t>(held[layer].masses.size());
             const auto shape = transformer.shape();
             REQUIRE(gradients[layer].size(1) == n + static_cast<int64_t>(chunk.size()));
-            // Along the gradient by the held keys, where the loss changes most.
+            // In the direction of the gradient, where the loss changes most.
             const at::Tensor along = gradients[layer].narrow(1, 0, n).contiguous();
             held[layer].keys = held[layer].keys.contiguous();
             float* keys = held[layer].keys.data_ptr<float>();

@@ -1,4 +1,4 @@
-// Palu against its definition in transformers and NumPy, f64: scripts/golden/palu.py.
+// Palu compared with its definition in transformers and NumPy, f64 (scripts/golden/palu.py).
 #include <catch2/catch.hpp>
 
 #include "engine/calibration.h"
@@ -9,7 +9,7 @@
 using namespace kvscope;
 using namespace kvscope::engine::testing;
 
-TEST_CASE("what Palu does to the output equals the reference, and its bytes are those of what it stores",
+TEST_CASE("Palu has the reference's output, and its bytes are those of the stored numbers",
           "[palu][arithmetic][default_model]") {
     check_reference_runs("engine/palu_runs.json", [](const nlohmann::json& one) {
         auto made = plan(one["policy"], "100%");
@@ -18,12 +18,12 @@ TEST_CASE("what Palu does to the output equals the reference, and its bytes are 
     });
 }
 
-TEST_CASE("Palu answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16", "[palu]") {
+TEST_CASE("Palu gives the same answers in both modes and with any other runs, in f32 and bf16", "[palu]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
         check_company(name, {"palu:whitening=off", "palu:whitening=prompt", "palu:group_heads=1"}, "0.6");
 }
 
-TEST_CASE("the calibration text is read once, and gives the same from the cache and with one thread", "[palu]") {
+TEST_CASE("the calibration text is read once, with the same results from the cache and with one thread", "[palu]") {
     class Phases final : public engine::Progress {
      public:
         void begin(std::string_view what, int64_t, std::string_view) override { names.emplace_back(what); }
@@ -64,8 +64,8 @@ TEST_CASE("the calibration text is read once, and gives the same from the cache 
     CHECK(first.front() > 0);
 }
 
-TEST_CASE("Palu gives a bias back, and refuses a model that normalises keys unless it goes by the prompt", "[palu]") {
-    // Of Qwen2's keys and values the bias is no part of what is projected: at rank d - 1 hardly anything is lost.
+TEST_CASE("Palu restores a bias, and refuses a model with key norms unless it uses the prompt", "[palu]") {
+    // The bias of Qwen2's keys and values is not projected, so almost nothing is lost at rank d - 1.
     const auto biased = small_model("qwen2-biases", kernels::DType::f32);
     REQUIRE(biased.transformer().config().qkv_bias);
     const TemporaryFolder folder;
@@ -84,7 +84,7 @@ TEST_CASE("Palu gives a bias back, and refuses a model that normalises keys unle
     CHECK(reader.run_record(0, 2).status == "complete");
 }
 
-TEST_CASE("a prompt of one token takes a share of its bytes", "[palu]") {
+TEST_CASE("a prompt of one token accepts a share of its bytes as budget", "[palu]") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const TemporaryFolder folder;
     const auto reader =

@@ -12,10 +12,10 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// Logits in f32 are this close to the reference's; a smaller gap between two tokens may close.
+/// Greatest difference of f32 logits from the reference. Tokens with a smaller gap may change places.
 constexpr double kLogitRounding = 1e-3;
 
-/// The `budget` positions with the most attention, ties to the lower one; ascending.
+/// Returns the `budget` positions with the most attention, ascending. Of equal ones, the lower position counts.
 std::vector<uint32_t> best_positions(const float* attention, size_t n, size_t budget) {
     std::vector<uint32_t> order(n);
     std::iota(order.begin(), order.end(), 0u);
@@ -25,7 +25,7 @@ std::vector<uint32_t> best_positions(const float* attention, size_t n, size_t bu
     return order;
 }
 
-/// Kept entries among the `budget` that the answer attends to most, of every layer and KV head.
+/// Returns, for each layer and KV head, how many kept entries are among the `budget` most attended ones of the answer.
 std::vector<size_t> hits(const trace::Kept& kept, const std::vector<float>& answer_attention, size_t n, size_t budget) {
     std::vector<size_t> found;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
@@ -152,7 +152,7 @@ void compare_changed_passes(const std::string& name) {
     }
 }
 
-/// The policies that change the pass or need more than one, with settings that take other ways through the engine.
+/// Returns the policies that change the pass or need several passes, with settings that use all code paths.
 std::vector<engine::RunPlan> pass_changing(const std::string& budget) {
     std::vector<engine::RunPlan> plans;
     for (const char* policy :
@@ -178,7 +178,7 @@ void check_alike(const trace::RunRecord& a, const trace::RunRecord& b) {
         CHECK(a.step_kl[t] == Approx(b.step_kl[t]).epsilon(1e-3).margin(1e-5));
 }
 
-/// Asks to stop as soon as a phase begins.
+/// Cancels at the beginning of a phase.
 class StopsAt final : public engine::Progress {
  public:
     explicit StopsAt(std::string phase) : phase_(std::move(phase)) {}
@@ -194,7 +194,7 @@ class StopsAt final : public engine::Progress {
 
 }  // namespace
 
-// The default model in f32 against NumPy and transformers in f64: scripts/golden/pass_changes.py.
+// Reference: NumPy and transformers in f64 (scripts/golden/pass_changes.py).
 TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the short prompt",
           "[arithmetic][default_model]") {
     compare_changed_passes("short");
@@ -218,16 +218,16 @@ TEST_CASE("policies that change the pass do the same in shared and in isolated m
     REQUIRE(shared.n_runs(0) == static_cast<int>(plans.size()) + 1);
     for (int run = 0; run < shared.n_runs(0); ++run)
         check_alike(shared.run_record(0, run), isolated.run_record(0, run));
-    // What is drawn follows the seed.
+    // Random draws depend on the seed.
     const auto other = run_experiment(folder, "o.h5", model, {prompt}, {plans[1]}, options_of(10));
     CHECK(other.run_record(0, 1).pseudo_ids != shared.run_record(0, 2).pseudo_ids);
 }
 
-TEST_CASE("runs that append, look ahead, filter or wait do not notice one another") {
+TEST_CASE("runs that append, look ahead, filter or wait do not affect one another") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto prompt = prompt_of_ids(some_ids(model, 130));
-    // Three that share one tail, others with their own, and drafts of unequal length in one batch.
+    // Three runs with a common tail, others with their own, and drafts of different lengths in one batch.
     std::vector<engine::RunPlan> plans{plan("dapq", "40"), plan("dapq", "60"), plan("dapq", "80"),
                                        plan("dapq:reduce=max", "40"), plan("dapq:offset=-30", "40")};
     for (const auto& one : pass_changing("50")) plans.push_back(one);
@@ -245,7 +245,7 @@ TEST_CASE("runs that append, look ahead, filter or wait do not notice one anothe
     CHECK(scores(1) != scores(5));
 }
 
-TEST_CASE("the oracle of several questions keeps what all their answers attend to most") {
+TEST_CASE("with several questions, the oracle keeps the tokens that all answers attend to most") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const size_t n = 90, budget = 30;
@@ -272,20 +272,20 @@ TEST_CASE("the oracle of several questions keeps what all their answers attend t
             const auto kept = reader.kept(prompt, 2);
             for (const size_t found : hits(*kept, sum, n, budget)) CHECK(found == budget);
         }
-        // More of what the two answers attend to than a policy that cannot know them.
+        // Keeps more of the attention of both answers than a policy that does not know them.
         const auto guess = hits(*reader.kept(0, 1), sum, n, budget);
         CHECK(std::accumulate(guess.begin(), guess.end(), size_t{0}) < guess.size() * budget);
     }
 }
 
-TEST_CASE("work that is cancelled while looking ahead or between runs is taken up again") {
+TEST_CASE("work that is cancelled during a lookahead or between runs can be resumed") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 100))};
     const auto plans = engine::with_full_run(
         {plan("laq:window=8", "30"), plan("dapq", "30"), plan("oracle", "30"), plan("gemfilter", "30")});
     const auto whole = run_experiment(folder, "w.h5", model, prompts, plans, options_of(6));
-    for (const int stop_behind : {-1, 0, 2}) {  // the run behind which to stop; -1: in the lookahead
+    for (const int stop_behind : {-1, 0, 2}) {  // the run after which to cancel; -1: during the lookahead
         CAPTURE(stop_behind);
         const auto options = options_of(6, true, stop_behind >= 0);
         const auto name = "t" + std::to_string(stop_behind) + ".h5";
@@ -305,7 +305,7 @@ TEST_CASE("work that is cancelled while looking ahead or between runs is taken u
     }
 }
 
-TEST_CASE("what a pass cannot be changed to fails that run alone and says why") {
+TEST_CASE("an impossible change of the pass fails only its run, with a reason") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const struct {

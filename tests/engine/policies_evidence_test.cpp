@@ -36,7 +36,7 @@ void compare_kept_sets(const std::string& name) {
         CHECK(difference.unexplained == 0);
         CHECK(static_cast<double>(difference.differing) <= 0.001 * static_cast<double>(difference.entries));
 
-        // The kept sets follow from the scores that the trace holds.
+        // The kept sets follow from the recorded scores.
         const auto shape = model.transformer().shape();
         std::vector<policies::LayerScores> scores(static_cast<size_t>(shape.n_layers));
         const auto record = reader.run_record(0, run);
@@ -70,7 +70,7 @@ void compare_kept_sets(const std::string& name) {
 
 }  // namespace
 
-// Kept sets on the default model in f32 against NumPy in f64: scripts/golden/kept_sets.py.
+// Reference: kept sets in NumPy, f64 (scripts/golden/kept_sets.py).
 TEST_CASE("kept sets on the short prompt equal the reference's", "[arithmetic][default_model]") {
     compare_kept_sets("short");
 }

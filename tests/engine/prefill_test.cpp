@@ -1,4 +1,4 @@
-// What a prefill shows of its layers, and when a device goes on to the next one.
+// Observations of a prefill's layers, and when a device starts the next layer.
 #include "engine/inference/prefill.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-/// Counts layers that were asked for.
+/// Counts the layers that were started.
 class CountingProgress final : public engine::Progress {
  public:
     void begin(std::string_view, int64_t, std::string_view) override {}
@@ -21,7 +21,7 @@ class CountingProgress final : public engine::Progress {
     int64_t n_begun = 0;
 };
 
-/// Everything that is shown of a layer, in the processor's memory.
+/// Returns all observations of a layer, in the processor's memory.
 std::vector<float> shown_of(const policies::LayerObservations& layer) {
     std::vector<float> all(layer.window_queries.begin(), layer.window_queries.end());
     all.insert(all.end(), layer.attention_sums.begin(), layer.attention_sums.end());
@@ -46,7 +46,7 @@ engine::PrefillRequest request_of(std::span<const int32_t> ids) {
 
 }  // namespace
 
-TEST_CASE("a device is at the next layer while one is looked at, and what is shown of the layers stays the same") {
+TEST_CASE("a device computes the next layer while one is observed, and the observations stay the same") {
     const auto& model = tiny_model().transformer();
     const auto ids = some_ids(tiny_model(), 61);
     engine::PrefillRequest request = request_of(ids);

@@ -36,7 +36,7 @@ double cosine(const double* a, const double* b, int64_t d) {
     return ab / std::sqrt(aa * bb);
 }
 
-/// (n, (H + 2G) d) x W of the first layer, without biases and norms.
+/// Returns x W of the first layer, without biases and norms, (n, (H + 2G) d).
 std::vector<double> projected(const engine::Transformer& given, const std::vector<int32_t>& ids) {
     const engine::Transformer& model = given.on_processor();
     const auto& w = model.weights().layers[0];
@@ -66,8 +66,7 @@ TEST_CASE("tokens are evenly spaced: the middles of equal parts", "[projections]
     CHECK(engine::evenly_spaced_tokens(1, 1) == std::vector<int64_t>{0});
 }
 
-TEST_CASE("modes' contributions add up to the cosines of neighbours, in which there is neither bias nor norm",
-          "[projections]") {
+TEST_CASE("mode contributions add up to the cosines of neighbors, without biases and norms", "[projections]") {
     const std::string name = GENERATE("llama3-gqa-sharded", "qwen2-biases", "qwen3-qk-norm", "mistral-window");
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name, kernels::name_of(dtype));
@@ -110,7 +109,7 @@ TEST_CASE("modes' contributions add up to the cosines of neighbours, in which th
     }
 }
 
-TEST_CASE("similarities are those of keys and values as the cache has them, at evenly spaced tokens", "[projections]") {
+TEST_CASE("similarities are those of cached keys and values at evenly spaced tokens", "[projections]") {
     const auto model = small_model("qwen2-biases", kernels::DType::f32);
     const auto& transformer = model.transformer();
     const auto shape = transformer.shape();
@@ -143,7 +142,7 @@ TEST_CASE("similarities are those of keys and values as the cache has them, at e
     }
 }
 
-TEST_CASE("a single token has no neighbours, and two no alignment", "[projections]") {
+TEST_CASE("a single token has no neighbors, and two tokens have no alignment", "[projections]") {
     const auto& model = tiny_model();
     const auto record = measures_of(model, some_ids(model, 1));
     for (const float cosine : record.adjacent_similarity_k) CHECK(cosine == 0.0f);
@@ -154,8 +153,7 @@ TEST_CASE("a single token has no neighbours, and two no alignment", "[projection
     CHECK(engine::gradient_alignment(model.transformer(), some_ids(model, 3), progress).c11.size() == 8);
 }
 
-TEST_CASE("measures of the projections and the gradients' alignment are the same with any number of threads",
-          "[projections]") {
+TEST_CASE("projection measures and gradient alignment do not depend on the number of threads", "[projections]") {
     const std::string name = GENERATE("qwen2-biases", "mistral-window");
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name, kernels::name_of(dtype));

@@ -43,7 +43,7 @@ void write(const std::filesystem::path& path, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("modes are eigenvectors of each head's W W^T, by falling eigenvalue", "[projections]") {
+TEST_CASE("modes are eigenvectors of each head's W W^T in descending order of eigenvalue", "[projections]") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto shape = model.transformer().shape();
     const int64_t d = shape.head_dim, n_heads = shape.n_heads + 2 * shape.n_kv_heads;
@@ -55,7 +55,7 @@ TEST_CASE("modes are eigenvectors of each head's W W^T, by falling eigenvalue", 
         double before = INFINITY;
         for (int64_t i = 0; i < d; ++i) {
             const float* mode = modes.data() + (head * d + i) * d;
-            // |W^T v|^2 is the eigenvalue, v being of length 1.
+            // For a unit vector v, |W^T v|^2 is the eigenvalue.
             double length = 0, eigenvalue = 0;
             for (int64_t c = 0; c < d; ++c) length += static_cast<double>(mode[c]) * static_cast<double>(mode[c]);
             for (int64_t column = 0; column < hidden; ++column) {
@@ -72,7 +72,7 @@ TEST_CASE("modes are eigenvectors of each head's W W^T, by falling eigenvalue", 
     }
 }
 
-TEST_CASE("modes out of the cache are those that were worked out, whatever the cache holds", "[projections]") {
+TEST_CASE("modes from the cache are the computed ones, whatever the cache holds", "[projections]") {
     const TemporaryFolder folder;
     const kvscope::testing::OwnCache cache(folder.path());
     const auto model = small_model("qwen2-biases", kernels::DType::bf16);
@@ -84,7 +84,7 @@ TEST_CASE("modes out of the cache are those that were worked out, whatever the c
 
     SECTION("read back") {
         CHECK(same_bits(modes_of(model, "abc"), expected));
-        // Weights rounded otherwise have others.
+        // Weights in another type have other modes.
         const auto other = small_model("qwen2-biases", kernels::DType::f32);
         CHECK(same_bits(modes_of(other, "abc"), solved_modes(other)));
         CHECK(bytes_of(file) == kept);
@@ -96,7 +96,7 @@ TEST_CASE("modes out of the cache are those that were worked out, whatever the c
             damaged[at] = static_cast<char>(damaged[at] ^ 1);
             write(file, damaged);
             CHECK(same_bits(modes_of(model, "abc"), expected));
-            CHECK(bytes_of(file) == kept);  // and it is mended
+            CHECK(bytes_of(file) == kept);  // the file is repaired
         }
         for (const std::string& damaged : {std::string(), kept.substr(0, kept.size() - 4), kept + "more"}) {
             write(file, damaged);
@@ -123,7 +123,7 @@ TEST_CASE("modes out of the cache are those that were worked out, whatever the c
     }
 }
 
-TEST_CASE("what a cache holds as its model's modes is read, not worked out", "[projections]") {
+TEST_CASE("modes in the cache are read, not computed", "[projections]") {
     const TemporaryFolder folder;
     const kvscope::testing::OwnCache cache(folder.path());
     const auto model = small_model("qwen2-biases", kernels::DType::f32);
@@ -137,12 +137,12 @@ TEST_CASE("what a cache holds as its model's modes is read, not worked out", "[p
     CHECK(same_bits(modes_of(model, "abc"), shifted));
 }
 
-TEST_CASE("a run's measures are the same with modes that were kept, and with any number of threads", "[projections]") {
+TEST_CASE("a run's measures are the same with stored modes and with any number of threads", "[projections]") {
     const TemporaryFolder folder;
     const kvscope::testing::OwnCache cache(folder.path());
     const auto contributions = [&](const std::string& file, int n_threads) {
         const Threads threads(n_threads);
-        const auto model = small_model("qwen2-biases", kernels::DType::bf16);  // with nothing in memory
+        const auto model = small_model("qwen2-biases", kernels::DType::bf16);  // a new model without modes in memory
         const auto reader =
             run_experiment(folder, file, model, {prompt_of_ids(some_ids(model, 90))}, {}, options_of(1, false));
         return reader.prompt_record(0).mode_contribution_q;

@@ -46,7 +46,8 @@ TEST_CASE("a question changes no token: context and question are tokenized as on
                 CHECK(blind.n_visible() == blind.n_context);
                 const auto n = static_cast<size_t>(aware.n_context);
                 CHECK(spelt(aware, 0, n) + spelt(aware, n, aware.ids.size()) == aware.text);
-                // The separator is context; only a token that holds a character of the question goes with it.
+                // The separator belongs to the context; only a token with a character of the question belongs to the
+                // question.
                 const size_t begin = aware.text.rfind(question);
                 CHECK(spelt(aware, 0, n).size() <= begin);
                 CHECK(spelt(aware, 0, n + 1).size() > begin);
@@ -56,11 +57,11 @@ TEST_CASE("a question changes no token: context and question are tokenized as on
     const auto prompt = prepared(code, asked, {.use_template = false});
     const auto n = static_cast<size_t>(prompt.n_context);
     CHECK(std::vector(prompt.ids.begin() + static_cast<int64_t>(n) - 2, prompt.ids.begin() + static_cast<int64_t>(n)) ==
-          std::vector<int32_t>{198, 198});  // not 1116, which "\n\n" at the end of a text is
+          std::vector<int32_t>{198, 198});  // not 1116, the token for "\n\n" at the end of a text
     CHECK(default_model_f32().tokenizer().piece(prompt.ids[n]) == "What");
 }
 
-TEST_CASE("questions whose contexts have other tokens have a prefill each", "[default_model]") {
+TEST_CASE("questions whose contexts have different tokens have separate prefills", "[default_model]") {
     const TemporaryFolder folder;
     std::vector<engine::Prompt> prompts;
     for (const std::string& question : {asked, std::string("Which code?"), "\n" + asked})
@@ -79,8 +80,7 @@ TEST_CASE("questions whose contexts have other tokens have a prefill each", "[de
     for (int i = 0; i < 3; ++i) CHECK(reader.token_ids(i) == prompts[static_cast<size_t>(i)].ids);
 }
 
-TEST_CASE("a question that joins the context's last token is read apart from the context, and says so",
-          "[default_model]") {
+TEST_CASE("a question that shares a token with the context is read separately, with a remark", "[default_model]") {
     const TemporaryFolder folder;
     const auto& model = default_model_f32();
     const auto prompt = prepared(code, asked, {.use_template = false, .query_aware = false});
@@ -103,7 +103,7 @@ TEST_CASE("a question that joins the context's last token is read apart from the
     CHECK(apart.read_ids == model.tokenizer().encode(joins, false, true));
 }
 
-TEST_CASE("control tokens of a bare text are parsed unless they are not to be", "[default_model]") {
+TEST_CASE("control tokens of a text without template are parsed unless --no-special is set", "[default_model]") {
     const auto& model = default_model_f32();
     const std::string text = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
     const auto count = [&](const engine::Prompt& prompt, const char* name) {
@@ -134,7 +134,7 @@ TEST_CASE("control tokens of a bare text are parsed unless they are not to be", 
     CHECK(said(prepared("Hello", asked), true).empty());
 }
 
-TEST_CASE("a byte without a token moves neither the question nor what is left of the text", "[default_model]") {
+TEST_CASE("a byte without a token changes neither the question's beginning nor the remaining text", "[default_model]") {
     const auto& model = default_model_f32();
     const std::string left_out = "The\x04 code\x04 is 58-21-94.";
     for (const bool templated : {true, false}) {
@@ -162,7 +162,7 @@ TEST_CASE("a byte without a token moves neither the question nor what is left of
     CHECK(reply.read == joins);
 }
 
-TEST_CASE("a template writes the time that it is given", "[default_model]") {
+TEST_CASE("a template writes the given time", "[default_model]") {
     const auto at = [](std::time_t now) { return prepared("Hello", asked, {.now = now}).rendered_at; };
     CHECK(at(86400) == 86400);
 }

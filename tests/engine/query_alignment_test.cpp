@@ -26,8 +26,8 @@ engine::PseudoSource source_of(const QueryAlignment& alignment) {
 
 }  // namespace
 
-// The true queries come from decoding token by token, the pseudo ones from one pass behind the prompt.
-TEST_CASE("pseudo tokens that are the answer at its place have the answer's queries") {
+// True queries come from decoding token by token, pseudo queries from one pass after the prompt.
+TEST_CASE("pseudo tokens equal to the answer, at its positions, have the answer's queries") {
     engine::SilentProgress progress;
     QueryAlignment alignment(tiny_model().transformer(), some_ids(tiny_model(), n_aligned), {}, 12, progress);
     const auto source = source_of(alignment);
@@ -41,11 +41,11 @@ TEST_CASE("pseudo tokens that are the answer at its place have the answer's quer
     CHECK(found[0].before_rope == Approx(1).margin(1e-5));
     CHECK(found[1].after_rope < 0.999);
     CHECK(found[2].after_rope < 0.999);
-    // At the same positions both queries are turned by the same angle.
+    // At the same positions both queries are rotated by the same angle.
     CHECK(found[2].after_rope == Approx(found[2].before_rope).margin(1e-5));
     CHECK(std::abs(found[3].after_rope - found[3].before_rope) > 1e-3);
 
-    SECTION("a tail's queries are the same among many and again") {
+    SECTION("a tail's queries do not depend on other tails or repetition") {
         const auto many = engine::tails_of({Content::vocabulary, n_aligned}, source, 70);
         const auto among = alignment.similarity(many, progress);
         const auto alone = alignment.similarity(std::span(many).last(1), progress);
@@ -80,7 +80,7 @@ TEST_CASE("the answer ends before an end token; without an answer there is nothi
     CHECK_THROWS_AS(QueryAlignment(model, ids, {}, 1 << 20, progress), engine::UsageError);
 }
 
-TEST_CASE("what pseudo tokens are and where they stand") {
+TEST_CASE("contents and positions of pseudo tokens") {
     const std::vector<int32_t> answer{5, 6, 7, 8}, phrase{1, 2, 3};
     const engine::PseudoSource source{answer, phrase, 50, 9};
     const auto same = engine::tails_of({Content::answer, 30}, source, 1)[0];
@@ -101,7 +101,7 @@ TEST_CASE("what pseudo tokens are and where they stand") {
     CHECK_THROWS_AS(engine::tails_of({Content::phrase, 0}, {answer, {}, 50, 9}, 1), engine::UsageError);
 }
 
-// scripts/golden/query_alignment.py: transformers in f64.
+// Reference: transformers in f64 (scripts/golden/query_alignment.py).
 TEST_CASE("the default model's query similarities equal the reference's", "[default_model]") {
     engine::SilentProgress progress;
     const auto golden_file = golden("engine/query_alignment.json");

@@ -1,4 +1,4 @@
-// Tokens that are given to caches: a question, the reference's answer.
+// Caches that read known tokens: a question, or the reference's answer.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int n_read = 140;
 
-/// A kind of cache, filled with rows of unequal length; each call makes the same one.
+/// A kind of cache with rows of unequal length. Each call makes an equal one.
 struct Kind {
     Granularity granularity = Granularity::kv_head;
     Positions positions = Positions::prompt;
@@ -67,7 +67,7 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
             cache.compress(layer, selection, dense);
             continue;
         }
-        // All but the last entries of each row with every second channel of their keys.
+        // The entries of each row except the last keep every second channel of their keys.
         policies::StoredLayer& stored = selection.stored.emplace();
         for (const auto& kept : selection.rows) {
             const auto exact = kept.end() - 5;
@@ -89,7 +89,7 @@ std::vector<float> row_of(const at::Tensor& rows, int64_t i) {
     return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
 }
 
-/// Reads the same question into a cache of each of these kinds as one batch; the last residual of each.
+/// Reads the same question into caches of these kinds as one batch, and returns the last residual of each.
 std::vector<std::vector<float>> read(const engine::Transformer& model, std::span<const int32_t> ids,
                                      std::span<const int32_t> question, const std::vector<Kind>& into) {
     engine::SilentProgress progress;
@@ -108,7 +108,7 @@ std::vector<std::vector<float>> read(const engine::Transformer& model, std::span
     return rows;
 }
 
-/// The same through the decode kernel, token by token.
+/// Reads the question through the decode kernel, token by token.
 std::vector<float> read_slowly(const engine::Transformer& model, std::span<const int32_t> ids,
                                std::span<const int32_t> question, const Kind& kind) {
     auto cache = cache_of(model, ids, kind);
@@ -128,7 +128,7 @@ engine::Model model_of(const char* name, kernels::DType dtype) {
 
 }  // namespace
 
-TEST_CASE("a question is read as token by token, whatever the cache is like") {
+TEST_CASE("reading a question at once equals reading it token by token, for every kind of cache") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"}) {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             const auto model = model_of(name, dtype);
@@ -144,13 +144,13 @@ TEST_CASE("a question is read as token by token, whatever the cache is like") {
     }
 }
 
-TEST_CASE("what is read does not depend on the other runs, nor on how many tokens go together") {
+TEST_CASE("reading depends neither on other runs nor on the number of tokens in a pass") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
             const auto model = model_of(name, dtype);
             const auto ids = some_ids(model, n_read), question = some_ids(model, 61, 5);
-            // 1024 tokens go together: 61 of one run, 17 of each of 60, none but one of each of 1,100.
+            // A pass has 1,024 tokens: 61 of one run, 17 of each of 60 runs, or one of each of 1,100 runs.
             std::vector<Kind> many;
             for (int i = 0; i < 60; ++i) many.push_back(kinds()[static_cast<size_t>(i) % kinds().size()]);
             const auto beside = read(model.transformer(), ids, question, many);
@@ -162,7 +162,7 @@ TEST_CASE("what is read does not depend on the other runs, nor on how many token
     }
 }
 
-TEST_CASE("the comparison does not depend on the other runs, nor on how many tokens go together") {
+TEST_CASE("the comparison depends neither on other runs nor on the number of tokens in a pass") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
@@ -192,14 +192,14 @@ TEST_CASE("the comparison does not depend on the other runs, nor on how many tok
                     CHECK(same_bits(beside[j].output_error, alone.output_error));
                 }
             }
-            // The full cache beside itself.
+            // The full cache compared with itself.
             for (const float kl : beside[0].step_kl) CHECK(kl < 1e-6f);
             for (const float error : beside[0].output_error) CHECK(error == 0.0f);
         }
     }
 }
 
-TEST_CASE("reading a long question into many caches takes the memory of some tokens, not of all") {
+TEST_CASE("reading a long question into many caches needs memory for one pass, not for all tokens") {
     const auto& model = tiny_model().transformer();
     const auto ids = some_ids(tiny_model(), n_read), question = some_ids(tiny_model(), 200, 5);
     engine::SilentProgress progress;
@@ -210,7 +210,7 @@ TEST_CASE("reading a long question into many caches takes the memory of some tok
     const std::vector<std::span<const int32_t>> tokens(caches.size(), question);
     CountedMemory memory;
     engine::read_given(model, sequences, tokens, progress);
-    // Residual, queries, keys, values, outputs and the MLP's rows of 1,024 tokens, not of 8,000.
+    // Residual, queries, keys, values, outputs and MLP rows of 1,024 tokens, not of 8,000.
     const auto& config = model.config();
     const auto row = static_cast<size_t>(4 * config.hidden_size + 4 * config.intermediate_size +
                                          4 * (config.n_heads + 2 * config.n_kv_heads) * config.head_dim);

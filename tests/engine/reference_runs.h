@@ -26,7 +26,7 @@ inline void check_all_near(const std::vector<float>& found, const std::vector<fl
     for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(relative).margin(margin));
 }
 
-/// One of a reference's cases, as it was run.
+/// A run of a reference case.
 struct ReferenceRun {
     const trace::Reader& reader;
     int run;
@@ -36,8 +36,8 @@ struct ReferenceRun {
     const nlohmann::json& reference;
 };
 
-/// Runs a reference's cases, a file of tests/data/engine/, on the default model in f32, holds what is decoded against
-/// it and calls with each. @param plan_of a case's run
+/// Runs the cases of a file in tests/data/engine/ on the default model in f32, compares what is decoded, and calls
+/// `check` for each case.
 inline void for_each_reference_run(const std::string& file,
                                    const std::function<RunPlan(const nlohmann::json&)>& plan_of,
                                    const std::function<void(const ReferenceRun&)>& take) {
@@ -64,10 +64,10 @@ inline void for_each_reference_run(const std::string& file,
     }
 }
 
-/// Of each case also the errors and the number of stored bytes.
-/// @param plan_of     a case's run
-/// @param check_bytes what its bytes have to be; nullptr: in each layer those of the case's `bytes` numbers in f32
-/// @param check_kept  what else holds of its entries
+/// Also compares the errors and the number of stored bytes.
+/// @param plan_of returns the run of a case
+/// @param check_bytes checks the bytes; if nullptr, each layer must hold the case's `bytes` numbers in f32
+/// @param check_kept further checks of the kept entries
 inline void check_reference_runs(
     const std::string& file, const std::function<RunPlan(const nlohmann::json&)>& plan_of,
     const std::function<void(const trace::RunRecord&, const nlohmann::json&)>& check_bytes = nullptr,
@@ -75,7 +75,7 @@ inline void check_reference_runs(
     for_each_reference_run(file, plan_of, [&](const ReferenceRun& of) {
         const trace::RunRecord& record = of.record;
         const nlohmann::json& one = of.reference;
-        // Nothing is recorded of a prompt whose entries are all whole.
+        // Nothing is recorded for a prompt whose entries are all whole.
         const auto errors = [&](const std::vector<float>& recorded, const char* name) {
             const auto expected = flat_rows(one[name]);
             check_all_near(recorded.empty() ? std::vector<float>(expected.size()) : recorded, expected, 1e-4, 1e-6);
@@ -92,8 +92,8 @@ inline void check_reference_runs(
     });
 }
 
-/// Runs plans beside the first of them, and the last alone and with one thread, over whole prompts and one whose
-/// question is read afterwards: each but the first answers the same to the last bit.
+/// Checks that every run but the first has bit-identical answers in a batch, alone and with one thread, for whole
+/// prompts and for one with a question that is read later.
 inline void check_company(const Model& model, const std::vector<RunPlan>& plans) {
     const TemporaryFolder folder;
     const std::vector<Prompt> prompts{prompt_of_ids(some_ids(model, 130)), prompt_of_ids(some_ids(model, 120, 4), 90)};
@@ -119,7 +119,7 @@ inline void check_company(const Model& model, const std::vector<RunPlan>& plans)
     CHECK(alone.run_record(0, 1).output_ids == last.output_ids);
 }
 
-/// The same of policies beside snapkv, in f32 and bf16.
+/// Checks policies in a batch with snapkv, in f32 and bf16.
 inline void check_company(const char* model_name, const std::vector<std::string>& policies, const std::string& budget) {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         CAPTURE(model_name, kernels::name_of(dtype));

@@ -21,7 +21,7 @@ std::vector<engine::RunPlan> plans_to_repeat() {
             plan("h2o:rolling=on", "40"),
             plan("random", "40"),
             plan("oracle", "40"),
-            plan("snapkv:window=20", "15"),  // cannot take the budget
+            plan("snapkv:window=20", "15"),  // fails, because the window exceeds the budget
             plan("ada-snapkv:granularity=query_head,window=8", "40"),
             plan("think:recent=5", "0.8"),
             plan("palu", "0.6"),
@@ -33,7 +33,7 @@ std::vector<engine::RunPlan> plans_to_repeat() {
             plan("cam", "40")};
 }
 
-/// On maps for the tiny model, whose two layers are a group of which the second stores the first `local` numbers.
+/// Writes maps for the tiny model, whose two layers form a group; the second stores its first `local` numbers.
 std::string tiny_maps(int local) {
     const auto shape = tiny_model().transformer().shape();
     return policies::to_safetensors(policies::test::formula_maps(
@@ -49,7 +49,7 @@ std::vector<engine::Prompt> prompts_of(bool templated, bool query_aware) {
 
 }  // namespace
 
-TEST_CASE("the context of a trace's prompt is what its text was made of") {
+TEST_CASE("a trace's prompt has the context that its text was made from") {
     const TemporaryFolder folder;
     for (const bool templated : {true, false}) {
         for (const std::string& asked : {std::string(), first_question}) {
@@ -71,7 +71,7 @@ TEST_CASE("the context of a trace's prompt is what its text was made of") {
     }
 }
 
-TEST_CASE("runs of a trace are made again from its tokens, and their caches answer as the first ones do",
+TEST_CASE("runs of a trace are repeated from its tokens, and their caches answer like the original ones",
           "[default_model]") {
     const TemporaryFolder folder;
     const bool templated = GENERATE(true, false);
@@ -89,7 +89,7 @@ TEST_CASE("runs of a trace are made again from its tokens, and their caches answ
     const auto originals = session.experiment.take_caches();
     const trace::Reader reader(folder.path() / "t.h5");
 
-    const int prompt = 1;  // the last one, which the original caches belong to
+    const int prompt = 1;  // the last prompt, to which the original caches belong
     std::vector<int> runs;
     for (int run = static_cast<int>(plans_to_repeat().size()); run-- > 0;) runs.push_back(run);
     engine::SilentProgress progress;
@@ -129,7 +129,7 @@ TEST_CASE("runs of a trace are made again from its tokens, and their caches answ
     }
 }
 
-TEST_CASE("a what-if of a recorded run's settings, asked beside it, answers as it does alone") {
+TEST_CASE("a what-if with a recorded run's settings answers the same with that run and alone") {
     const TemporaryFolder folder;
     const auto maps = folder.path() / "maps.safetensors";
     std::ofstream(maps, std::ios::binary) << tiny_maps(8);
@@ -200,7 +200,7 @@ TEST_CASE("a question that is too long for one run is answered by the others") {
     CHECK(!replies[1].ids.empty());
 }
 
-TEST_CASE("runs that cannot be made again say why") {
+TEST_CASE("runs that cannot be repeated have a reason") {
     const TemporaryFolder folder;
     const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, true, n_new});
     Session session(folder, "t.h5", tiny_model(), {prompt}, {plan("full", "100%"), plan("snapkv:window=8", "40")},
@@ -218,7 +218,7 @@ TEST_CASE("runs that cannot be made again say why") {
     CHECK(engine::recorded_options(reader, 0).n_new == n_new);
 }
 
-TEST_CASE("a run is not made again from other maps than its own") {
+TEST_CASE("a run is not repeated with different maps") {
     const TemporaryFolder folder;
     const auto path = folder.path() / "maps.safetensors";
     std::ofstream(path, std::ios::binary) << tiny_maps(8);

@@ -9,7 +9,7 @@
 
 using namespace kvscope;
 
-// Positions in any order, known ones and new ones, differences backwards, and those beyond what the table keeps.
+// Positions in any order, known and new ones, negative differences, and positions beyond the table's limit.
 TEST_CASE("rotations from the table equal those that are computed, to the last bit") {
     std::vector<double> frequencies;
     for (int c = 0; c < 16; ++c) frequencies.push_back(double{std::pow(10000.0f, -static_cast<float>(c) / 16)});
@@ -36,6 +36,6 @@ TEST_CASE("rotations from the table equal those that are computed, to the last b
         CHECK(std::equal(cosines.begin(), cosines.end(), found.cosines.const_data_ptr<float>()));
         CHECK(std::equal(sines.begin(), sines.end(), found.sines.const_data_ptr<float>()));
     }
-    // What was handed out stays when the table grows.
+    // Returned tensors stay valid when the table grows.
     CHECK(early.sines.const_data_ptr<float>()[16] == static_cast<float>(std::sin(4.0) * factor));
 }

@@ -24,7 +24,7 @@ std::vector<engine::RunPlan> all_policies(const std::string& budget) {
     return plans;
 }
 
-/// (L, H) against the reference's: relatively, or within the rounding of what is nearly zero.
+/// Compares (L, H) with the reference: relatively, or within the rounding of numbers near 0.
 void check_layers(const std::vector<float>& found, const nlohmann::json& expected) {
     size_t at = 0;
     for (const auto& layer : expected) {
@@ -39,10 +39,10 @@ void check_layers(const std::vector<float>& found, const nlohmann::json& expecte
 
 }  // namespace
 
-// Brute force by transformers and NumPy in f64: scripts/golden/runs.py. None of these runs has a score near its
-// cut-off, so f32 keeps the very same entries, and no step is let off: the shares of one layer dealt out otherwise move
-// a single step_kl by 6 % (docs/evidence.md).
-TEST_CASE("what compression does to the output equals the reference", "[arithmetic][default_model]") {
+// Reference: brute force by transformers and NumPy in f64 (scripts/golden/runs.py). No run has a score near its
+// cut-off, so f32 keeps exactly the same entries, and every step must agree: another share in one layer changes a
+// step_kl by 6 % (docs/evidence.md).
+TEST_CASE("the output of compressed runs equals the reference", "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/runs.json")["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
@@ -68,13 +68,13 @@ TEST_CASE("what compression does to the output equals the reference", "[arithmet
                 CHECK(int(record.step_agreement[t]) == one["step_agreement"][t].get<int>());
             }
             check_layers(record.attention_kept, one["attention_kept"]);
-            // runs.json has it where it was made since runs.py computes it.
+            // Older versions of runs.json have no output_error.
             if (one.contains("output_error")) check_layers(record.output_error, one["output_error"]);
         }
     }
 }
 
-TEST_CASE("a budget of the whole prompt decodes exactly as the full cache", "[processor]") {
+TEST_CASE("with a budget of the whole prompt, decoding equals that of the full run exactly", "[processor]") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))},
@@ -86,7 +86,7 @@ TEST_CASE("a budget of the whole prompt decodes exactly as the full cache", "[pr
         REQUIRE(record.status == "complete");
         CHECK(record.kept_indices.size() == full.kept_indices.size());
         CHECK(record.output_ids == full.output_ids);
-        // Exactly: what becomes of a token does not depend on how many runs are compared together.
+        // Exactly 0, because results do not depend on the number of compared runs.
         CHECK(*std::max_element(record.step_kl.begin(), record.step_kl.end()) == 0.0f);
         CHECK(*std::max_element(record.output_error.begin(), record.output_error.end()) == 0.0f);
         CHECK(mean(record.attention_kept) == Approx(1.0).epsilon(1e-5));
@@ -127,7 +127,7 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
     check(default_model_f32(), prompt_of_ids({ids.begin(), ids.begin() + 120}), "40", "default");
 }
 
-TEST_CASE("the peak memory of an isolated run does not hang on the runs before it", "[processor]") {
+TEST_CASE("the peak memory of an isolated run does not depend on earlier runs", "[processor]") {
     const auto& model = default_model_f32();
     const TemporaryFolder folder;
     const std::vector plans{plan("snapkv", "64"), plan("streaming-llm", "64"), plan("random", "64")};
@@ -146,7 +146,7 @@ TEST_CASE("the peak memory of an isolated run does not hang on the runs before i
     CHECK(*most < 2 * *least);
 }
 
-TEST_CASE("rolling policies hold their budget while they decode") {
+TEST_CASE("rolling policies stay within their budget while they decode") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto ids = some_ids(model, 120);
@@ -178,14 +178,14 @@ TEST_CASE("each question is asked of the same compressed context") {
         const auto of_alone = alone.run_record(0, run);
         CAPTURE(of_first.label, of_first.message, of_second.message);
         CHECK(of_first.kept_indices == of_second.kept_indices);
-        if (of_first.policy == "oracle") continue;  // goes by the answers to all questions
+        if (of_first.policy == "oracle") continue;  // depends on the answers to all questions
         CHECK(of_second.kept_indices == of_alone.kept_indices);
         CHECK(of_second.output_ids == of_alone.output_ids);
         CHECK(of_second.step_kl == of_alone.step_kl);
     }
 }
 
-TEST_CASE("a budget that one policy cannot take fails that run alone") {
+TEST_CASE("a budget that one policy cannot use fails only that run") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))},
@@ -201,8 +201,8 @@ TEST_CASE("a budget that one policy cannot take fails that run alone") {
     CHECK_THROWS_AS(experiment.run(prompts), std::invalid_argument);
 }
 
-// The interface carries the shapes that no policy of the list has yet.
-TEST_CASE("policies of every other shape run through the same engine") {
+// The policy interface supports kinds of policies that do not exist yet.
+TEST_CASE("policies of every other kind run in the same engine") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto ids = some_ids(model, 100);
@@ -221,8 +221,8 @@ TEST_CASE("policies of every other shape run through the same engine") {
             CHECK(record.cache_bytes == record.cache_bytes_predicted);
         }
     }
-    // What the shapes promise: what maps rebuild is what it was; tokens that were appended leave nothing behind; a
-    // filtered prompt holds its budget in every layer.
+    // Maps rebuild the original numbers, appended tokens leave no entries, and a filtered prompt stays within its
+    // budget.
     std::vector<engine::RunPlan> whole;
     for (const auto& one : plans) whole.push_back({one.spec, policies::parse_budget("100%")});
     const auto reader = run_experiment(folder, "w.h5", model, {prompt_of_ids(ids)}, whole, options_of(8));

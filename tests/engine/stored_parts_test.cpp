@@ -1,4 +1,4 @@
-// Caches that hold something else than whole keys and values, against plain ones that hold what it stands for.
+// Caches that store entries in parts, compared with plain caches of the entries that the parts represent.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -23,13 +23,13 @@ struct Case {
     int64_t budget;
 };
 
-/// What the policy stores, and a plain cache of what that stands for.
+/// A policy's cache and a plain cache of the entries that it represents.
 struct Caches {
     engine::RunCache stored, plain;
 };
 
-/// The prompt's keys and values as the policy's entries have them: channels that it drops are 0, two tokens that are
-/// one entry are both its key and half its value.
+/// Returns the prompt's keys and values after storing: dropped channels are 0, and two merged tokens have their common
+/// key and half its value each.
 template <class T>
 void change(const std::string& policy, const policies::StoredEntries& entries, int64_t d, T* keys, T* values) {
     for (const uint32_t position : entries.positions) {
@@ -107,7 +107,7 @@ std::vector<float> last_row(const at::Tensor& rows) {
     return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
 }
 
-/// A question read behind the compression, then tokens one by one: the last residual.
+/// Reads a question after compression, then tokens one by one, and returns the last residual.
 std::vector<float> answer(const engine::Model& model, engine::RunCache& cache, unsigned seed = 9) {
     engine::SilentProgress progress;
     const auto question = some_ids(model, 21, 5), tokens = some_ids(model, 6, seed);
@@ -125,7 +125,7 @@ std::vector<float> answer(const engine::Model& model, engine::RunCache& cache, u
 }
 
 const std::vector<Case>& cases() {
-    // Where a window slides, the two tokens of a pair would leave it one after the other.
+    // A sliding window could separate the tokens of a pair.
     static const std::vector<Case> all{
         {"llama3-gqa-sharded", "stores-channels", 120}, {"llama3-gqa-sharded", "stores-mapped", 120},
         {"llama3-gqa-sharded", "merges-pairs", 61},     {"llama3-gqa-sharded", "stores-channels", 6},
@@ -138,7 +138,7 @@ const std::vector<Case>& cases() {
 
 }  // namespace
 
-TEST_CASE("a cache attends to what it stores as a plain one does to what that stands for") {
+TEST_CASE("attention to stored parts equals attention to the entries that they represent") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         for (const auto& of : cases()) {
             CAPTURE(of.model, of.policy, kernels::name_of(dtype));
@@ -151,7 +151,7 @@ TEST_CASE("a cache attends to what it stores as a plain one does to what that st
     }
 }
 
-TEST_CASE("a cache that is stored in parts answers alike again and again, its copies beside it") {
+TEST_CASE("a cache stored in parts and its copies always give the same answers") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         for (const auto& of : cases()) {
             CAPTURE(of.model, of.policy, kernels::name_of(dtype));
@@ -172,7 +172,7 @@ TEST_CASE("a cache that is stored in parts answers alike again and again, its co
     }
 }
 
-TEST_CASE("what a cache holds in parts is what its description says it takes") {
+TEST_CASE("a cache stored in parts needs the memory that its description says") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         const auto model = small_model("llama3-gqa-sharded", dtype);
         const auto shape = model.transformer().shape();
@@ -181,16 +181,16 @@ TEST_CASE("what a cache holds in parts is what its description says it takes") {
         const auto bytes = [&](const char* policy, int64_t budget) {
             return caches_of(model, {"", policy, budget}).stored.clone(7).layer_bytes(1);
         };
-        // 112 of 120 keys on half of the channels.
+        // 112 of 120 keys with half of the channels.
         CHECK(bytes("stores-channels", 120) == heads * ((120 * 2 * d - 112 * d / 2) * element + d / 2 * 2));
         CHECK(bytes("stores-mapped", 120) == heads * 120 * 2 * d * element);
-        // 59 even positions and 58 odd ones, whose directions' lengths are one number each.
+        // 59 even positions and 58 odd ones, which store only the length of their direction.
         CHECK(bytes("stores-shared", 120) == heads * (120 * 2 * d + 58 * 2) * element);
         CHECK(bytes("merges-pairs", 60) == heads * 60 * (2 * d * element + sizeof(float)));
     }
 }
 
-TEST_CASE("a cache that renumbers its entries refuses those that are stored in parts") {
+TEST_CASE("a cache that renumbers its entries refuses entries stored in parts") {
     const auto& model = tiny_model().transformer();
     engine::RunCache cache(model.on_processor(), policies::Granularity::kv_head, policies::Positions::cache, false);
     const auto dense = engine::DenseLayer::allocate(model.shape(), 4, model.scalar_type());
@@ -205,8 +205,8 @@ TEST_CASE("a cache that renumbers its entries refuses those that are stored in p
 
 namespace {
 
-/// A part of given numbers: the dense entries' own on some channels, of which a map makes all d with zeros elsewhere,
-/// or which are just these channels.
+/// Returns a part with numbers of the dense entries on some channels: only these channels, or mapped to all d channels
+/// with zeros elsewhere.
 policies::StoredPart given(const policies::EntriesView& from, int head, const std::vector<uint32_t>& positions,
                            const std::vector<uint16_t>& channels, int d, bool mapped) {
     policies::StoredPart part{.width = static_cast<int>(channels.size())};
@@ -223,8 +223,8 @@ policies::StoredPart given(const policies::EntriesView& from, int head, const st
     return part;
 }
 
-/// Every kind of part, whose sums are the dense cache's own entries: of 10 to 69 in two groups, the last of them with
-/// an offset, the others whole.
+/// Stores entries in all kinds of parts whose sums are the dense entries: entries 10 to 69 in two groups, the second
+/// with an offset, and the others whole.
 policies::StoredLayer in_parts(const engine::DenseLayer& dense, const policies::Selection& selection, int n_heads,
                                int d) {
     std::vector<uint16_t> low, high;
@@ -263,7 +263,7 @@ policies::StoredLayer in_parts(const engine::DenseLayer& dense, const policies::
 
 }  // namespace
 
-TEST_CASE("parts of every kind add up, for KV heads and for query heads") {
+TEST_CASE("parts of every kind are added, for KV heads and for query heads") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             for (const auto granularity : {policies::Granularity::kv_head, policies::Granularity::query_head}) {
@@ -302,7 +302,7 @@ TEST_CASE("parts of every kind add up, for KV heads and for query heads") {
     }
 }
 
-TEST_CASE("entries behind the first ones keep their masses, keys and values") {
+TEST_CASE("entries after the first ones keep their masses, keys and values") {
     const int d = 4;
     std::vector<float> keys(7 * d), values(7 * d);
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -345,7 +345,7 @@ TEST_CASE("entries behind the first ones keep their masses, keys and values") {
     CHECK(k[0] == 24);
 }
 
-TEST_CASE("a sequence whose cache throws in the middle of a batch leaves the others what they are") {
+TEST_CASE("a sequence whose cache throws in a batch does not change the others") {
     for (const bool given : {false, true}) {
         for (const char* policy : {"stores-channels", "stores-mapped", "stores-shared", "merges-pairs"}) {
             CAPTURE(given, policy);
@@ -372,7 +372,7 @@ TEST_CASE("a sequence whose cache throws in the middle of a batch leaves the oth
     }
 }
 
-TEST_CASE("each question finds a cache that is stored in parts as it was") {
+TEST_CASE("each question finds a cache stored in parts unchanged") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     std::vector<engine::Prompt> both;
@@ -402,8 +402,8 @@ TEST_CASE("each question finds a cache that is stored in parts as it was") {
     }
 }
 
-// Brute force by transformers and NumPy in f64: scripts/golden/stored_runs.py.
-TEST_CASE("what ThinK does to the output equals the reference, and its bytes are those of fewer channels",
+// Reference: brute force by transformers and NumPy in f64 (scripts/golden/stored_runs.py).
+TEST_CASE("ThinK has the reference's output, and its bytes are those of fewer channels",
           "[arithmetic][default_model]") {
     const auto shape = default_model_f32().transformer().shape();
     const auto d = static_cast<size_t>(shape.head_dim);

@@ -1,4 +1,4 @@
-// Caches that store tokens in another way while they decode, and change between that and whole keys and values.
+// Caches that store tokens in parts while they decode, and switch between parts and whole keys and values.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -18,8 +18,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// Keeps every token and loses nothing: those between the first and the last ones as a block of keys before RoPE that
-/// all heads share, and as values in two parts, each a map's.
+/// Keeps every token without loss. Tokens between the first and the last ones are stored as a block of keys before RoPE
+/// that all heads share, and as values in two parts with a map each.
 class StoresTail : public throwaway::KeepFirst {
  public:
     explicit StoresTail(const ParameterValues& values)
@@ -96,7 +96,7 @@ class StoresTail : public throwaway::KeepFirst {
         return layer;
     }
 
-    /// (d / 2, d) to the channels from `first` on.
+    /// Returns the map (d / 2, d) to the channels from `first` on.
     std::shared_ptr<const Matrix> half(int first) const {
         auto& known = halves_[first];
         if (known) return known;
@@ -133,7 +133,7 @@ std::vector<engine::RunPlan> many_tails() {
             tail({{"switches", "5/100"}, {"first", "0"}, {"last", "1"}})};
 }
 
-/// A policy's cache of a prompt of n tokens.
+/// Returns a policy's cache of a prompt of n tokens.
 engine::RunCache read_prompt(const engine::Model& model, Policy& policy, int n) {
     const auto& transformer = model.transformer();
     RunContext context;
@@ -158,7 +158,7 @@ constexpr int64_t n_answer = 12;
 
 }  // namespace
 
-TEST_CASE("tokens that are stored while a run decodes are attended to as before", "[decoding]") {
+TEST_CASE("attention to tokens that are stored while decoding does not change", "[decoding]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
@@ -210,7 +210,7 @@ TEST_CASE("a run records when its cache changed its form", "[decoding]") {
     CHECK(switches_of(8) == std::vector{5});  // the answer ends before step 100
 }
 
-TEST_CASE("a cache changes its form when it is asked to, and its comparison follows", "[decoding]") {
+TEST_CASE("a cache changes its form on request, and so does its comparison", "[decoding]") {
     const auto& model = tiny_model();
     engine::SilentProgress progress;
     engine::Experiment experiment(model, engine::with_full_run({tail(), tail({{"switches", "4"}})}),
@@ -235,7 +235,7 @@ TEST_CASE("a cache changes its form when it is asked to, and its comparison foll
     for (const float kl : records[1].step_kl) CHECK(kl < 1e-6);
 }
 
-TEST_CASE("a copy of a cache that stores tokens while it decodes goes on by itself", "[decoding]") {
+TEST_CASE("a copy of a cache that stores tokens while decoding is independent", "[decoding]") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         const auto model = small_model("llama3-gqa-sharded", dtype);
         const auto& transformer = model.transformer();
@@ -268,7 +268,7 @@ TEST_CASE("a copy of a cache that stores tokens while it decodes goes on by itse
     }
 }
 
-TEST_CASE("what leaves the whole entries is given back, and what it was stored in", "[decoding]") {
+TEST_CASE("memory of whole entries and of their parts is released", "[decoding]") {
     const auto& model = tiny_model();
     const auto& transformer = model.transformer();
     const auto policy = tail({{"form", "full"}, {"switches", "1/3/5"}}).spec.create();
@@ -290,7 +290,7 @@ TEST_CASE("what leaves the whole entries is given back, and what it was stored i
     CHECK(bytes[6] < full * 21 / 20);
 }
 
-TEST_CASE("what a policy stores wrongly while it decodes fails its run alone", "[decoding]") {
+TEST_CASE("an invalid description while decoding fails only its run", "[decoding]") {
     const auto& model = tiny_model();
     const std::vector<std::pair<std::string, std::string>> faults{{"throws", "nothing is stored here"},
                                                                   {"other", "described differently"},
@@ -313,7 +313,7 @@ TEST_CASE("what a policy stores wrongly while it decodes fails its run alone", "
     }
 }
 
-TEST_CASE("renumbered keys are turned without what their rotation multiplied them by", "[decoding]") {
+TEST_CASE("renumbered keys are rotated without applying the attention factor again", "[decoding]") {
     const auto model = small_model("qwen2-sliding-yarn", kernels::DType::f32);
     REQUIRE(model.transformer().attention_factor() != 1.0f);
     const TemporaryFolder folder;

@@ -9,7 +9,7 @@ using namespace kvscope;
 using namespace kvscope::engine::testing;
 namespace fs = std::filesystem;
 
-TEST_CASE("results appear as soon as they are known: the prompt, what is kept, each token, the run") {
+TEST_CASE("results are reported as soon as they are known: prompt, kept entries, each token, run") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto ids = some_ids(model, 100);
@@ -57,14 +57,14 @@ TEST_CASE("results appear as soon as they are known: the prompt, what is kept, e
     }
 }
 
-TEST_CASE("a run that ends early is compared and on disk while others are still decoded", "[default_model]") {
+TEST_CASE("a run that ends early is compared and written while others still decode", "[default_model]") {
     const auto& model = default_model_f32();
     const TemporaryFolder folder;
     const auto prompt =
         prompt_of_ids(golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>());
     const auto plans = engine::with_full_run({plan("snapkv", "64"), plan("streaming-llm", "16"), plan("random", "32")});
     Session session(folder, "t.h5", model, {prompt}, plans, options_of(48));
-    std::map<int, size_t> ends;  // tokens that all runs together had when a run was handed over
+    std::map<int, size_t> ends;  // number of tokens of all runs when a run ended
     std::map<int, size_t> lengths;
     size_t n_tokens = 0;
     session.experiment.on_token = [&](int, int32_t) { ++n_tokens; };
@@ -83,7 +83,7 @@ TEST_CASE("a run that ends early is compared and on disk while others are still 
     CHECK(ends[longest->first] == n_tokens);
 }
 
-TEST_CASE("generation can go on behind the end of the text", "[default_model]") {
+TEST_CASE("generation can continue after the end of the text", "[default_model]") {
     const auto& model = default_model_f32();
     const TemporaryFolder folder;
     const auto prompt =
@@ -99,10 +99,10 @@ TEST_CASE("generation can go on behind the end of the text", "[default_model]") 
     CHECK(std::equal(short_answer.output_ids.begin(), short_answer.output_ids.end(), long_answer.output_ids.begin()));
     CHECK(goes_on.run_record(0, 1).output_ids.size() == 24);
     CHECK(goes_on.run_record(0, 1).step_kl.size() == 24);
-    // The end-of-text token is no part of the text.
+    // The end-of-text token is not part of the text.
     CHECK(long_answer.output_text.starts_with(short_answer.output_text));
     CHECK(long_answer.output_text.find("<|im_end|>") == std::string::npos);
-    // It is another trace than the one that ends.
+    // Its trace has another recipe.
     const auto plans = engine::with_full_run({plan("snapkv", "64")});
     const std::vector<engine::Prompt> prompts{prompt};
     CHECK(engine::recipe_json(model, prompts, plans, options) !=

@@ -1,4 +1,4 @@
-// Memory of large tensors that is kept while something is computed.
+// Memory of large tensors that is kept for reuse.
 
 #include "engine/device/tensor_memory.h"
 
@@ -40,7 +40,7 @@ bool is_filled(const c10::DataPtr& data, size_t bytes, uint8_t value) {
 
 }  // namespace
 
-TEST_CASE("a large tensor gets the memory of the last one of its size that has gone") {
+TEST_CASE("a large tensor reuses the memory of the last deleted one of its size") {
     const KeptTensorMemory memory;
     const void* place = filled(large_tensor, 1).get();
     const c10::DataPtr other = filled(large_tensor + 4, 2);
@@ -53,7 +53,7 @@ TEST_CASE("a large tensor gets the memory of the last one of its size that has g
     CHECK(is_filled(other, large_tensor + 4, 2));
 }
 
-TEST_CASE("tensors outlive what keeps their memory, and go on any thread") {
+TEST_CASE("tensors may outlive the object that keeps memory, and may be deleted on any thread") {
     std::vector<c10::DataPtr> tensors;
     {
         const KeptTensorMemory memory;
@@ -63,14 +63,14 @@ TEST_CASE("tensors outlive what keeps their memory, and go on any thread") {
     auto memory = std::make_unique<KeptTensorMemory>();
     const KeptTensorMemory another;
     std::thread([second = std::move(tensors[1])]() mutable { second.clear(); }).join();
-    memory.reset();  // the other one goes on keeping
+    memory.reset();  // the other object still keeps memory
     const c10::DataPtr again = filled(large_tensor, 9);
     CHECK(is_filled(tensors[2], large_tensor, 2));
     CHECK(is_filled(tensors[3], large_tensor, 3));
     CHECK(is_filled(again, large_tensor, 9));
 }
 
-TEST_CASE("the allocator of tensors serves those who take memory without a tensor, or none of it") {
+TEST_CASE("the allocator supports memory without a tensor, and empty memory") {
     const KeptTensorMemory memory;
     REQUIRE(tensor_allocator().raw_deleter() != nullptr);
     for (const size_t bytes : {size_t{1}, size_t{100}, size_t{1} << 20}) {

@@ -13,8 +13,8 @@
 
 using namespace kvscope;
 
-// Tiny random models of every family, and some that llama.cpp quantised; scripts/golden/tiny_models.py and k_quants.py
-// say how transformers made their numbers.
+// Tiny random models of every family, some quantized by llama.cpp. References: transformers
+// (scripts/golden/tiny_models.py, k_quants.py).
 TEST_CASE("logits and greedy continuations of every family equal transformers'") {
     const auto level = GENERATE(kernels::SimdLevel::generic, kernels::SimdLevel::avx2, kernels::SimdLevel::avx512,
                                 kernels::SimdLevel::avx512_bf16);
@@ -54,7 +54,7 @@ TEST_CASE("logits and greedy continuations of every family equal transformers'")
     CHECK(n_models >= 15);
 }
 
-// The prompt is longer than the window, so that the numbers above tell a window in the wrong layer.
+// The prompt is longer than the window, so that a window in the wrong layer changes the logits.
 TEST_CASE("a window in another layer of a Ministral model gives other logits than transformers'") {
     const auto folder = std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "ministral-layer-types";
     const auto golden = nlohmann::json::parse(std::ifstream(folder / "golden.json"));
@@ -86,7 +86,7 @@ TEST_CASE("a window in another layer of a Ministral model gives other logits tha
     }
 }
 
-TEST_CASE("a prompt has to be there and to fit the model's context") {
+TEST_CASE("a prompt must not be empty and must fit in the model's context") {
     engine::SilentProgress progress;
     const auto checkpoint =
         checkpoint::open_checkpoint(std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "smollm2-tied");

@@ -1,5 +1,5 @@
-// LLMLingua-2's classifiers against transformers and the run against a second implementation;
-// scripts/golden/token_classifiers.py makes the references.
+// LLMLingua-2's classifiers compared with transformers, and the run with a second implementation
+// (scripts/golden/token_classifiers.py).
 #include "engine/classifier/token_classifier.h"
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ const engine::TokenClassifier& classifier(const std::string& name) {
 
 std::string folder_of(const std::string& name) { return test_data("classifiers/" + name).string(); }
 
-/// Counts the texts that were classified.
+/// Counts the classified texts.
 class Counting final : public engine::Progress {
  public:
     void begin(std::string_view phase, int64_t, std::string_view) override {
@@ -39,7 +39,7 @@ class Counting final : public engine::Progress {
     int n_classified = 0;
 };
 
-/// What opening a copy of a classifier says after a change to its folder.
+/// Returns the message of opening a copy of a classifier whose folder was changed.
 template <typename Change>
 std::string message_after(const std::string& name, Change change) {
     const TemporaryFolder folder;
@@ -151,7 +151,7 @@ TEST_CASE("llmlingua-2 keeps what the reference keeps, and the model runs again 
             experiment.run(prompts);
             writer.finish();
             const trace::Reader reader(path);
-            CHECK(progress.n_classified == (isolated ? 4 : 1));  // budgets share one classification
+            CHECK(progress.n_classified == (isolated ? 4 : 1));  // equal requests share one classification
             int run = 1;
             for (const auto& [budget, kept] : one["kept"].items()) {
                 const auto record = reader.run_record(0, run++);
@@ -165,7 +165,7 @@ TEST_CASE("llmlingua-2 keeps what the reference keeps, and the model runs again 
                     CHECK(std::vector<uint32_t>(begin, begin + static_cast<std::ptrdiff_t>(expected.size())) ==
                           expected);
                 }
-                // Why a token was dropped: its probability stands in the trace, NaN where it had none.
+                // The trace holds each token's probability, or NaN if it had none.
                 REQUIRE(record.scores.size() ==
                         prompt.ids.size() * static_cast<size_t>(shape.n_layers * shape.n_kv_heads));
                 for (size_t i = 0; i < prompt.ids.size(); ++i) {
@@ -179,7 +179,7 @@ TEST_CASE("llmlingua-2 keeps what the reference keeps, and the model runs again 
             CHECK(reader.run_record(0, run).status == "complete");
             const auto everything = reader.run_record(0, run + 1);
             CHECK(everything.output_ids == reader.run_record(0, 0).output_ids);
-            // The model reads what is kept as a prompt of its own.
+            // The model reads the kept tokens as a separate prompt.
             const auto kept = one["kept"]["160"].get<std::vector<uint32_t>>();
             std::vector<int32_t> ids;
             for (const uint32_t i : kept) ids.push_back(prompt.ids[i]);
@@ -202,7 +202,7 @@ TEST_CASE("a trace of one classifier is not resumed with another in the same fol
     CHECK(recipe() != before);
 }
 
-TEST_CASE("llmlingua-2 compresses the context alone, whatever stands around it", "[classifier]") {
+TEST_CASE("llmlingua-2 compresses only the context, whatever text surrounds it", "[classifier]") {
     const auto& model = tiny_model();
     const std::string policy = "llmlingua-2:model=" + folder_of("bert");
     const auto free_tokens = [&](const engine::Prompt& prompt, int64_t budget) {
@@ -237,14 +237,13 @@ TEST_CASE("llmlingua-2 compresses the context alone, whatever stands around it",
             }
         }
     }
-    // A prompt out of a trace knows its context no more.
+    // A prompt from a trace has no separate context.
     auto stored = engine::prepare_prompt(model, context, "Which key?", {.n_new = 2});
     stored.context.clear();
     CHECK(free_tokens(stored, stored.n_visible() - 5) == without_control);
 }
 
-TEST_CASE("llmlingua-2 without a classifier that can be used says what to do before anything is computed",
-          "[classifier]") {
+TEST_CASE("llmlingua-2 without a usable classifier says what to do before anything is computed", "[classifier]") {
     const auto& model = tiny_model();
     const auto refusal = [&](const std::string& policy, const std::string& budget) {
         const TemporaryFolder folder;
@@ -258,7 +257,7 @@ TEST_CASE("llmlingua-2 without a classifier that can be used says what to do bef
     };
     CHECK_THAT(refusal("llmlingua-2", "60"), Contains("model=FOLDER") && Contains("Download"));
     CHECK_THAT(refusal("llmlingua-2:model=/no/such/folder", "60"), Contains("/no/such/folder: is not a folder"));
-    // A budget below what is always kept fails its run alone.
+    // A budget below the entries that are always kept fails only its run.
     const TemporaryFolder folder;
     const auto prompt = engine::prepare_prompt(model, "A lamp.", "What?", {.n_new = 2});
     const auto reader = run_experiment(folder, "t.h5", model, {prompt},
@@ -304,7 +303,7 @@ TEST_CASE("classifiers that are damaged or of another kind are refused with file
     CHECK(message_after("bert", [](const fs::path&) {}) == "opened");
 }
 
-TEST_CASE("a classifier that is not there fails its run alone, shared or isolated", "[classifier]") {
+TEST_CASE("a missing classifier fails only its run, shared or isolated", "[classifier]") {
     const auto& model = tiny_model();
     for (const bool isolated : {false, true}) {
         const TemporaryFolder folder;

@@ -8,7 +8,7 @@
 
 namespace kvscope::engine::testing {
 
-/// The full cache of some ids, and the logits after them.
+/// Returns the full cache of a prompt and the logits after it.
 inline std::pair<RunCache, std::vector<float>> whole_cache(const Transformer& model, std::span<const int32_t> ids) {
     SilentProgress progress;
     PrefillRequest request;
