@@ -16,14 +16,14 @@ namespace kvscope::engine {
 /// Inputs of a map (Table 4 of the paper).
 enum class EchoInputs { both, first_layer, own };
 
-/// How EchoKV's maps are trained by least squares.
+/// Options for training EchoKV's maps by least squares.
 struct EchoTrainingOptions {
     double ratio = 0.5;       ///< share of the cache's bytes; the nearest possible layout is used
     int64_t sequence = 1024;  ///< tokens of a sequence; each is read as a separate prompt
     int64_t skipped = 4;      ///< first tokens of each sequence that are ignored, because EchoKV keeps them exact
     double ridge = 1e-4;      ///< factor of the inputs' mean square that is added to each input's own square
     EchoInputs inputs = EchoInputs::both;  ///< rows of unused inputs are 0
-    /// File of intermediate sums, from which a repeated call continues to the same maps. If empty, no file.
+    /// File of intermediate sums, from which a repeated call continues. Not written if the path is empty.
     std::filesystem::path state{};
 };
 

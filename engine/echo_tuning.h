@@ -29,7 +29,7 @@ struct EchoTuningOptions {
     double rate = 5e-4;      ///< AdamW's initial learning rate, which falls to 0 along a cosine
     uint64_t seed = 42;
     EchoLoss loss = EchoLoss::outputs;
-    /// File of maps and losses, from which a repeated call continues to the same maps. If empty, no file.
+    /// File of maps and losses, from which a repeated call continues. Not written if the path is empty.
     std::filesystem::path state{};
     std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called first, with the steps that were resumed
     std::function<void(const EchoStep&)> on_step{};               ///< called after each new step

@@ -105,10 +105,10 @@ class Experiment {
     /// prompt; exceptions of the writer; std::bad_alloc
     void run(std::span<const Prompt> prompts);
 
-    /// Returns the prefill of the last context, once, with `keep_prefill`; nullptr if the trace held all runs.
+    /// Returns the prefill of the last context if `keep_prefill` is set; nullptr if the trace held all runs.
     std::unique_ptr<LivePrefill> take_prefill();
 
-    /// Returns the caches of the last context, once, with `keep_caches`; nullptr for failed or recorded runs.
+    /// Returns the caches of the last context if `keep_caches` is set; nullptr for failed or recorded runs.
     std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;

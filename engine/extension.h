@@ -30,7 +30,7 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
 /// Whether the recipe comes from a version that tokenized context and question separately.
 bool lacks_tokens(const std::string& recipe_json);
 
-/// Adds to a recipe when prompts of other traces were rendered. @param created when this trace was begun
+/// Adds the render times of prompts from other traces to a recipe. @param created when this trace was begun
 std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created);
 
 /// Checks that further prompts can be added. @throws trace::OutputExists if files of a run are missing or changed

@@ -102,7 +102,7 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
     return 2 * precision * recall / (precision + recall);
 }
 
-/// Whether the answer is correct: the measure's own rule for the number or the sentence about it, and the right number.
+/// Whether the answer contains the right number and enough words of the number or of its sentence.
 bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
     return string_match(prediction, needle.answer) > 0 &&
            (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);

@@ -14,7 +14,7 @@ namespace kvscope::engine {
 /// HeadKV's measures of a head (methods.md): R counts copied needle tokens, R2 sums the attention to them.
 enum class HeadMeasure { retrieval, reasoning };
 
-/// How heads are measured.
+/// Options for measuring heads.
 struct HeadProfileOptions {
     HeadMeasure measure = HeadMeasure::reasoning;
     std::vector<int64_t> lengths{500, 1000, 2000};

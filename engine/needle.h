@@ -22,7 +22,7 @@ struct NeedlePrompt {
     std::string statement;  ///< sentence with the number
 };
 
-/// How a needle prompt is made.
+/// Options of a needle prompt.
 struct NeedleOptions {
     NeedleKind kind = NeedleKind::retrieval;
     int64_t n_tokens = 1000;  ///< approximate length of the context: as many whole sentences as fit

@@ -24,7 +24,7 @@ void require_memory(const Model& model, std::span<const Prompt> prompts, std::sp
 /// @param obstacles why each run is impossible; empty if it is possible
 void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans, std::span<const std::string> obstacles);
 
-/// Checks the same for a prompt before its policies exist.
+/// Checks the same before the policies are created.
 void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans);
 
 }  // namespace kvscope::engine

@@ -19,7 +19,7 @@ class WorkClock {
     }
 };
 
-/// Pauses this thread's WorkClock during its lifetime.
+/// Pauses this thread's WorkClock while the object exists.
 class WorkPause {
  public:
     WorkPause() = default;

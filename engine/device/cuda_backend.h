@@ -18,7 +18,7 @@ struct Card {
 int count_cards();
 Card card(int number);
 
-/// Returns memory that libtorch caches on a card to the driver, so that it counts as free.
+/// Gives memory that libtorch caches on a card back to the driver, so that it counts as free.
 void give_back_unused(int number);
 
 /// Opens a card with kvscope's kernels and libtorch's functions. Loads libtorch_cuda.so from the folder in the

@@ -17,7 +17,7 @@
 
 namespace kvscope::engine {
 
-/// How to answer a further question.
+/// Options for answering a further question.
 struct QuestionOptions {
     int64_t n_new = 64;  ///< greatest number of tokens to generate
     SamplingOptions sampling;

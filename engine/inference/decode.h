@@ -15,7 +15,7 @@
 
 namespace kvscope::engine {
 
-/// A run while it decodes.
+/// A run that is decoding.
 struct Sequence {
     RunCache* cache = nullptr;
     int64_t position = 0;                ///< position of the next token; not used if the cache renumbers

@@ -127,7 +127,7 @@ EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
     return {place_of(from), place_of(to)};
 }
 
-/// Merges `n_merges` pairs among the n entries before the last tokens' own.
+/// Merges `n_merges` pairs of the first n entries, which precede those of the last tokens.
 HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
                      std::string_view label, const HeldLayer& held, EntryRange whole, int64_t n, int64_t n_merges) {
     const auto shape = model.shape();

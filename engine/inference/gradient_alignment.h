@@ -9,7 +9,7 @@
 
 namespace kvscope::engine {
 
-/// Number of leading prompt tokens that are measured. A layer's attention weights need 4 H n^2 bytes several times.
+/// Number of leading prompt tokens that are measured. A layer needs several arrays of 4 H n^2 bytes.
 inline constexpr int64_t alignment_tokens = 2048;
 
 /// Mean cosines of each query head's vectors with the gradient of the loss, (L, H) each, in [-1, 1].

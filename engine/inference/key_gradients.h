@@ -36,7 +36,7 @@ struct LayerRead {
 /// hidden) f32; replaced by the residual stream after the layer
 LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first, at::Tensor& residual);
 
-/// A chunk that was read, and the keys to differentiate its loss by.
+/// A chunk whose loss is differentiated with respect to keys.
 struct ChunkRead {
     std::span<const int32_t> ids;         ///< (m)
     int64_t first = 0;                    ///< position of the chunk's first token

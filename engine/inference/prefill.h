@@ -15,7 +15,7 @@
 
 namespace kvscope::engine {
 
-/// What a prefill reads and observes.
+/// Input of a prefill and the observations that it makes.
 struct PrefillRequest {
     std::span<const int32_t> ids;     ///< (N), at least one
     policies::Needs needs;            ///< union of the needs of all runs

@@ -34,7 +34,7 @@ struct Prompt {
     int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }
 };
 
-/// How a prompt is prepared.
+/// Options for preparing a prompt.
 struct PromptOptions {
     std::string name = "prompt";
     bool use_template = true;  ///< apply the model's chat template, if it has one

@@ -9,7 +9,7 @@
 
 namespace kvscope::engine {
 
-/// How tokens are drawn from logits.
+/// Options for drawing tokens from logits.
 struct SamplingOptions {
     double temperature = 0;  ///< 0 for greedy decoding
     double top_p = 1;        ///< sum of probabilities of the tokens to draw from (nucleus sampling); 1 for all
