@@ -39,7 +39,7 @@ struct Reply {
 /// answers do not affect one another. Use from one thread at a time.
 class Conversation {
  public:
-    /// @param policy in its state after the prompt
+    /// @param policy the run's policy, in its state after the prompt
     /// @param answer text of the run's own answer
     Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
