@@ -109,8 +109,7 @@ TEST_CASE("differences keep their sign when cells share a pixel") {
 TEST_CASE("a map that goes while its frame is made is still in that frame, and a preview") {
     NEEDS_DISPLAY();
     const MapColors colors = plain_colors();
-    const bool is_copied =
-        GENERATE(true, false);  // large maps are copied into the frame in another way than small ones
+    const bool is_copied = GENERATE(true, false);  // large maps are copied differently
     const float size = is_copied ? 600 : 30;
     FigurePicture red;
     red.width = red.height = 2;

@@ -33,8 +33,7 @@ bool draw_one(const std::string& name, const std::string& text, bool is_error, c
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
                      ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav);
     if (!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup))
-        ImGui::BringWindowToDisplayFront(
-            ImGui::GetCurrentWindow());  // above the menu bar, which a click brings to the front
+        ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());  // above the menu bar
     ImGui::PushTextWrapPos(most - style.WindowPadding.x);
     ImGui::TextUnformatted(text.c_str());
     ImGui::PopTextWrapPos();

@@ -127,13 +127,12 @@ class OpenViews {
     std::string wanted_maximised_;     ///< id of the view to maximize or restore in the next frame
     std::string layout_;               ///< name of the layout that was last built; empty: not one of ours
     int n_begun_ = 0;
-    std::string wanted_layout_;          ///< name of the layout to build in the next frame
-    std::map<ImGuiID, int> tab_order_;   ///< restored tab order by window; empty once the places have settled
-    std::vector<std::string> in_front_;  ///< ids of the views to bring to the front while a layout is restored
-    const ViewKind* wanted_in_front_ =
-        nullptr;              ///< kind to bring to the front once the places have settled; nullptr: none
-    std::string alone_next_;  ///< id of the view to maximize once no other is maximized
-    bool is_alone_ = false;   ///< whether a view is maximized by `show_alone`
+    std::string wanted_layout_;                  ///< name of the layout to build in the next frame
+    std::map<ImGuiID, int> tab_order_;           ///< restored tab order by window; empty once the places have settled
+    std::vector<std::string> in_front_;          ///< ids of the views to bring to the front while a layout is restored
+    const ViewKind* wanted_in_front_ = nullptr;  ///< kind to bring to the front later; nullptr: none
+    std::string alone_next_;                     ///< id of the view to maximize once no other is maximized
+    bool is_alone_ = false;                      ///< whether a view is maximized by `show_alone`
     ImGuiID dock_space_ = 0;
     PlaceSizes sizes_;
     int frames_to_settle_ = 0;

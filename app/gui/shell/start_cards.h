@@ -18,8 +18,7 @@ struct StartCard {
 
 struct RecentActions {
     std::function<void(const std::filesystem::path&)> open_trace;
-    std::function<void(const std::filesystem::path&)>
-        go_on;  ///< continues the run of an unfinished trace; empty: not possible
+    std::function<void(const std::filesystem::path&)> go_on;  ///< continues an unfinished trace; empty: not possible
     std::function<void(const std::filesystem::path&)> load_model;  ///< loads a model; empty: models are not listed
 };
 

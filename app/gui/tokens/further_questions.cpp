@@ -51,9 +51,8 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
 
 struct Question {
     std::string text;
-    std::vector<std::pair<const FurtherAnswer*, RunId>>
-        answers;       ///< with their runs; invalid: the run no longer exists
-    std::string full;  ///< answer of the full cache; empty: none
+    std::vector<std::pair<const FurtherAnswer*, RunId>> answers;  ///< with their runs; invalid: run no longer exists
+    std::string full;                                             ///< answer of the full cache; empty: none
 };
 
 std::vector<Question> questions_of(const Document& document) {

@@ -22,9 +22,8 @@ struct PromptColumn {
     std::shared_ptr<const PromptText> prompt;
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const PromptCounts> counts;
-    std::shared_ptr<const PromptCounts>
-        less;           ///< counts of another run on the same prompt; the color shows the difference
-    std::string error;  ///< why the prompt or its counts cannot be read
+    std::shared_ptr<const PromptCounts> less;  ///< another run's counts to subtract; may be nullptr
+    std::string error;                         ///< why the prompt or its counts cannot be read
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;
     float x = 0;  ///< left edge, pixels on the screen

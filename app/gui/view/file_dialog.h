@@ -20,9 +20,8 @@ class FileDialog {
     struct Question {
         Kind kind = Kind::open;
         std::string title;
-        std::vector<std::string>
-            extensions;  ///< lower case, e.g. ".h5"; other files are listed on demand; empty: all files
-        std::filesystem::path suggestion;  ///< for `save`: the file name; for `folder`: the name of a new folder
+        std::vector<std::string> extensions;  ///< lower case, e.g. ".h5"; empty: all files
+        std::filesystem::path suggestion;     ///< for `save`: the file name; for `folder`: the name of a new folder
         std::function<void(const std::filesystem::path&)> answer;
         /// Returns why a path is invalid; empty: valid. The dialog shows the reason and stays open.
         std::function<std::string(const std::filesystem::path&)> refusal = {};

@@ -397,8 +397,7 @@ class CostView : public View {
         return fmt::format("{}", fmt::join(lines, "\n"));
     }
 
-    static constexpr float kChipWidth =
-        1.04f;  ///< width of the run's marker in a label, with the gap after it, in font sizes
+    static constexpr float kChipWidth = 1.04f;  ///< width of the run's marker with a gap, in font sizes
 
     Comparison comparison_;
     MemoryChoice memory_;

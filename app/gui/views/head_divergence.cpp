@@ -26,8 +26,7 @@ PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
         if (panel.subject.layer == layer) figure.panels = {panel};
     auto& panel = figure.panels.at(0);
     panel.row = panel.column = 0;
-    panel.x.title = panel.y.title =
-        all.figure.panels.back().x.title;  // small panels have axis titles only at the outer edges
+    panel.x.title = panel.y.title = all.figure.panels.back().x.title;  // small panels lack some axis titles
     PreparedFigure large = prepare_figure(std::move(figure));
     large.runs = all.runs;
     large.traces = all.traces;

@@ -188,7 +188,7 @@ class RunsView : public View {
         ImGui::SameLine(0, gap);
         ImGui::BeginDisabled(failed);
         const float buttons =
-            ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // same size as in letter()
+            ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // as in letter()
         const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
         const float room = ImGui::GetContentRegionAvail().x - buttons;
         const std::string fitting = run_that_fits(label, room);

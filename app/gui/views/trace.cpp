@@ -302,8 +302,7 @@ class TraceView : public View {
         if (node.shape.size() >= 2) first.push_back(static_cast<size_t>(first_column_));
         std::string stamp = document.stamp() + node.path;
         for (const size_t at : first) stamp += fmt::format(" {}", at);
-        const auto path =
-            document.file()->path();  // for an unfinished trace the folder, although other files may be next to it
+        const auto path = document.file()->path();  // the folder of an unfinished trace
         return context.session.tasks.ask(values_, std::to_string(document_), stamp, [path, name = node.path, first] {
             return trace::peek(path, name, first, 3 * rows_a_block, most_columns);
         });

@@ -164,8 +164,7 @@ class RunView : public View {
         // The budgets are above the long list, so that they are visible immediately, and keep their height.
         draw_budgets(context.theme, form_, tokens, true);
         draw_policies(context, lifetime, form_, *check_);
-        draw_budget_notes(context.theme, form_, tokens,
-                          *check_);  // below the list, so that it does not move when a policy is selected
+        draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, which must not move
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
