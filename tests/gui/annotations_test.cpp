@@ -470,7 +470,7 @@ TEST_CASE("what a later kvscope put into workspace and layout survives, and its 
     CHECK(driven.app().layout_state()["views"].back() == view);
 }
 
-TEST_CASE("A and B alone, once switched off, is off when the trace is opened again") {
+TEST_CASE("A and B alone stays switched off when the trace is opened again") {
     const SampleTrace sample;
     const auto is_alone_after = [&](std::optional<bool> alone) {
         Tasks tasks([] {});

@@ -45,7 +45,7 @@ AppOptions explore() {
 
 }  // namespace
 
-TEST_CASE("Make full is in view in the layout Explore, and dead once the run is cancelled") {
+TEST_CASE("Make full is visible in the layout Explore and disabled once the run is cancelled") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     HeldWindow held(explore());
     DrivenApp& driven = held.driven;
@@ -208,7 +208,7 @@ TEST_CASE(
     says_how();
 }
 
-TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {
+TEST_CASE("Make full and Compress change the cache in the middle of an answer") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.view = "run";

@@ -129,7 +129,7 @@ TEST_CASE("the table of runs has a difference behind each number of the second t
     for (const auto& column : table->columns) CHECK(column.name.find("_difference") == std::string::npos);
 }
 
-TEST_CASE("A and B of one trace stand above the table with their difference, whatever it is sorted by") {
+TEST_CASE("A, B and their difference are above the table, whatever its sorting") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("cost", false));

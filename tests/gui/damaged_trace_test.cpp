@@ -101,7 +101,7 @@ TEST_CASE("every view draws a trace whose arrays are damaged, says so, and can b
     driven.settle();
 }
 
-TEST_CASE("Prompt says why the text of a damaged trace cannot be read") {
+TEST_CASE("Prompt shows why the text of a damaged trace cannot be read") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     REQUIRE(damage(sample.path, "/token_") > 0);

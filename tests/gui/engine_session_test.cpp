@@ -123,7 +123,7 @@ TEST_CASE("a cache that can change its form does so when it is asked to, and the
     gui.engine->switch_cache(2);  // no run in progress
 }
 
-TEST_CASE("EchoKV's maps are trained in the window, step by step, and run") {
+TEST_CASE("EchoKV's maps are trained in the app, step by step, and used by a run") {
     testing::SessionWithEngine gui;
     gui.engine->load_model(gui.request({}, "").model);
     gui.until_idle();

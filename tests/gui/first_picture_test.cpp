@@ -32,7 +32,7 @@ void begin_anew(DrivenApp& driven) {
 
 }  // namespace
 
-TEST_CASE("Explore begins with lines enough of the prompt, and with the whole plot of curves or none of it") {
+TEST_CASE("Explore initially shows enough lines of the prompt, and all or none of the plot of curves") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     DrivenApp driven(explore(stored.path()));

@@ -157,7 +157,7 @@ TEST_CASE("a note is kept where other tokens are selected while it is typed") {
     CHECK(document.notes.size() == 1);
 }
 
-TEST_CASE("P pins the token under the mouse in its own trace") {
+TEST_CASE("P pins the token under the mouse in the trace of that token") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("prompt"));
@@ -291,7 +291,7 @@ TEST_CASE("a run that is gone while the palette offers it is not selected") {
     CHECK(driven.app().n_errors() == 0);
 }
 
-TEST_CASE("Space shows one of the compared runs after the other, and Escape what was shown before") {
+TEST_CASE("Space shows the compared runs in turn, and Escape restores the previous runs") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options;

@@ -203,7 +203,7 @@ TEST_CASE("a window whose views are all closed offers what brings them back") {
     CHECK(kinds().size() > 5);
 }
 
-TEST_CASE("Ctrl+R on the start cards shows the run form at once, with the keyboard") {
+TEST_CASE("Ctrl+R on the start page shows the Run view immediately, with the keyboard") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
     AppOptions options;

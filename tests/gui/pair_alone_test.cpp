@@ -26,7 +26,7 @@ size_t n_shown(const Session& session) { return session.visible_runs(true).size(
 
 }  // namespace
 
-TEST_CASE("A and B alone: three clicks, and the shown runs are as before when it ends") {
+TEST_CASE("A and B alone takes three clicks, and the visible runs are restored when it ends") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -70,7 +70,7 @@ TEST_CASE("A and B alone: three clicks, and the shown runs are as before when it
     CHECK_FALSE(session.pair.alone);
 }
 
-TEST_CASE("A and B alone ends where A is taken back, and the next pair is not shown alone unasked") {
+TEST_CASE("A and B alone ends when A is no longer chosen, and does not start again with the next pair") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -90,7 +90,7 @@ TEST_CASE("A and B alone ends where A is taken back, and the next pair is not sh
     CHECK(n_shown(session) == n_all);
 }
 
-TEST_CASE("A and B alone: Compare begins so, Explore shows the runs that were shown") {
+TEST_CASE("A and B alone is on in the layout Compare and off in Explore") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -111,7 +111,7 @@ TEST_CASE("A and B alone: Compare begins so, Explore shows the runs that were sh
     CHECK(n_shown(session) == all);
 }
 
-TEST_CASE("A and B alone is remembered with them") {
+TEST_CASE("A and B alone is saved with A and B") {
     const SampleTrace sample;
     Tasks tasks([] {});
     Session session(tasks);
@@ -167,7 +167,7 @@ TEST_CASE("during the flicker all that tells of one run tells of the one that is
     CHECK_THAT(driven.shown_text(), Catch::Contains("\nsnapkv 24 from the trace"));
 }
 
-TEST_CASE("A − B in Prompt: one step, its figure and numbers are the difference") {
+TEST_CASE("A − B in Prompt takes one step, and its figure and numbers are the difference") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "prompt"));
@@ -249,7 +249,7 @@ TEST_CASE("memory at a length and in a model of one's choice: three steps") {
     CHECK(state["memory"]["tokens"] == 32768);
 }
 
-TEST_CASE("Cost says why a run that has every token has no attention kept and no recall") {
+TEST_CASE("Cost says why a run with every token has no attention kept and no recall") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "cost"));
@@ -268,7 +268,7 @@ TEST_CASE("Cost says why a run that has every token has no attention kept and no
     CHECK_FALSE(has_tooltip("//cost-1/**/snapkv 16##cost row"));
 }
 
-TEST_CASE("Answers offers to ask a run that is shown, also where another is selected") {
+TEST_CASE("Answers can ask a visible run although another run is selected") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "answers"));

@@ -32,7 +32,7 @@ bool has_text(DrivenApp& driven) {
 
 }  // namespace
 
-TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long one was scrolled to its end") {
+TEST_CASE("Prompt shows a shorter prompt after a long one was scrolled to its end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample, long_one(6000);
     DrivenApp driven(alone(long_one, "prompt"));
@@ -61,7 +61,7 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
 }
 
-TEST_CASE("Prompt shows the text of a run that is selected beside a longer prompt, which was scrolled to a token") {
+TEST_CASE("Prompt shows the text of a selected run next to a longer prompt that was scrolled to a token") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample, long_one(6000);
     DrivenApp driven(alone(long_one, "prompt"));
@@ -81,7 +81,7 @@ TEST_CASE("Prompt shows the text of a run that is selected beside a longer promp
     CHECK(text->Scroll.y > 500);
 }
 
-TEST_CASE("Prompt has its place again after another view was maximised, and goes to a token that is asked for twice") {
+TEST_CASE("Prompt keeps its position while another view is maximized, and goes to a token that is requested twice") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace long_one(6000);
     DrivenApp driven(explore(long_one));
@@ -110,7 +110,7 @@ TEST_CASE("Prompt has its place again after another view was maximised, and goes
     CHECK(scroll() == Approx(at).margin(60));
 }
 
-TEST_CASE("Prompt begins with its first column, and goes to the one of a run that is selected then") {
+TEST_CASE("Prompt initially shows its first column, and then the column of a run that is selected") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

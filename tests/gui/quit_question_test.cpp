@@ -66,14 +66,14 @@ TEST_CASE("the question leaves an open file dialog as it is, and Escape answers 
     });
 }
 
-TEST_CASE("Escape lets go of what is selected and cancels no run") {
+TEST_CASE("Escape clears the selection and cancels no run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
     for (int i = 0; i < 3; ++i) run.driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Escape); });
     CHECK(run.engine().status().state == EngineStatus::State::running);
 }
 
-TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels it and closes") {
+TEST_CASE("Quit during a run asks: Stay and Escape continue the run, Quit cancels it and closes the app") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
     DrivenApp& driven = run.driven;
@@ -140,7 +140,7 @@ TEST_CASE("the question names each job in the queue that Quit discards") {
     CHECK(run.engine().waiting().empty());
 }
 
-TEST_CASE("Quit, asked for once more while the question is shown, is the answer") {
+TEST_CASE("A second Quit while the question is open answers it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
     const bool is_by_key = GENERATE(true, false);
@@ -158,7 +158,7 @@ TEST_CASE("Quit, asked for once more while the question is shown, is the answer"
     CHECK(run.engine().status().state == EngineStatus::State::cancelling);
 }
 
-TEST_CASE("Quit asks nothing where nothing runs, and where the system orders the end") {
+TEST_CASE("Quit asks nothing if nothing runs or if the system ends the app") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
     CHECK(run.driven.app().may_close(true));

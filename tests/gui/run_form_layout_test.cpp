@@ -132,7 +132,7 @@ TEST_CASE("while policies are ticked nothing of the form moves, and it does not 
     });
 }
 
-TEST_CASE("More, opened at the form's end, shows what is in it") {
+TEST_CASE("More scrolls so that its contents are visible when it is opened at the form's end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

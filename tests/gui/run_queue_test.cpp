@@ -65,7 +65,7 @@ TEST_CASE("a run waits in the queue, can be taken out of it, and makes the trace
     }
 }
 
-TEST_CASE("Continue goes on with the run that was cancelled, and then there is nothing to continue") {
+TEST_CASE("Continue resumes the cancelled run, after which there is nothing to continue") {
     HeldSession held("continue");
     SessionWithEngine& gui = held.gui;
     CHECK(!gui.engine->stopped_run());
@@ -110,7 +110,7 @@ TEST_CASE("the same request continues the paused run; another one for its file b
     CHECK(trace::Reader(request.output).n_runs(0) == (is_same ? 2 : 3));
 }
 
-TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is the one made at one go") {
+TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is the same as without a break") {
     SessionWithEngine gui("continue-prefill");
     auto request = gui.request({"snapkv", "h2o", "kvslimmer", "dapq"}, "64");
     request.model.clear();  // the default model, whose layers take long enough to be counted

@@ -323,7 +323,7 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("Ctrl+O opens a trace in place of the one in focus, Ctrl+Shift+O beside it") {
+TEST_CASE("Ctrl+O replaces the focused trace, and Ctrl+Shift+O opens another one") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     const bool is_beside = GENERATE(false, true);
@@ -377,7 +377,7 @@ TEST_CASE("of one trace no view offers all open traces, also where both were sho
     CHECK(shown_by(driven).panels.size() == 3);
 }
 
-TEST_CASE("Retention shows a layer's heads of a trace whose model has it beside one whose model has not") {
+TEST_CASE("Retention shows a layer's heads although the model of another open trace lacks this layer") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     TwoTraces files;
     trace::sample::Options fewer;
@@ -423,7 +423,7 @@ TEST_CASE("every figure view shows two traces, and A − B of them, without an e
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("Ctrl+Shift+E on the table of runs writes the table, with the traces' names") {
+TEST_CASE("Ctrl+Shift+E exports the table of runs with the traces' names") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("cost"));

@@ -131,7 +131,7 @@ TEST_CASE("a workspace that is opened, or saved, is one of the recent files") {
     CHECK(driven.app().settings().recent_traces.front() == saved);
 }
 
-TEST_CASE("File > Open recent opens a trace, and Clear empties the list for good") {
+TEST_CASE("File > Open recent opens a trace, and Clear removes all entries permanently") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const RecentSettings recent;
     {
@@ -152,7 +152,7 @@ TEST_CASE("File > Open recent opens a trace, and Clear empties the list for good
     CHECK(load_settings(settings_file()).recent_traces.empty());
 }
 
-TEST_CASE("Try your own prompt shows Run alone until the first trace opens, and then all views as they were") {
+TEST_CASE("Try your own prompt shows only Run until the first trace opens, and then restores all views") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
     const SampleTrace sample;
@@ -272,7 +272,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "Continue the run, on the start page or of an opened trace, ends a run that was interrupted while it decoded") {
+    "Continue the run, on the start page or for an opened trace, finishes a run that was interrupted during decoding") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const bool from_palette = GENERATE(false, true);
     const RecentSettings recent;

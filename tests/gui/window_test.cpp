@@ -248,7 +248,7 @@ TEST_CASE("the command palette has whole words before scattered letters") {
     CHECK(driven.app().actions().last().find("uns") != std::string::npos);
 }
 
-TEST_CASE("Escape closes the command palette at once") {
+TEST_CASE("Escape closes the command palette immediately") {
     NEEDS_DISPLAY();
     DrivenApp driven(AppOptions{});
     const auto is_open = [] {

@@ -253,7 +253,7 @@ TEST_CASE("the palette closes all views but the one that has the keyboard") {
     CHECK(view_ids(driven) == std::vector<std::string>{"prompt-1"});
 }
 
-TEST_CASE("A stands left of B where they are shown alone") {
+TEST_CASE("A is to the left of B if only these are shown") {
     const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);

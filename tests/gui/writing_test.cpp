@@ -169,7 +169,7 @@ TEST_CASE("every text of the window is shaped: lines that Dear ImGui draws, meas
 
 #ifdef KVSCOPE_WITH_ENGINE
 
-TEST_CASE("Escape leaves the field of the prompt and keeps its text") {
+TEST_CASE("Escape leaves the prompt's field and keeps its text") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const std::string start = GENERATE("", "مرحبا ");
     AppOptions options;

@@ -22,7 +22,7 @@ struct PromptColumn {
     std::shared_ptr<const PromptText> prompt;
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const PromptCounts> counts;
-    std::shared_ptr<const PromptCounts> less;  ///< another run's counts to subtract; may be nullptr
+    std::shared_ptr<const PromptCounts> less;  ///< counts of another run to subtract; nullptr: none
     std::string error;                         ///< why the prompt or its counts cannot be read
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;

@@ -10,7 +10,7 @@
 namespace kvscope::gui {
 
 struct ParameterField {
-    const policies::ParameterValues* reference = nullptr;  ///< marked if different; nullptr: the defaults
+    const policies::ParameterValues* reference = nullptr;  ///< a different value is marked; nullptr: the defaults
     std::string obstacle;                                  ///< why the parameter cannot be changed; empty: it can
     int64_t most = 0;                   ///< maximum of an integer's slider; 0: from its range or default
     std::function<void()> browse = {};  ///< opens a file dialog for a parameter that names a file; empty: not a file
