@@ -48,7 +48,7 @@ App::App(Window& window, AppOptions options)
     session_.csv_safe = settings().csv_safe;
     choose_first_layout();
     opener_.open(options_.traces, true);
-    // After the workspace, because options of the command line take precedence over its layout.
+    // Applied after the workspace, because options of the command line take precedence over its layout.
     apply_asked_layout();
     if (!options_.mark.empty()) session_.mark = options_.mark;
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));

@@ -13,7 +13,7 @@ class Appearance {
 
     const Theme& theme() const { return theme_; }
     void set_light(bool light);
-    /// @param scale 1: 16 pixels; 0: the scale of the display
+    /// Sets the text size: a scale of 1 means 16 pixels, 0 the scale of the display.
     void set_scale(float scale);
 
  private:

@@ -36,7 +36,7 @@ class CurrentWorkspace {
         nlohmann::json state;
         std::shared_ptr<FolderInUse> in_use;
     };
-    /// @throws WorkspaceError
+    /// Unpacks a workspace to a folder. @throws WorkspaceError
     static Unpacked unpack(const std::filesystem::path& path);
     std::vector<int> finished_traces() const;
     void close(const std::vector<int>& documents);

@@ -27,15 +27,15 @@ struct FileReceivers {
 /// texts. Errors become notices.
 class FileOpener {
  public:
-    /// @param shows_what_is_there whether opening a trace without prompts shows its task scores or spectra instead.
-    /// That view fills the app's window until a trace with prompts is open.
+    /// With `shows_what_is_there`, a trace without prompts shows its task scores or spectra in the whole app's window
+    /// until a trace with prompts is open.
     FileOpener(const FileReceivers& to, bool shows_what_is_there)
         : to_(to), shows_what_is_there_(shows_what_is_there) {}
 
     /// Opens each file by its extension or a folder's contents. `at_once` opens workspaces without a background job.
     void open(const std::vector<std::filesystem::path>& paths, bool at_once = false);
     void open_trace(const std::filesystem::path& path);
-    /// @param path empty: the default model
+    /// Loads a model. An empty path means the default model.
     void open_model(const std::filesystem::path& path);
 
     /// Adds a model to the recent files once it is loaded. Call once per frame.

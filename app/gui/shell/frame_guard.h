@@ -14,7 +14,7 @@ class FrameGuard {
  public:
     explicit FrameGuard(Notices& notices) : notices_(notices) {}
 
-    /// @param part name of the part in the notice, e.g. "the menus"
+    /// Calls `draw`. The notice about an exception names `part`, e.g. "the menus".
     void attempt(const char* part, const std::function<void()>& draw);
 
  private:

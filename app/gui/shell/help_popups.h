@@ -10,7 +10,7 @@ class HelpPopups {
  public:
     void open_keys() { keys_wanted_ = true; }
     void open_about() { about_wanted_ = true; }
-    /// @param view its own keys are listed first; nullptr: none
+    /// Lists mouse and keys, first those of `view`, which may be nullptr.
     void draw_keys(const OpenView* view, const Actions& actions);
     void draw_about(const Window& window);
 

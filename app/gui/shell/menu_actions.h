@@ -50,7 +50,7 @@ class MenuActions {
  public:
     MenuActions(Actions& actions, std::string menu) : actions_(actions), menu_(std::move(menu)) {}
 
-    /// @param key 0: none @param enabled empty: always enabled
+    /// Adds an action. A key of 0 means no key; without `enabled` the action is always enabled.
     void add(std::string name, ImGuiKeyChord key, std::function<void()> run, std::function<bool()> enabled = {},
              bool separator_before = false);
 

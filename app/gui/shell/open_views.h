@@ -24,7 +24,7 @@ struct Layout;
 /// The open views, their places, and which view has the keyboard.
 class OpenViews {
  public:
-    /// @param only kind of the only view in the layout `view_alone`; empty: there is no such layout
+    /// `only` is the kind of the only view in the layout `view_alone`; empty: there is no such layout.
     OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
 
     const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }

@@ -13,7 +13,7 @@ namespace kvscope::gui {
 /// user's size.
 class PlaceSizes {
  public:
-    /// @param size of the dock space, pixels
+    /// Resizes the places to a dock space of this size in pixels. Call before the dock space is drawn.
     void fit(ImGuiID dock_space, ImVec2 size);
 
  private:

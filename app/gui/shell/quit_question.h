@@ -10,11 +10,11 @@ class QuitQuestion {
  public:
     enum class Answer { none, quit, stay };
 
-    /// @param what the job in progress, e.g. "demo.h5: 15 runs"
+    /// Shows the question. `what` names the job in progress, e.g. "demo.h5: 15 runs".
     void ask(std::string what);
     /// Whether the question is visible. A second request to quit then counts as a yes.
     bool is_shown() const { return is_shown_; }
-    /// @param waiting queued jobs, which Quit discards; the question lists them
+    /// Draws the question with the queued jobs in `waiting`, which Quit discards.
     Answer draw(bool is_under_way, const std::vector<std::string>& waiting);
 
  private:

@@ -22,7 +22,7 @@ struct RecentFile {
 /// Recent traces and models from the settings. Checks the files periodically, not in every frame.
 class RecentFiles {
  public:
-    /// @param tasks reads the contents of the files in background jobs; nullptr: contents are not shown
+    /// `tasks` reads the contents of the files in background jobs; nullptr: contents are not shown.
     explicit RecentFiles(Settings& settings, Tasks* tasks = nullptr) : settings_(settings), tasks_(tasks) {}
 
     const std::vector<RecentFile>& traces() const { return traces_; }

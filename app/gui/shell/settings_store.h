@@ -10,7 +10,7 @@ namespace kvscope::gui {
 /// The user's settings. Reads them at the start and writes them when they have changed.
 class SettingsStore {
  public:
-    /// @param is_kept false: uses the defaults and neither reads nor writes a file
+    /// If `is_kept` is false, uses the defaults and neither reads nor writes a file.
     explicit SettingsStore(bool is_kept);
 
     bool is_kept() const { return is_kept_; }

@@ -23,12 +23,12 @@ class UndoHistory {
 
     bool can_undo() const { return steps_.size() > 1; }
     bool can_redo() const { return !undone_.empty(); }
-    /// @returns what was restored, e.g. "selection, A and B"; empty if there is nothing to undo
+    /// Undoes a step. Returns what was restored, e.g. "selection, A and B"; empty if there is nothing to undo.
     /// @throws the exceptions of Session::open if a closed trace cannot be reopened
     std::string undo();
     std::string redo();
 
-    /// @param has_input whether there is input in this frame; changes in the next few frames then count as the user's
+    /// Starts a frame. Changes within a few frames after `has_input` count as the user's.
     void begin_frame(bool has_input);
     /// Adds a step if a change is complete. Returns whether a dropped view needs another frame to reach its place.
     bool end_frame();

@@ -14,7 +14,7 @@ namespace kvscope::gui {
 class ViewPicker {
  public:
     void open() { is_wanted_ = true; }
-    /// @param actions must include the actions "Show …" and "New view: …"
+    /// Draws the panel. Choosing a kind runs the action "Show …" or "New view: …" in `actions`.
     void draw(Actions& actions, const OpenViews& views, const Theme& theme, const Fonts& fonts);
 
  private:

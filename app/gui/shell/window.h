@@ -43,7 +43,7 @@ struct Screenshot {
 /// another frame.
 class Window {
  public:
-    /// @throws NoDisplay
+    /// Opens the app's window. @throws NoDisplay
     explicit Window(const WindowOptions& options);
     ~Window();
     Window(const Window&) = delete;

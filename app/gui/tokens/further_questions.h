@@ -27,8 +27,8 @@ class FurtherQuestions {
 
     void draw_field(Context& context);
     void draw_answers(Context& context, Document& document);
-    /// @param run −1: no longer exists @param full answer of the full cache @returns whether the user removed the
-    /// answer
+    /// Draws an answer and its difference from `full`, the answer of the full cache. `run` is −1 if it no longer
+    /// exists. Returns whether the user removed the answer.
     bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
                      const std::string& full);
     static void draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words);

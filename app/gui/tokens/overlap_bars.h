@@ -12,7 +12,7 @@ namespace kvscope::gui {
 /// layer, the wheel zooms, and a double click resets the zoom.
 class OverlapBars {
  public:
-    /// @param overlap (L) Jaccard index of each layer @param size height of the map, pixels
+    /// Draws the bars for `overlap`, the (L) Jaccard indices of the layers. `size` has the height of the map.
     void draw(Context& context, const std::vector<double>& overlap, ImVec2 size);
     void fit() { from_ = 0, to_ = 1; }
 

@@ -43,7 +43,7 @@ struct PromptGrid {
     double farthest = 1;    ///< largest difference from zero, as in the exported figure
 };
 
-/// @param slot holds the lines, which all columns of a document share
+/// Reads the column of a run. `slot` holds the lines, which all columns of a document share.
 PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
                            const PromptGrid& grid);
 

@@ -31,6 +31,7 @@ struct RunDifference {
     double overlap_total = 0;
 };
 
+/// Compares the kept sets of two runs.
 /// @param layer layer whose heads are the map's rows; −1: rows are layers
 /// @param classes whether the map has classes: 0 kept by neither run, 1 by both, 2 by A only, 3 by B only
 /// @throws std::runtime_error if the runs cannot be compared

@@ -7,7 +7,7 @@ namespace kvscope::gui {
 /// A temporary PNG file, which the destructor removes.
 class TemporaryPng {
  public:
-    /// @throws std::runtime_error if no file can be created
+    /// Creates the file. @throws std::runtime_error if that fails
     TemporaryPng();
     ~TemporaryPng();
     TemporaryPng(const TemporaryPng&) = delete;

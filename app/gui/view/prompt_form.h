@@ -20,7 +20,7 @@ class PromptForm {
     /// Reads the file, if one was set. Errors become notices. Call once per frame, before the form is used.
     void update(Context& context, RunForm& form);
 
-    /// @param fills whether the text field takes the remaining height
+    /// Draws the form. With `fills`, the text field takes the remaining height.
     void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills = false);
 
  private:

@@ -11,7 +11,7 @@ namespace kvscope::gui {
 /// run_that_fits(). Show the full label in a tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
-/// Shortens the part before the budget of a run's label to `width` pixels, "aperturek…ng=max @ 64".
+/// Shortens the part of a run's label before its budget to `width` pixels, e.g. "aperturek…ng=max @ 64".
 std::string run_that_fits(const std::string& label, float width);
 
 /// Removes the middle of a text that is wider than `width` pixels.

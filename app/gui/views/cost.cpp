@@ -236,7 +236,7 @@ class CostView : public View {
         return table;
     }
 
-    /// @param width initial width; 0: fitted to the contents
+    /// Sets up a column. A `width` of 0 fits its contents.
     static void setup_column(const RunsTable::Column& shown, bool is_empty, float width) {
         const Column& column = shown.column;
         ImGuiTableColumnFlags flags = 0;

@@ -490,7 +490,7 @@ class PromptView : public View {
         ImGui::EndPopup();
     }
 
-    /// @param run run whose prompt contains the token @param token −1: none
+    /// Handles the keys for a token of the run's prompt; −1: no token.
     static void take_keys(Context& context, const RunKey& run, int64_t token) {
         if (!context.actions.takes_single_keys() || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
             return;
