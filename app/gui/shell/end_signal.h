@@ -9,7 +9,7 @@ namespace kvscope::gui {
 /// one instance may exist.
 class EndSignal {
  public:
-    /// @throws std::system_error if the signal handlers cannot be installed
+    /// @throws std::system_error if no pipe can be created
     explicit EndSignal(std::function<void()> asked);
     ~EndSignal();
     /// The signal that was received; 0: none.
