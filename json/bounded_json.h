@@ -6,14 +6,12 @@
 #include <string>
 #include <string_view>
 
-/// JSON from outside the program. The nesting depth is limited: nlohmann::json copies and prints values recursively, so
-/// a deeply nested value could overflow the stack long after it was parsed.
+/// JSON from outside the program. The depth is limited, because nlohmann::json copies and prints values recursively.
 namespace kvscope::bounded_json {
 
 constexpr size_t deepest = 256;
 
-/// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does. Counts
-/// only brackets outside strings.
+/// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does.
 size_t too_deep_at(std::string_view text);
 
 /// Returns the text with NaN, Infinity and -Infinity replaced by strings that `non_finite` reads; empty if it has none.
@@ -32,8 +30,8 @@ void restore_constants(Json& value) {
     }
 }
 
-/// Parses a text that nests no deeper than `deepest`. Accepts NaN, Infinity and -Infinity as numbers, as Python's json
-/// module does.
+/// Parses a text that nests no deeper than `deepest`. Accepts NaN, Infinity and -Infinity, as Python's json module
+/// does.
 /// @throws nlohmann::json::exception if the text is not JSON
 template <class Json = nlohmann::json>
 Json parse(std::string_view text) {

@@ -5,8 +5,8 @@
 
 namespace kvscope::cli {
 
-/// Replaces '_' by '-' in the names of long options, so that --prompt_file equals --prompt-file. Values do not change.
-/// "--name=" becomes "--name" and an empty argument.
+/// Replaces '_' by '-' in option names, so that --prompt_file equals --prompt-file. Splits "--name=" into two
+/// arguments.
 std::vector<std::string> arguments_in_canonical_form(std::vector<std::string> arguments);
 
 }  // namespace kvscope::cli

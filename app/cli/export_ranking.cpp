@@ -14,7 +14,6 @@
 namespace kvscope::cli {
 namespace {
 
-/// @throws analysis::FigureError if the file's extension is an image format
 void require_table(const std::filesystem::path& output) {
     const auto& format = figures::figure_format_for(output.filename().string());
     if (!format.is_picture()) return;
@@ -25,7 +24,6 @@ void require_table(const std::filesystem::path& output) {
                                             format.extension(), fmt::join(tables, ", ")));
 }
 
-/// Prints to stderr which runs A and B of the table are.
 void name_pair(const trace::Reader& reader, const analysis::RankingOptions& options) {
     const auto runs = analysis::compared_runs(reader, options.choice());
     const auto named = [&](int run) {

@@ -11,7 +11,6 @@
 
 namespace kvscope::cli {
 
-/// Settings of `kvscope export TRACE --ranking NAME`.
 struct RankingExport {
     std::string ranking;
     analysis::RankingOptions options;
@@ -26,12 +25,10 @@ struct RankingExport {
 /// Prints to stderr that the first prompt is shown, if the trace has several.
 void say_first_prompt(const trace::Reader& reader);
 
-/// Computes the ranking and writes its table.
-/// @throws analysis::FigureError unless there is exactly one trace, or if the format is an image; what make_ranking and
-///         figures::export_figure throw
+/// Computes the ranking and writes its table. @throws analysis::FigureError unless there is one trace and a table
+/// format
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces);
 
-/// Returns the list of rankings with summaries and options, in lines of at most `columns` characters.
 std::string rankings_text(size_t columns = 100);
 
 }  // namespace kvscope::cli

@@ -21,7 +21,6 @@ bool has_extension_of_model(const std::filesystem::path& file) {
     return std::find(std::begin(known), std::end(known), file.extension().string()) != std::end(known);
 }
 
-/// Returns the first four bytes of a regular file, else an empty text.
 std::string begin_of(const std::filesystem::path& path) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return {};
@@ -52,7 +51,6 @@ bool is_of_model(const std::filesystem::path& path) {
 
 namespace {
 
-/// Returns the memory for the weights and the additional memory during a prefill.
 std::string memory_text(const checkpoint::Checkpoint& checkpoint) {
     std::string text = "weights in memory:";
     for (const auto dtype : {kernels::DType::bf16, kernels::DType::f32}) {
@@ -77,7 +75,6 @@ std::string window_text(const checkpoint::ModelConfig& config) {
                        windows.size());
 }
 
-/// Returns one line per file with the fields that kvscope does not know.
 std::string unknown_text(const std::filesystem::path& path) {
     std::string text;
     for (const auto& unknown : checkpoint::unknown_fields(path))

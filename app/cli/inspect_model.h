@@ -12,8 +12,8 @@ bool is_model(const std::filesystem::path& path);
 /// Whether a path is a model or a file that inspect_model explains instead: a link, an adapter, other weights.
 bool is_of_model(const std::filesystem::path& path);
 
-/// Opens and checks a model's files. Prints its tensors and, as text, its configuration.
-/// @returns 0 @throws checkpoint::CheckpointError
+/// Opens and checks a model's files. Prints its tensors and, as text, its configuration. @throws
+/// checkpoint::CheckpointError
 int inspect_model(const std::filesystem::path& path, const OutputFormat& format);
 
 }  // namespace kvscope::cli

@@ -39,8 +39,7 @@ std::string first_line(const std::string& text, size_t most) {
     return one_line(text.substr(0, most)) + " …";
 }
 
-/// Returns the result of `action`. If the trace lacks the data, adds a problem and returns nullopt. No error of a
-/// damaged trace counts as wrong usage.
+/// Returns the result of `action`. If it fails, adds a problem and returns nullopt.
 template <class Action>
 auto readable(Problems& problems, const std::string& path, const std::string& what, Action action)
     -> std::optional<decltype(action())> {
@@ -54,8 +53,7 @@ auto readable(Problems& problems, const std::string& path, const std::string& wh
     }
 }
 
-/// Returns "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies", without values that the recipe
-/// lacks.
+/// Returns "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies", as far as recorded.
 std::string sampling_of(const std::string& recipe_json) {
     const auto recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object()) return {};
@@ -103,8 +101,7 @@ std::string group_of_prompt(const trace::Reader& reader, int index) {
     return fmt::format("/prompts/{}", reader.prompt_number(index));
 }
 
-/// Returns "…: its cache became full after step 9 and compressed after step 40 of the answer", or an empty text if the
-/// cache never switched.
+/// Returns "…: its cache became full after step 9 and compressed after step 40 of the answer", or an empty text.
 std::string describe_switches(const trace::Reader& reader, int prompt, int run) {
     using namespace trace::schema::run;
     const auto place = trace::Place::of_run(prompt, run);
@@ -133,7 +130,6 @@ std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
                        fmt::join(labels, ", "));
 }
 
-/// Returns the table of runs, with the requested memory columns.
 analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryAsked& memory) {
     analysis::Table table = analysis::cost_table(reader, prompt);
     if (memory.n_tokens <= 0) return table;
@@ -259,7 +255,6 @@ void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table
     }
 }
 
-/// Returns the runs of all prompts in one table with one header.
 analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, const MemoryAsked& memory,
                                     Problems& problems) {
     analysis::Table all;

@@ -35,8 +35,8 @@ bool is_whole(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Describes the expected value of an option whose numbers are limited only by their type. For a number that is too
-/// long, names the digits that always fit, because the type's limits mean nothing to the reader.
+/// Describes the expected value. A type's limits mean nothing to readers, so the message names the digits that always
+/// fit.
 template <class Number>
 std::string expected_of_type(std::string_view found, int64_t low) {
     const std::string at_least = low == std::numeric_limits<int64_t>::min() ? "" : fmt::format(", at least {}", low);
@@ -73,7 +73,6 @@ std::string read_real(std::string& text) {
 
 CLI::Validator validator(std::string (*check)(std::string&)) { return {check, "", ""}; }
 
-/// Returns the check for the type of an option's variable, which CLI11 knows by name.
 std::optional<CLI::Validator> check_of_type(const CLI::Option& option) {
     const std::string type = option.get_type_name();
     if (type.starts_with("UINT")) return validator(read_whole_number<uint64_t>);

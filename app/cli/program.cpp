@@ -50,7 +50,6 @@ int guarded(const std::function<int()>& action) {
     }
 }
 
-/// Prints help or version, or the error in the arguments.
 int answer(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     const auto chosen = app.get_subcommands();

@@ -4,9 +4,8 @@
 
 namespace kvscope::cli {
 
-/// Handles SIGINT and SIGTERM while an object exists; only one may exist at a time. The first signal requests a stop
-/// (`stop_is_wanted`). A second signal, or one second without an end, ends the program. Finished results are on disk by
-/// then. Signals that were ignored when the program started stay ignored.
+/// Handles SIGINT and SIGTERM while it exists; only one may exist. The first signal requests a stop (`stop_is_wanted`).
+/// A second signal, or one second without an end, ends the program. Signals ignored at the start stay ignored.
 class StopSignals {
  public:
     StopSignals();
@@ -17,7 +16,6 @@ class StopSignals {
     StopSignals& operator=(const StopSignals&) = delete;
 };
 
-/// Whether a stop signal was received.
 bool stop_is_wanted();
 
 /// Records a stop signal that was received elsewhere.

@@ -4,9 +4,8 @@
 
 namespace kvscope::figures {
 
-/// Checks that a figure is consistent: sizes of maps and curves, indices of color scales, positions in the grid, ranges
-/// of axes.
-/// @throws LayoutError (layout.h) that names the first inconsistency
+/// Checks a figure's sizes, color scales, grid positions and axes. @throws LayoutError (layout.h) if one is
+/// inconsistent
 void check_figure(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

@@ -5,11 +5,9 @@
 
 namespace kvscope::figures {
 
-/// Returns a data coordinate's position on the page, in points.
 double x_on_page(const analysis::Panel& panel, const Box& data, double x);
 double y_on_page(const analysis::Panel& panel, const Box& data, double y);
 
-/// Draws faint lines at the y ticks, below curves.
 void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place);
 
 /// Draws the axes with ticks and tick labels. `framed` draws all four sides, as around maps.

@@ -42,7 +42,6 @@ std::string fit_title(const std::string& title, double width) {
     return policy.empty() ? fit_text(tail.substr(1), style, width) : policy + tail;
 }
 
-/// @param note may be empty
 void draw_panel_title(const Canvas& canvas, const std::string& title, const std::string& note, const Box& data) {
     const double y = data.y - theme::gap_pt / 2;
     draw_text(canvas.cr, fit_title(title, data.width), panel_title_style(), data.x, y, HorizontalAlign::left,
@@ -52,8 +51,7 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     }
 }
 
-/// Returns the limit for drawing cells as rectangles. It falls with the number of maps: in an SVG each cell takes 250
-/// bytes.
+/// Returns fewer cells per map for figures with many maps, because each cell takes 250 bytes in an SVG.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;
     const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);

@@ -27,7 +27,6 @@ std::vector<fs::path> page_paths(const fs::path& path, size_t n_pages) {
     return paths;
 }
 
-/// Returns the same object, whose figure is made only once for all formats.
 Exported made_once(Exported what) {
     const auto figure = std::make_shared<std::optional<analysis::Figure>>();
     what.figure = [figure, make = std::move(what.figure)] {

@@ -19,25 +19,20 @@ std::vector<std::filesystem::path> export_figure(const Exported& what, const std
                                                  const ExportOptions& options,
                                                  const std::vector<std::filesystem::path>& confirmed);
 
-/// Returns the existing files that an export to `path` may replace: `path` and, for formats with one file per page, the
-/// pages "x-1.svg", "x-2.svg", … of "x.svg" in order, including pages beyond the new figure's last. Unreadable folders
-/// count as empty. Does not throw.
-/// @param may_have_pages see FigureDefinition; false considers `path` alone
+/// Returns the existing files that an export to `path` may replace: `path` and, for formats with one file per page, all
+/// pages "x-1.svg", "x-2.svg", … of "x.svg". Does not throw. @param may_have_pages see FigureDefinition
 std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path, bool may_have_pages);
 
-/// Writes a figure or its numbers to a file in the format of its extension. A file is written completely or not at all.
-/// Existing files are refused before anything is computed.
+/// Writes a figure or its numbers in the format of the extension, completely or not at all.
 /// @returns the written files: `path`, or "x-1.png", "x-2.png", … for a figure with several pages as SVG or PNG
-/// @throws OutputExists (app/figures/whole_file.h) for an existing file unless `force`, OutputFailed if a file cannot
-/// be
-///         written, analysis::NothingToShow if the trace lacks the data, and what FigureFormat::render throws
+/// @throws OutputExists for an existing file unless `force`, OutputFailed, analysis::NothingToShow if the trace lacks
+/// the data, and what FigureFormat::render throws
 std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,
                                                  const analysis::FigureDefinition& definition,
                                                  const analysis::FigureOptions& figure_options,
                                                  const std::filesystem::path& path, const ExportOptions& options,
                                                  bool force);
 
-/// A figure that was not exported, and the reason.
 struct LeftOut {
     std::string figure;
     std::string reason;
@@ -52,10 +47,9 @@ struct ExportedFigures {
 /// Returns the file for one of several figures: "demo-retention.pdf" for "demo.pdf".
 std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
-/// Exports several figures, each to all of `paths` with its name appended (path_of_figure). Figures without data
-/// (analysis::NothingToShow) are listed in `left_out`. Figures that fail, for example because of a damaged data set or
-/// too many panels, are listed in `failed`. Neither stops the other figures.
-/// @throws as export_figure for errors that concern all figures: unknown formats, existing or unwritable files
+/// Exports several figures to all of `paths`, with their names appended. Figures without data or with errors stop no
+/// others.
+/// @throws as export_figure for unknown formats and for existing or unwritable files
 ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
                                const std::function<Exported(const analysis::FigureDefinition&)>& what,
                                const std::vector<std::filesystem::path>& paths, const ExportOptions& options,

@@ -70,7 +70,6 @@ class PngFormat : public FigureFormat {
     }
 };
 
-/// The numbers of a figure as a table.
 class NumbersFormat : public FigureFormat {
  public:
     NumbersFormat(TableFormat format, std::string_view extension, std::string_view description)

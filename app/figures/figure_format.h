@@ -47,18 +47,14 @@ class FigureFormat {
     /// Whether each page of a figure is a file of its own.
     virtual bool is_a_file_a_page() const { return false; }
 
-    /// Returns the content of the file, or of one file per page if is_a_file_a_page().
-    /// @throws what the functions of `what` throw; FormatError for an image of a table; LayoutError if the figure does
-    /// not
-    ///         fit its size; std::runtime_error for an error of Cairo
+    /// Returns the file, or one file per page if is_a_file_a_page(). @throws what `what` throws; FormatError for an
+    /// image of a table; LayoutError if the figure does not fit its size; std::runtime_error for an error of Cairo
     virtual std::vector<std::string> render(const Exported& what, const ExportOptions& options) const = 0;
 };
 
-/// Returns the formats pdf, svg, png, csv, md, tex, json and jsonl.
 const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats();
 
-/// Returns the format for a file name's extension, in upper or lower case. @throws FormatError with the known
-/// extensions
+/// Returns the format for a file name's extension. @throws FormatError with the known extensions
 const FigureFormat& figure_format_for(std::string_view file_name);
 
 }  // namespace kvscope::figures

@@ -34,8 +34,7 @@ TextSize measure_text(const std::string& text, const TextStyle& style);
 void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
                HorizontalAlign horizontal, VerticalAlign vertical, int turn = 0);
 
-/// Draws a label of a map centered at (x, y), each part in its color. @param size_pt font size
-/// @param width the label is compressed to this width in points if it is wider; 0: never
+/// Draws a label of a map centered at (x, y), each part in its color. @param width maximum in points; 0: unlimited
 void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, double x, double y, double width);
 
 /// Returns the text, or its beginning with "…" if the text is wider than `width` points.

@@ -16,7 +16,6 @@ using analysis::Ticks;
 
 constexpr double kLabelGapPt = 4;
 
-/// Returns the largest number of ticks, which grows slowly with the length.
 size_t most_ticks(double length_pt, Direction direction) {
     const double n = direction == Direction::horizontal ? std::min(length_pt / 8, 5 + length_pt / 60)
                                                         : std::min(length_pt / 10.5, 3 + length_pt / 30);
@@ -46,8 +45,7 @@ Ticks thinned(const Axis& axis, double length_pt, Direction direction) {
     return ticks;
 }
 
-/// Returns ticks at the first and last whole number of a counting axis, for axes without room for two round numbers.
-/// Returns none for other axes.
+/// Returns ticks at the first and last whole number of a counting axis, for axes too short for round numbers.
 Ticks ends_of(const Axis& axis) {
     Ticks ticks;
     if (!axis.whole_numbers || axis.scale != analysis::Scale::linear) return ticks;
@@ -58,8 +56,7 @@ Ticks ends_of(const Axis& axis) {
     return ticks;
 }
 
-/// Adds a tick at the largest value of a logarithmic scale: up to 90, the decades alone would end at 10. If there is no
-/// room, the new tick replaces the last one.
+/// Adds a tick at the largest value of a logarithmic scale: up to 90, the decades alone would end at 10.
 void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
     constexpr double nearly_the_end = 0.995;
     if (ticks.ticks.empty() || axis_share(axis, ticks.ticks.back().value) > nearly_the_end) return;

@@ -24,7 +24,6 @@ constexpr size_t kMostPatches = 12;
 
 double line_height(const TextStyle& style) { return measure_text("Ag0", style).height; }
 
-/// Space around the data areas, in points.
 struct Decorations {
     std::vector<double> left;    ///< per column
     std::vector<double> right;   ///< per column
@@ -63,7 +62,6 @@ class Placement {
     }
 
  private:
-    /// Returns the nearest panel below in the same column, or nullptr.
     const Panel* panel_below(const Panel& panel) const {
         const Panel* nearest = nullptr;
         for (const Panel& other : figure_.panels) {
@@ -126,8 +124,7 @@ class Placement {
             if (place.x_labels) {
                 double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
-                // A panel above an empty grid cell writes its labels into that cell, so its row needs no space for
-                // them.
+                // A panel above an empty grid cell writes its labels into that cell.
                 if (!figure_.shared_x || panel.row + 1 == figure_.rows || panel_below(panel) != nullptr)
                     bottom = std::max(bottom, height);
                 const auto [before, behind] = overhang(panel.x, place);
@@ -161,7 +158,6 @@ class Placement {
         return !analysis::axis_title(axis.title, axis.unit, ticks.exponent).empty();
     }
 
-    /// Returns how far an x axis' tick labels extend beyond the data area to the left and right.
     static std::pair<double, double> overhang(const Axis& axis, const PanelPlace& place) {
         double before = 0;
         double behind = 0;
@@ -174,7 +170,6 @@ class Placement {
         return {before, behind};
     }
 
-    /// Returns how far a y axis' tick labels extend above the data area.
     static double overhang_above(const Axis& axis, const PanelPlace& place) {
         constexpr double upper_half = 0.35;  // of a line's height: digits are lower than half a line
         double above = 0;
@@ -192,7 +187,6 @@ class Placement {
         return nullptr;
     }
 
-    /// Space around all panels.
     struct Around {
         Decorations of_panels;
         const Panel* x_panel = nullptr;  ///< panel that carries the labels of all panels, else nullptr
@@ -223,7 +217,6 @@ class Placement {
     double column_gap() const { return figure_.shared_y ? theme::space_pt * 0.7 : theme::space_pt * 1.4; }
     static double row_gap() { return theme::space_pt * 0.45; }
 
-    /// Returns the sum of the data areas' widths over the columns.
     double room_across(const Around& around) const {
         const Decorations& d = around.of_panels;
         const double sides = std::accumulate(d.left.begin(), d.left.end(), 0.0) +
@@ -234,7 +227,6 @@ class Placement {
         return room;
     }
 
-    /// Returns the height of a row of share 1, not yet limited by square cells.
     double wanted_height(const Around& around) const {
         if (figure_.height_mm <= 0) return figure_.panel_height_mm * points_per_mm;
         const Decorations& d = around.of_panels;
@@ -272,8 +264,7 @@ class Placement {
                                                : bottom + around.bottom + around.below + theme::margin_pt;
     }
 
-    /// Places the data areas from `left`. @param height of a row of share 1 @returns the bottom of the lowest row with
-    /// labels
+    /// @param height of a row of share 1 @returns the bottom of the lowest row with labels
     double place_data(const Around& around, double left, const std::vector<double>& widths, double height) {
         const Decorations& d = around.of_panels;
         double x = left;
@@ -302,7 +293,6 @@ class Placement {
         return y - row_gap();
     }
 
-    /// Places the axis titles, one per panel or one for all.
     void place_titles(const Around& around, double bottom) {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             PanelPlace& place = layout_.panels[i];
@@ -329,7 +319,6 @@ class Placement {
             figure_.name, given_mm, side, figure_.columns, figure_.rows));
     }
 
-    /// Places color bars and legend from y. Returns their height.
     double place_below(double y) {
         const double begin = y;
         layout_.color_bars.clear();
@@ -374,7 +363,6 @@ class Placement {
         return size;
     }
 
-    /// @param widest maximum over the figure's color bars, which are stacked
     double place_color_bar(const ColorBarSize& size, double y, const ColorBarSize& widest) {
         ColorBarPlace place;
         place.ticks = size.ticks;

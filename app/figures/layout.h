@@ -53,7 +53,6 @@ struct LegendPlace {
     double line_height = 0;
 };
 
-/// Heading of a row of panels.
 struct RowHeading {
     std::string text;
     double x = 0;
@@ -74,19 +73,16 @@ struct FigureLayout {
 inline constexpr double points_per_mm = 72.0 / 25.4;
 inline constexpr double legend_symbol_pt = 18;
 
-/// Text styles for measuring and drawing.
 TextStyle tick_text_style();
 TextStyle axis_title_style();
 TextStyle panel_title_style();
 TextStyle panel_note_style();
 TextStyle figure_title_style();
 
-/// Returns the number of color patches for a scale of few whole numbers, including one for the background; 0 for a
-/// smooth bar.
+/// Returns the number of color patches, including one for the background; 0 for a smooth bar.
 size_t color_patches(const analysis::ColorScale& scale);
 
-/// Lays out a figure so that no texts overlap. @throws LayoutError if the panels would become too small, or as
-/// check_figure
+/// Lays out a figure so that no texts overlap. @throws LayoutError if panels become too small, or as check_figure
 FigureLayout lay_out(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

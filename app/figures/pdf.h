@@ -7,8 +7,8 @@
 
 namespace kvscope::figures {
 
-/// Returns a PDF with all pages, embedded font subsets and metadata (title; subject: caption; keywords: recipe). Its
-/// date is SOURCE_DATE_EPOCH if set, else the date of the data.
+/// Returns a PDF with all pages, embedded fonts and the recipe as metadata. Its date is SOURCE_DATE_EPOCH, else the
+/// data's.
 /// @throws LayoutError, std::runtime_error for an error of Cairo
 std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);
 

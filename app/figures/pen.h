@@ -9,7 +9,6 @@ namespace kvscope::figures {
 
 void set_color(cairo_t* cr, analysis::Rgb color, double alpha = 1);
 
-/// Sets color, width and dashes for strokes.
 void set_line(cairo_t* cr, const analysis::LineStyle& style);
 
 /// Strokes the current path. A color too pale for the white background gets a darker rim.

@@ -9,7 +9,6 @@ namespace {
 
 using analysis::Rgb;
 
-/// Cells [first, last) of one pixel; empty outside the grid.
 struct Span {
     size_t first = 0;
     size_t last = 0;

@@ -14,27 +14,23 @@ struct Raster {
     std::vector<analysis::Rgb> pixels;  ///< (height, width)
 };
 
-/// The cells of a grid that an axis shows.
 struct Window {
     double begin = 0;        ///< in cells from the grid's first; at the left or top of the panel
     double end = 0;          ///< less than `begin` if the axis runs against the grid
     size_t whole_cells = 0;  ///< number of visible cells if all are completely visible, else 0
 };
 
-/// Returns the visible part of `n_cells` cells between the data coordinates cells_begin and cells_end.
-/// @param downwards true for a y axis, which is drawn from the top
+/// Returns the visible part of `n_cells` cells between two data coordinates. @param downwards true for a y axis
 Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells, bool downwards);
 
-/// Returns the number of pixels for a panel's side. With `exact_pixels` (a bitmap), or if cells are smaller than a
-/// device pixel, this is one per device pixel. Otherwise it is a multiple of the number of cells, so that cells of a
-/// vector file have equal size and stay sharp in viewers that smooth images.
+/// Returns the pixels for a panel's side: one per device pixel for bitmaps and fine cells, else a multiple of the
+/// cells, so that cells have equal size and stay sharp in viewers that smooth images.
 size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels);
 
 /// Returns the color of a value; `ground` for NaN, and for values below a scale with a `background_label`.
 analysis::Rgb color_of(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
 
-/// Returns the map's pixels. Cells that share a pixel are reduced as the map specifies. Pixels outside the grid have
-/// the color `ground`.
+/// Returns the map's pixels. Cells that share a pixel are reduced. Pixels outside the grid have the color `ground`.
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
                  const Window& rows, size_t width, size_t height, analysis::Rgb ground);
 Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,

@@ -4,8 +4,7 @@
 
 namespace kvscope::figures {
 
-/// Whether writing to one path changes the other: both lead to the same file through any links, even if it does not
-/// exist yet. Does not throw.
+/// Whether both paths lead to the same file through any links, even if it does not exist yet. Does not throw.
 bool are_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace kvscope::figures

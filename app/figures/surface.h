@@ -18,8 +18,7 @@ using Surface = std::unique_ptr<cairo_surface_t, DestroySurface>;
 /// Write function for Cairo's streams that appends to the std::string at `closure`.
 cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length);
 
-/// Draws on a surface with `units_per_point` device units per point. Does not finish the surface.
-/// @throws std::runtime_error with Cairo's message
+/// Draws the figure without finishing the surface. @throws std::runtime_error with Cairo's message
 void draw_on(cairo_surface_t* surface, const analysis::Figure& figure, const struct FigureLayout& layout,
              const ExportOptions& options, bool bitmap, double units_per_point);
 
@@ -29,7 +28,6 @@ void check_cairo(cairo_status_t status, const char* doing);
 /// @throws FormatError for a resolution outside 10 to 2,400
 void check_dpi(double dpi);
 
-/// Returns caption and recipe as "name: value" items.
 std::string recipe_text(const analysis::Figure& figure, const std::string& separator);
 
 }  // namespace kvscope::figures

@@ -37,8 +37,8 @@ std::string escaped(std::string_view text) {
     return out;
 }
 
-/// Cairo numbers images and surfaces per process. Here they are renumbered from 0, so that equal figures give equal
-/// files. @param mark text before such a name
+/// Renumbers Cairo's images and surfaces from 0, so that equal figures give equal files. @param mark text before the
+/// name
 void renumber(std::string& svg, std::string_view mark, std::string_view kind, std::map<std::string, size_t>& numbers) {
     const std::string begin = std::string(mark) + std::string(kind);
     std::string out;

@@ -7,8 +7,7 @@
 
 namespace kvscope::figures {
 
-/// Returns an SVG with texts as outlines, maps as images that viewers must not smooth, and caption and recipe in
-/// <desc>.
+/// Returns an SVG with texts as outlines, unsmoothed maps, and caption and recipe in <desc>.
 /// @throws LayoutError, std::runtime_error for an error of Cairo
 std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
 

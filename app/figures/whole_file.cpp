@@ -34,7 +34,6 @@ void write_all(int file, std::string_view bytes, const std::filesystem::path& pa
     }
 }
 
-/// Terminals, pipes and other special files are written to and never replaced.
 bool is_special(const struct stat& status) {
     return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
 }
@@ -51,8 +50,7 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
     if (::close(file) != 0) fail(path, "writing", errno);
 }
 
-/// Blocks signals such as Ctrl-C, so that no partial file is left. Exceeding the file size limit is then reported as an
-/// error, like a full disk, instead of ending the program by a signal.
+/// Blocks signals, so that no partial file is left, and a file size limit is an error instead of a signal.
 class SignalsWait {
  public:
     SignalsWait() {

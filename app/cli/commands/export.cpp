@@ -86,7 +86,6 @@ std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader
     return parts;
 }
 
-/// Returns the two traces, or the two runs of one trace, to subtract.
 std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Reader>& readers,
                                                      const std::vector<fs::path>& traces,
                                                      const analysis::FigureOptions& chosen) {
@@ -118,7 +117,6 @@ std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Re
     return parts;
 }
 
-/// Returns the requested figures, each once.
 std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& arguments) {
     std::vector<const analysis::FigureDefinition*> chosen;
     const auto add = [&](const analysis::FigureDefinition& definition) {
@@ -133,7 +131,6 @@ std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& a
     return chosen;
 }
 
-/// @throws analysis::FigureError if --csv-safe is given for a file that is not CSV
 void check_csv_safe(const Arguments& arguments) {
     if (!arguments.ranking.format.is_csv_safe() || arguments.output.empty() || arguments.output == "-") return;
     const auto& format = figures::figure_format_for(arguments.output.filename().string());
@@ -191,8 +188,7 @@ void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Checks prompt, layers, heads and runs before any figure is made, so that a wrong value is reported as such and not
-/// as a figure that was left out.
+/// Checks these before any figure is made, so that a wrong value is an error and not a reason to omit the figure.
 void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     for (const auto& reader : readers) {
         if (reader.n_prompts() == 0) continue;
@@ -203,7 +199,6 @@ void check_ranges(const std::vector<trace::Reader>& readers, const analysis::Fig
     if (!options.runs.empty()) find_refused_runs(readers, options);
 }
 
-/// One figure of the traces, or the reason why it cannot be made.
 class FigureOfTraces {
  public:
     FigureOfTraces(const Arguments& arguments, const std::vector<trace::Reader>& readers,
@@ -315,7 +310,6 @@ void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& r
     for (const auto& reader : readers) say_first_prompt(reader);
 }
 
-/// @returns the exit code: 1 if a figure failed
 int export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                    const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto exported = figures::export_figures(
@@ -333,7 +327,6 @@ int export_several(const Arguments& arguments, const std::vector<trace::Reader>&
     return exported.failed.empty() ? 0 : 1;
 }
 
-/// Checks that either figures or a ranking are requested, with the options of that kind only.
 void check_kind(const Arguments& arguments) {
     const bool is_ranking = !arguments.ranking.ranking.empty();
     if (is_ranking != arguments.figures.empty())

@@ -38,8 +38,7 @@ void add_model(const fs::path& path, const std::string& origin, analysis::Table&
     }
 }
 
-/// Finds the models below a folder, each once: model directories and GGUF files (only the first file of a split model).
-/// Skips hidden folders, unreadable files and the inside of model directories.
+/// Finds the models below a folder: model directories and GGUF files. Skips hidden folders and unreadable files.
 class ModelSearch {
  public:
     explicit ModelSearch(const fs::path& folder) { look_into(folder, 0); }
@@ -50,8 +49,7 @@ class ModelSearch {
     }
 
  private:
-    // Deepest known layouts: organisation/model/quantisation/file, and models--…/snapshots/revision/folder/file of the
-    // hub.
+    // organization/model/quantization/file, and models--…/snapshots/revision/folder/file of the hub
     static constexpr int deepest = 5;
 
     void look_into(const fs::path& folder, int depth) {

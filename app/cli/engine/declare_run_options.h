@@ -11,10 +11,8 @@ namespace kvscope::cli {
 /// Declares one text option of `kvscope run` for another command. The parsed value is stored in `value`.
 CLI::Option* declare_run_option(CLI::App& app, std::string engine::RunOptions::*member, std::string& value);
 
-/// Declares all options of a run except those of ModelOptions. `options` receives the values and must outlive parsing.
 void declare_run_options(CLI::App& app, engine::RunOptions& options);
 
-/// Declares --policy and --budget.
 void declare_policies(CLI::App& app, program::RunJob& job);
 
 }  // namespace kvscope::cli

@@ -17,8 +17,7 @@ struct MeasureQueriesOptions {
     uint64_t seed = 0;
 };
 
-/// Measures for each prompt how similar the queries of pseudo tokens are to the queries of the true answer: DapQ's
-/// Table 1, Figure 2a (boxes) and Figure 2b (curve).
+/// Measures how similar pseudo tokens' queries are to the true answer's: DapQ's Table 1, Figures 2a and 2b.
 /// @throws what engine::QueryAlignment throws
 std::vector<analysis::PromptQueries> measure_queries(const engine::Model& model,
                                                      std::span<const engine::Prompt> prompts,

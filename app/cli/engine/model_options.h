@@ -21,13 +21,12 @@ class ModelOptions {
     std::vector<CLI::Option*> declare(CLI::App& app, As model = As::option);
     CLI::Option* declare_model(CLI::App& app, As model);
     CLI::Option* declare_dtype(CLI::App& app);
-    /// Not for commands that always compute on the CPU.
+    /// Do not declare it for commands that always compute on the CPU.
     CLI::Option* declare_device(CLI::App& app);
     CLI::Option* declare_threads(CLI::App& app);
     std::vector<CLI::Option*> declare_chat_template(CLI::App& app);
     CLI::Option* declare_special(CLI::App& app);
 
-    /// Returns the path of the model. @throws what program::find_model throws
     std::filesystem::path path() const;
     bool use_template() const { return chat_template_ == "on"; }
     bool parse_special() const { return parse_special_; }
@@ -35,10 +34,8 @@ class ModelOptions {
     const std::string& device() const { return device_; }
     int threads() const { return threads_; }
 
-    /// Sets the number of threads that this thread computes with.
     void set_threads() const;
-    /// Sets the threads and loads the model onto the device (the CPU if --device was not declared).
-    /// @param before_weights see engine::Model::open
+    /// Sets the threads and loads the model onto the device. @param before_weights see engine::Model::open
     /// @throws what program::find_model, engine::device_for and engine::Model::open throw
     engine::Model open(engine::Progress& progress,
                        const std::function<void(const engine::Model&)>& before_weights = {}) const;

@@ -25,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns how many of the largest eigenvalues contain this share of the sum.
 int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     double total = 0;
     for (const float value : eigenvalues) total += value;

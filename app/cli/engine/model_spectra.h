@@ -10,23 +10,20 @@
 
 namespace kvscope::cli {
 
-/// A model's spectra as a table, a figure or a trace, each computed on request.
-/// Every function throws what engine::add_spectra() throws.
+/// A model's spectra as table, figure or trace, computed on request. Functions throw what engine::add_spectra() throws.
 class ModelSpectra {
  public:
     /// @throws checkpoint::CheckpointError for files that cannot be used
     ModelSpectra(const std::filesystem::path& model, engine::Progress& progress);
 
-    /// Returns one row per layer and projection: the largest eigenvalue, their sum, and how many hold 50, 90 and 99 %
-    /// of it.
+    /// Returns per layer and projection: the largest eigenvalue, their sum, and how many hold 50, 90 and 99 % of it.
     analysis::Table table() const;
 
-    /// Returns the figure `spectrum` for the model.
-    /// @throws std::runtime_error if no temporary folder can be created, trace::WriteFailed if the disk is full
+    /// Returns the figure `spectrum`. @throws std::runtime_error without a temporary folder, trace::WriteFailed on a
+    /// full disk
     analysis::Figure figure() const;
 
-    /// Writes a trace without prompts, for `export --figure spectrum` and the app. An existing trace of the same model
-    /// stays. A stopped write leaves nothing.
+    /// Writes a trace without prompts, for `export --figure spectrum` and the app. A stopped write leaves nothing.
     /// @throws what trace::Writer throws, except AlreadyComplete
     void write_trace(const std::filesystem::path& path, bool force) const;
 

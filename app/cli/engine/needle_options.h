@@ -8,7 +8,6 @@
 
 namespace kvscope::cli {
 
-/// References to the settings of a command with needle prompts.
 struct NeedleVariables {
     std::vector<int64_t>& lengths;
     std::vector<double>& depths;
@@ -17,11 +16,9 @@ struct NeedleVariables {
     std::filesystem::path& haystack;
 };
 
-/// Declares --lengths, --depths, --samples, -n and --haystack.
 void declare_needles(CLI::App& app, NeedleVariables variables);
 
-/// Returns the text of --haystack, or an empty text without that option.
-/// @throws engine::UsageError if the text is not UTF-8 or blank, and what program::read_text throws
+/// Returns the text of --haystack, or an empty text without it. @throws engine::UsageError if it is blank or not UTF-8
 std::string haystack_text(const std::filesystem::path& file);
 
 }  // namespace kvscope::cli

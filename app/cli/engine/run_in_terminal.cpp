@@ -28,8 +28,8 @@ namespace {
 
 constexpr std::string_view timings_begin = "{\n  \"n_prompt\":";  // identifies a file of timings
 
-/// Refuses before the run to write timings over anything but an earlier file of timings, even with --force.
-/// @throws std::invalid_argument if the trace has the same path, figures::OutputExists for another existing file
+/// Allows timings to replace only earlier timings, even with --force. @throws std::invalid_argument,
+/// figures::OutputExists
 void check_timings(const std::filesystem::path& timings, const std::filesystem::path& output) {
     if (timings.empty()) return;
     for (const auto& other : {output, trace::part_folder_of(output)})
@@ -84,7 +84,6 @@ class Batch {
         progress_.set_part(fmt::format("{}/{}", next + 1, prompts_.size()));
     }
 
-    /// Prints the budgets of the first prompt. If other prompts have other lengths, also prints its name.
     void tell_budgets(const std::vector<std::string>& lines) const {
         const bool is_alone = std::all_of(prompts_.begin(), prompts_.end(), [&](const auto& prompt) {
             return prompt.n_visible == prompts_.front().n_visible;

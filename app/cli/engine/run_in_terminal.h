@@ -8,7 +8,6 @@
 
 namespace kvscope::cli {
 
-/// Settings of a run on the command line.
 struct TerminalOptions {
     ModelOptions model;
     std::filesystem::path timings;  ///< JSON file for the seconds of each phase; empty for none

@@ -14,8 +14,7 @@
 
 namespace kvscope::cli {
 
-/// Progress on stderr: one line that is updated in place on a terminal, else one line per message. Shows the remaining
-/// time in tqdm's form. Ctrl-C and SIGTERM cancel at the next safe point, as described in stop_signal.h.
+/// Progress on stderr: a line updated in place on a terminal, else plain lines. Ctrl-C and SIGTERM cancel.
 class TerminalProgress final : public engine::Progress {
  public:
     /// Returns the message that is printed if a stopped command does not end in time. Called when a phase begins.
@@ -57,8 +56,7 @@ class TerminalProgress final : public engine::Progress {
 /// Returns a duration as "01:15" or "2:05:30".
 std::string clock_text(double seconds);
 
-/// Ends a stopped command that writes a trace. Removes a trace without finished runs.
-/// @throws std::runtime_error always; the message says what was finished
+/// Ends a stopped command that writes a trace; removes a trace without finished runs. @throws std::runtime_error always
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
 
 /// Returns the result of action(), or calls end_stopped() if the user stops it.

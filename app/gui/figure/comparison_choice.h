@@ -6,8 +6,7 @@
 
 namespace kvscope::gui {
 
-/// Draws the combo "##compare <view>" for what to compare. Draws nothing without a pair or a second trace.
-/// @returns whether it was drawn
+/// Draws the combo "##compare <view>", if there is a pair or a second trace. @returns whether it was drawn
 bool choose_comparison(const char* view, const Context& context, AutomaticComparison automatic, Comparison& comparison);
 
 /// Draws the combo "##answers against" for the reference of answers. Also resolves the choice.

@@ -21,7 +21,6 @@ using analysis::DrawnCurve;
 
 std::string title_of(CurveMeasure measure) { return analysis::words_of(measure).first; }
 
-/// See measures.h.
 const char* definition_of(CurveMeasure measure) {
     switch (measure) {
         case CurveMeasure::coverage:
@@ -96,11 +95,9 @@ double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     return analysis::measured({0, *summary, NAN}, measure);
 }
 
-// Heights of the plot. Opening it may change the line breaks above, so it opens at the second and closes below the
-// first.
+// Heights of the plot. It opens at the second and closes below the first, because opening can change line breaks above.
 constexpr float least_ems = 6, comfortable_ems = 8, most_ems = 13;
 
-/// Returns the view's height without the header and the line of choices.
 float room_for_plot() { return ImGui::GetContentRegionAvail().y - 2 * ImGui::GetFrameHeightWithSpacing(); }
 
 }  // namespace

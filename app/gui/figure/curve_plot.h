@@ -11,9 +11,8 @@
 
 namespace kvscope::gui {
 
-/// Plots what the shown runs would keep over the budget or one parameter, with a mark at the what-if's value. A click
-/// moves the what-if's slider there and selects the run of the clicked curve. A table below lists the budget at which
-/// each curve reaches a share.
+/// Plots what the shown runs would keep over the budget or a parameter. A click moves the what-if's slider and selects
+/// the run. A table lists the budget at which each curve reaches a share.
 class CurvePlot {
  public:
     /// Call it after `what_if.update()` and before `what_if.follow_widgets()`. @param what_if must have a source
@@ -24,7 +23,6 @@ class CurvePlot {
     void load(const nlohmann::json& state);
 
  private:
-    /// A slider position to set after the run is selected.
     struct Move {
         RunKey run;
         double x = 0;

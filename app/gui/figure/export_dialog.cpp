@@ -14,7 +14,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// @param may_have_pages see FigureDefinition
 void ask_for(Session& session, const std::string& suggestion, const std::string& title, const figures::Exported& what,
              bool may_have_pages, FileDialog& files, const ExportDialog::Notice& notice) {
     FileDialog::Question question;

@@ -7,7 +7,6 @@
 
 namespace kvscope::gui {
 
-/// Tooltip of Session::csv_safe.
 inline constexpr const char* csv_safe_words =
     "Put an apostrophe before texts that begin with =, +, -, @, a tab or a line break in CSV and TSV files and copies, "
     "so that no spreadsheet reads them as formulas. The setting is remembered.";
@@ -19,23 +18,19 @@ class ExportDialog {
 
     /// Opens a dialog for the file and its format, then writes the file in a job.
     static void ask(Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
-    /// As above, for a table without a figure.
     static void ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice);
 
     /// Copies the figure to the clipboard as a PNG, made in a job. Of several pages, copies the first.
     static void copy_image(Session& session, const FigureRequest& request, const Notice& notice);
 
-    /// Copies the figure's numbers to the clipboard, made in a job.
-    /// @param format see numbers() @param name name of the format in the notice
+    /// Copies the figure's numbers to the clipboard, made in a job. @param format see numbers()
     static void copy_numbers(Session& session, const FigureRequest& request, const std::string& format,
                              const std::string& name, const Notice& notice);
     static void copy_numbers(const Session& session, const analysis::Table& table, const std::string& format,
                              const std::string& name, const Notice& notice);
 
-    /// Returns the figure's numbers as text in the format "csv", "md", "tex", "json" or "tsv".
-    /// @throws what the figure's definition throws
+    /// Returns the figure's numbers as "csv", "md", "tex", "json" or "tsv". @throws what the figure's definition throws
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
-    /// @param csv_safe see Session::csv_safe
     static std::string text(const analysis::Table& table, const std::string& format, bool csv_safe = false);
 };
 

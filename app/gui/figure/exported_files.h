@@ -8,18 +8,14 @@
 
 namespace kvscope::gui {
 
-/// Returns the dialog's question before replacing these files, a result of figures::files_to_replace; empty if none
-/// exist.
+/// Returns the dialog's question before replacing files from figures::files_to_replace; empty if there are none.
 std::string files_in_the_way(const std::vector<std::filesystem::path>& there);
 
-/// Returns why a file name's extension cannot be used, or an empty text if it can.
-/// @param is_picture false for a table without a figure
+/// Returns why a file name's extension cannot be used, or an empty text. @param is_picture false for a table only
 std::string problem_with_ending(const std::filesystem::path& path, bool is_picture);
 
-/// Writes a figure or its numbers in the format of the file's extension: a format of `kvscope export`, or tsv.
-/// @param confirmed files that may be replaced
-/// @returns the files written
-/// @throws std::runtime_error that names an existing file that was not confirmed; what figures::export_figure throws
+/// Writes a figure or its numbers in the format of the extension, also tsv. @returns the written files
+/// @throws std::runtime_error for a file not in `confirmed`, and what figures::export_figure throws
 std::vector<std::filesystem::path> write_exported(const figures::Exported& what, const std::filesystem::path& path,
                                                   const figures::ExportOptions& options,
                                                   const std::vector<std::filesystem::path>& confirmed);

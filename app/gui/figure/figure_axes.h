@@ -12,7 +12,6 @@ namespace kvscope::gui {
 
 constexpr float small_text = 0.87f;  ///< font size of tick labels and panel titles, relative to normal text
 
-/// Returns the size of a text in the small font.
 ImVec2 small_text_size(const std::string& text);
 /// Shows the whole text of a shortened one as a tooltip. Does nothing if `whole` is empty.
 void tell_whole_text(ImVec2 at, const std::string& shown, const std::string& whole);
@@ -24,13 +23,10 @@ analysis::Ticks x_ticks(const analysis::Axis& axis, float width);
 analysis::Ticks y_ticks(const analysis::Axis& axis, float height);
 float widest_label(const analysis::Ticks& ticks);
 
-/// Returns the lower end of a vertical title centered between `from` and `to`, moved into the window's `top` to
-/// `bottom` if the title fits there.
+/// Returns the lower end of a vertical title, centered from `from` to `to` but within `top` to `bottom`.
 float lower_end_of_title(float from, float to, float length, float top, float bottom);
 
-/// Draws ticks, tick labels and axis titles below and to the left of a panel's data.
 void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);
-/// Draws lines across the panel at its ticks.
 void draw_grid_lines(const Theme& theme, const PlotFrame& frame, ImDrawList* list);
 
 }  // namespace kvscope::gui

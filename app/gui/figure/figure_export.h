@@ -14,8 +14,7 @@ namespace kvscope::gui {
 
 /// A figure and its data at the time of the export command. Later changes of selection or open traces do not affect it.
 struct FigureForFile {
-    /// If there is no figure, making it throws analysis::NothingToShow.
-    /// @param request nullopt if there is no figure; `nothing` is then the reason
+    /// @param request nullopt if there is no figure; exporting it then throws analysis::NothingToShow with `nothing`
     FigureForFile(const Session& session, const analysis::FigureDefinition& definition,
                   const std::optional<FigureRequest>& request, const std::string& nothing, std::string file_name);
 
@@ -25,8 +24,7 @@ struct FigureForFile {
     figures::Exported what;
 };
 
-/// Asks for the destination of figures and writes them in jobs, one after the other. A started export continues after
-/// this object is destroyed and ends with a notice.
+/// Asks for the destination of figures and writes them in jobs. An export outlives this object and ends with a notice.
 class FigureExport {
  public:
     using Notice = std::function<void(const std::string&, bool is_error)>;
@@ -34,14 +32,12 @@ class FigureExport {
     /// @param asker watch of the view that owns this object
     void ask_for_file(Tasks& tasks, FileDialog& files, const FigureForFile& figure,
                       const figures::ExportOptions& options, const Notice& notice, const LifetimeWatch& asker);
-    /// Exports several figures to a folder. Figures without data are left out.
-    /// @param suggestion name for a new folder
+    /// Exports several figures to a folder, without those that have no data. @param suggestion name for a new folder
     void ask_for_folder(Tasks& tasks, FileDialog& files, const std::string& suggestion,
                         const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
                         const Notice& notice, const LifetimeWatch& asker);
 
     bool is_running() const;
-    /// Draws the progress of a running export and its Cancel button.
     void draw_progress();
 
  private:

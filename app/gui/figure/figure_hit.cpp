@@ -15,7 +15,6 @@ float distance_to_segment(ImVec2 p, ImVec2 a, ImVec2 b) {
     return std::hypot(p.x - nearest.x, p.y - nearest.y);
 }
 
-/// Finds the nearest shape and point under the mouse.
 struct HitFinder {
     const PlotFrame& frame;
     ImVec2 mouse;

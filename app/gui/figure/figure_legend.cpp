@@ -33,13 +33,11 @@ std::string title_text(const ColorScale& scale) {
     return analysis::axis_title(analysis::full_title(scale), scale.unit, 0);
 }
 
-/// Widths of a color bar's parts from left to right.
 struct Bar {
     float title, low, bar, high, ground;
     float width() const { return title + low + bar + high + ground; }
 };
 
-/// Measures a color bar, which is shortened to fit the width.
 Bar measure(const ColorScale& scale, float width) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;
@@ -106,7 +104,6 @@ float legend_height(const analysis::Figure& figure, bool legend, bool color_bars
 
 namespace {
 
-/// Draws legend entries and color bars at an origin on the screen.
 struct LegendPen {
     const Context& context;
     ImVec2 origin;

@@ -33,7 +33,6 @@ void try_it(const Context& context, const std::function<void()>& act) {
     }
 }
 
-/// @param copy_numbers empty if there are no numbers
 void draw_items(Context& context, const View& view, const char* kind,
                 const std::function<void(const Form&)>& copy_numbers, const std::function<void()>& copy_image,
                 const std::function<void()>& export_it) {

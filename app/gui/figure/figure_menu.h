@@ -7,8 +7,8 @@
 
 namespace kvscope::gui {
 
-/// Draws the context menu of a view with a figure: copy its numbers as TSV, CSV, Markdown, LaTeX or JSON, copy it as an
-/// image, export it, open a second view. Call it at the end of View::draw. @param request result of View::figure()
+/// Draws the context menu of a view with a figure. Call it at the end of View::draw.
+/// @param request result of View::figure()
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 

@@ -26,7 +26,6 @@ std::vector<std::string> titles_within(const analysis::Figure& figure, float wid
                                   [&](size_t, const std::string& text) { return small_text_size(text).x <= width; });
 }
 
-/// Whether the panel contains a map, which needs no background and no grid lines.
 bool has_map(const Panel& panel) {
     return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
         return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);

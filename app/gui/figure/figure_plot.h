@@ -14,7 +14,6 @@
 
 namespace kvscope::gui {
 
-/// How a figure is drawn in a view.
 struct FigureLook {
     bool legend = true;
     bool color_bars = true;
@@ -26,27 +25,23 @@ struct FigureLook {
     int hovered = -1;  ///< panel hovered here or in another view, or −1
     /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. Empty: all normal.
     std::function<float(size_t panel, size_t shape)> weight;
-    /// Draws over a panel's data.
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
 
-/// Returns FigureLook::weight for a figure with one curve per run. It accents the run hovered in any view, else the
-/// selected run. Both arguments must outlive the result.
+/// Returns FigureLook::weight that accents the hovered, else the selected run. Both arguments must outlive the result.
 std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session, const PreparedFigure& shown);
 
 struct PanelLayout;
 
-/// Draws a figure on the screen from the description that is also exported. Mouse: drag pans; the wheel zooms (Alt:
-/// horizontally, Shift: vertically); Ctrl-drag zooms into a box; double click resets. If panels do not fit, the wheel
-/// outside their data, the page keys and a scroll bar scroll. The GPU draws maps. Each place needs its own object,
-/// which keeps zoom and textures.
+/// Draws a figure on the screen. Drag pans; the wheel zooms (Alt: horizontally, Shift: vertically); Ctrl-drag zooms
+/// into a box; double click resets. Panels that do not fit are scrolled. Each place needs its own object, for zoom and
+/// textures.
 class FigurePlot {
  public:
     /// Draws the figure in `size`. 0 or less is relative to the remaining space, as for ImGui child windows.
     FigureHit draw(const Context& context, const char* id, ImVec2 size,
                    const std::shared_ptr<const PreparedFigure>& figure, const FigureLook& look = {});
 
-    /// Resets the zoom of all panels.
     void fit() { zoomed_.clear(); }
 
  private:
@@ -62,8 +57,8 @@ class FigurePlot {
     /// Scrolls panels by keys, and to the framed panel when it changes.
     void scroll_panels(int framed, const PanelLayout& layout);
     void draw_title(const Drawing& drawing, size_t panel, const std::string& title, ImVec2 min, ImVec2 max);
-    /// Draws a panel whose axes the mouse zooms and pans. @param frame receives the visible axes
-    /// @returns whether the mouse is over the panel
+    /// Draws a panel whose axes the mouse zooms and pans. @param frame receives the visible axes @returns whether it is
+    /// hovered
     bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);
     FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     void draw_data(const Drawing& drawing, size_t panel, const PlotFrame& frame, ImDrawList* list);

@@ -25,8 +25,7 @@ struct FigurePicture {
     size_t n_pages = 1;
 };
 
-/// Draws a page of a figure at the resolution that fits the available space, at most 300 dpi. For worker threads.
-/// @param page index; larger values give the last page
+/// Draws a page of a figure, as large as fits but at most 300 dpi. For worker threads.
 /// @throws what the definition throws, except NothingToShow and LayoutError, which become `nothing`
 FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 

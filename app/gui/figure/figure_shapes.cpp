@@ -35,7 +35,6 @@ analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
     return {turned, turned, turned};
 }
 
-/// @param dashes lengths in pixels; empty for a solid line
 void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, float width, ImU32 color,
               ImDrawList* list) {
     if (dashes.empty()) {

@@ -12,7 +12,6 @@
 
 namespace kvscope::gui {
 
-/// Position of a panel's data on the screen.
 struct PlotFrame {
     ImVec2 min;
     ImVec2 max;
@@ -29,26 +28,22 @@ struct PlotFrame {
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 
-/// Draws a polyline in the style's dashes.
 void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
                  ImDrawList* list);
 
 /// Returns the top of a horizontal line's label: above the line, or below it if the label would leave the panel.
 float top_of_label(const PlotFrame& frame, float line, float height);
 
-/// Returns the color map and range of a scale for the shader.
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
 
 /// Returns an axis title with its unit, such as "Coverage (% of tokens)".
 std::string title_of(const analysis::Axis& axis);
 
-/// Draws a vertical line at a selected or hovered x.
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 
 /// Draws column marks for the selected and the hovered layer on an axis of layers; −1: none.
 void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered);
 
-/// Outlines the cell of a map at the coordinates x, y.
 void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color);
 
 }  // namespace kvscope::gui

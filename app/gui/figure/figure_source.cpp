@@ -64,7 +64,6 @@ std::string stamp_of_others(const Session& session) {
     return stamp;
 }
 
-/// Returns a request for the document's shown prompt and runs.
 TraceRequest shown_trace(const Session& session, const Document& document, bool with_runs, bool with_full) {
     TraceRequest request{document.id(), {}};
     request.options.prompt = document.prompt;
@@ -75,8 +74,7 @@ TraceRequest shown_trace(const Session& session, const Document& document, bool 
     return request;
 }
 
-/// Returns requests for the documents in their order. With runs, omits documents without shown runs, and uses only full
-/// runs if no others are shown.
+/// Returns requests for the documents; with runs, only for documents with shown runs, and full runs only if alone.
 std::vector<TraceRequest> shown_traces(const Session& session, const std::vector<const Document*>& documents,
                                        bool with_runs) {
     std::vector<TraceRequest> requests;
@@ -92,7 +90,6 @@ std::vector<TraceRequest> shown_traces(const Session& session, const std::vector
     return requests;
 }
 
-/// @throws analysis::NothingToShow if runs were chosen but none of them exists any more
 std::vector<analysis::RunChoice> places_of(const Document& document, const TraceRequest& request) {
     std::vector<analysis::RunChoice> places;
     for (const RunId run : request.runs) {

@@ -27,13 +27,10 @@ struct PreparedFigure {
     std::vector<RunKey> sides = {};  ///< result of sides_of() for the request
     uint64_t number = unique_id();   ///< identifies the figure in caches
 
-    /// Returns the run of a subject or shape; invalid if it has none.
     RunKey run_of(const analysis::Subject& subject) const;
     RunKey run_of(size_t panel, size_t shape) const;
-    /// Returns the subject's position in its trace, or nullopt if the trace is closed. Its run is invalid if it has
-    /// none, or if the run no longer exists.
+    /// Returns the subject's position in its trace, with an invalid run if it has none; nullopt if the trace is closed.
     std::optional<Cursor> cursor_of(const Session& session, const analysis::Subject& subject) const;
-    /// Whether the figure shows only that trace's prompt.
     bool is_of(const TraceRequest& request) const;
 };
 
@@ -42,7 +39,6 @@ std::vector<RunKey> sides_of(const FigureRequest& request);
 
 PreparedFigure prepare_figure(analysis::Figure figure);
 
-/// A figure, or the reason why there is none.
 struct MadeFigure {
     std::shared_ptr<const PreparedFigure> figure;
     std::string nothing;
@@ -53,7 +49,6 @@ class FigureJob {
  public:
     /// Names of traces in titles: full names, or badges for long names on the screen.
     enum class Names { in_full, in_titles };
-    /// @throws analysis::NothingToShow if a trace is closed
     FigureJob(const Session& session, const FigureRequest& request, Names names = Names::in_full);
     /// Checks the request before anything is made. This and the following functions throw what the definition throws.
     void check() const;
@@ -61,14 +56,10 @@ class FigureJob {
     /// Returns one figure per trace on one scale; for a difference, only the difference.
     std::vector<analysis::TraceFigure> figures() const;
     analysis::Table numbers() const;
-    /// Returns the figure, numbers and check for an export.
     figures::Exported exported() const;
     bool is_difference() const { return difference_; }
-    /// See PreparedFigure::runs.
     const std::vector<std::vector<RunKey>>& runs() const { return runs_; }
-    /// See PreparedFigure::traces.
     const std::vector<std::pair<int, int>>& traces() const { return traces_; }
-    /// See PreparedFigure::sides.
     const std::vector<RunKey>& sides() const { return sides_; }
 
  private:
@@ -95,15 +86,12 @@ std::string stamp_of(const Session& session, const FigureRequest& request);
 std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const TaskResult<MadeFigure>& answer,
                                                        const char* waiting);
 
-/// Which open traces a figure shows.
 enum class Traces { focused, all, difference };
 
-/// Returns a request for the shown prompt and runs of the chosen traces. Its document is −1 if no prompt is shown, or
-/// if A or B is missing.
+/// Returns a request for the shown prompt and runs; its document is −1 if there is no prompt, or no A or B.
 FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs,
                             Traces traces = Traces::focused);
 
-/// Returns the number of layers or query heads of a trace's model; 0 without a model.
 int n_layers_of(const Session& session, int document);
 int n_heads_of(const Session& session, int document);
 

@@ -24,17 +24,14 @@ class FigureView : public View {
         const char* waiting;  ///< text while the figure is made
         const char* remedy;   ///< advice after the reason why there is no figure; may be empty
     };
-    /// How several traces are shown. Curves: in one plot, or as differences of paired runs. Maps of runs or of prompts:
-    /// side by side, or as A − B.
+    /// How several traces are shown: curves in one plot or as differences of runs; maps side by side or as A − B.
     enum class Kind { curves, maps_of_runs, maps_of_prompts };
     FigureView(const Words& words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
         : words_(words), kind_(kind), automatic_(automatic) {}
 
     /// Returns the request for the chosen traces; its document is −1 if there is nothing to show.
     FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
-    /// Returns the compared runs, for Kind::curves.
     Compared compared(const Session& session) const;
-    /// Whether draw_choices() draws choices in a line above the figure.
     virtual bool has_choices() const { return false; }
     virtual void draw_choices(Context&, const FigureRequest&) {}
     virtual void draw_figure(Context& context, const FigureRequest& request,

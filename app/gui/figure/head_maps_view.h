@@ -14,18 +14,15 @@ class HeadMapsView : public FigureView {
     std::vector<std::pair<std::string, std::string>> help() const override;
 
  protected:
-    /// @param words its `kind` is also the figure's name
-    /// @param maps_a_run number of consecutive panels per run
+    /// @param words its `kind` is also the figure's name @param maps_a_run number of consecutive panels per run
     HeadMapsView(const Words& words, std::string figure_name, std::string hint, size_t maps_a_run = 1)
         : FigureView(words, Kind::maps_of_runs),
           figure_name_(std::move(figure_name)),
           hint_(std::move(hint)),
           maps_a_run_(maps_a_run) {}
 
-    /// Returns the tooltip lines of a cell.
     virtual std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
                                               bool is_difference) const = 0;
-    /// Returns the measure's name in measures.h.
     virtual const char* measure() const = 0;
 
  private:

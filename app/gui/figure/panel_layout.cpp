@@ -15,20 +15,16 @@ struct Grid {
     size_t columns = 1;
     std::vector<std::pair<size_t, size_t>> places;  ///< (row, column) of each panel
 
-    /// Returns the figure's panel at this place, or nullptr.
     const Panel* panel_at(const analysis::Figure& figure, size_t row, size_t column) const {
         const auto found = std::find(places.begin(), places.end(), std::pair{row, column});
         return found == places.end() ? nullptr : &figure.panels[static_cast<size_t>(found - places.begin())];
     }
 };
 
-/// Gap between two panels.
 float gap_of(const FigureLook& look) { return (look.small ? 0.4f : 0.8f) * ImGui::GetFontSize(); }
 
-/// Gap between two rows, in addition to titles and labels.
 float row_gap_of(const FigureLook& look) { return (look.small ? 0.2f : 0.5f) * ImGui::GetFontSize(); }
 
-/// Side of a panel below which panels scroll.
 float least_side() { return 2 * ImGui::GetFontSize(); }
 
 Grid row_by_row(size_t n, size_t columns) {
@@ -72,7 +68,6 @@ bool has_curves(const analysis::Figure& figure) {
     });
 }
 
-/// Returns the width of the data area in each column.
 std::vector<float> column_widths(const analysis::Figure& figure, const FigureLook& look, size_t n_columns, float room) {
     const auto share = [&](size_t column) {
         return figure.column_widths.empty() || look.small ? 1.0 : figure.column_widths[column];
@@ -96,7 +91,6 @@ ImVec2 squared(const Panel& panel, ImVec2 size) {
 
 namespace {
 
-/// Sets which panels carry labels and whether there are titles, but no positions.
 PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, const Grid& grid) {
     PanelLayout layout;
     for (size_t i = 0; i < grid.places.size(); ++i) {
@@ -113,7 +107,6 @@ PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, co
     return layout;
 }
 
-/// Returns the height for labels below each row.
 std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, const PanelLayout& layout) {
     std::vector<float> bottoms(grid.rows, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
@@ -125,7 +118,6 @@ std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, 
     return bottoms;
 }
 
-/// Returns the width for labels to the left of each column.
 std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, float height, float most,
                              const std::function<analysis::Axis(size_t panel)>& shown_y) {
     std::vector<float> lefts(grid.columns, 0);

@@ -10,7 +10,6 @@
 
 namespace kvscope::gui {
 
-/// Position of a panel in pixels, relative to the upper left of the available space.
 struct PanelPlace {
     ImVec2 at;               ///< of its data area
     ImVec2 size;             ///< of its data area
@@ -26,13 +25,11 @@ struct PanelLayout {
     float height = 0;  ///< total height; panels scroll if it exceeds the available space
 };
 
-/// Lays out a figure's panels in the available space. Small multiples get the number of columns that makes them
-/// largest, other panels the grid of the figure or the look. Panels have a readable minimum size.
+/// Lays out panels. Small multiples get the number of columns that makes them largest. Panels have a minimum size.
 /// @param shown_y returns a panel's visible y axis, whose labels need space
 PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
                            const std::function<analysis::Axis(size_t panel)>& shown_y);
 
-/// Returns the part of a data area in which x and y have the same scale.
 ImVec2 squared(const analysis::Panel& panel, ImVec2 size);
 
 }  // namespace kvscope::gui

@@ -15,7 +15,6 @@ namespace {
 
 using analysis::FigureDefinition;
 
-/// Parses "0, 3, 8-11". @returns false for invalid texts
 bool parse_numbers(const std::string& text, std::vector<int>& numbers) {
     numbers.clear();
     const char* at = text.data();

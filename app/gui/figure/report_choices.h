@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// The user's choices for one figure of the report, as typed.
 struct ReportChoices {
     std::string source;
     std::string layers;  ///< "0, 3, 8-11"
@@ -24,7 +23,6 @@ struct ReportChoices {
     void set(analysis::FigureOptions& options) const;
 };
 
-/// Draws fields for the options that the figure supports.
 void draw_report_choices(Context& context, const analysis::FigureDefinition& definition, ReportChoices& choices);
 
 }  // namespace kvscope::gui

@@ -24,7 +24,6 @@ constexpr float thinnest_bar = 2;    // pixels
 constexpr float lowest_row = 4;      // pixels per run in the map
 constexpr double bars_share = 0.86;  // relative to a step's width
 
-/// Labels whole steps only.
 int format_step(double value, char* text, int size, void*) {
     const double whole = std::round(value);
     const bool is_step = std::abs(value - whole) < 1e-6 && whole >= 0;
@@ -40,7 +39,6 @@ void draw_step_band(int step, size_t n_steps, ImU32 color) {
     ImPlot::GetPlotDrawList()->AddRectFilled({left, from.y}, {right, from.y + ImPlot::GetPlotSize().y}, color);
 }
 
-/// Sets as many ticks as fit at this height.
 void set_ticks(double min, double max, float height) {
     analysis::Axis axis;
     axis.min = min;
@@ -164,7 +162,6 @@ const HeatMap& StepPlot::map_of(std::span<const StepSeries> series, size_t n_ste
     return maps_.get("steps", pyramid_);
 }
 
-/// Returns a figure without panels whose legend is the map's color bar.
 analysis::Figure StepPlot::color_bar_of(const Frame& frame) {
     analysis::Figure bar;
     analysis::ColorScale& scale = bar.color_scales.emplace_back();

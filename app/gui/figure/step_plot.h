@@ -11,7 +11,6 @@
 
 namespace kvscope::gui {
 
-/// A run whose divergence is plotted per decode step.
 struct StepSeries {
     RunKey run;
     RunLook look;
@@ -19,15 +18,13 @@ struct StepSeries {
     std::vector<float> values;  ///< KL to the full run, in nats, or its difference to a reference's
 };
 
-/// Whether bars per run and step would be too thin to see, but the rows of a map would not.
-/// @param width, height in pixels
+/// Whether bars per run and step would be too thin to see, but the rows of a map would not. Sizes are in pixels.
 bool wants_step_map(size_t n_runs, double n_steps, float width, float height);
 
-/// Plots divergence per decode step: bars side by side, or a map of runs × steps if bars would be thinner than two
-/// pixels and the map fits. Click and drag select a step; the wheel zooms.
+/// Plots divergence per decode step: bars side by side, or a map of runs × steps if bars would be too thin. Click and
+/// drag select a step; the wheel zooms.
 class StepPlot {
  public:
-    /// @param less owner of the subtracted divergence, such as "A's"; empty for no difference
     void draw(Context& context, std::span<const StepSeries> series, float height, const std::string& less);
 
     void fit() { first_step_ = last_step_ = 0; }
@@ -43,7 +40,6 @@ class StepPlot {
     static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
     static std::string label_of_row(const Frame& frame, size_t row, float width, float plot_height);
     static void outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to);
-    /// Draws each run's color and marker to the left of its row.
     static void draw_chips(const Frame& frame, ImVec2 from, ImVec2 to);
     void scrub(const Frame& frame);
     void zoom_steps(double n_steps);

@@ -26,8 +26,7 @@
 namespace kvscope::program {
 namespace {
 
-/// Splits "trace.h5:2" or "trace.h5:0,1" into the file and the prompt numbers. Without numbers, or if the whole text is
-/// the name of a file, the prompt is 0.
+/// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers; prompt 0 for a file name without numbers.
 std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
     const size_t colon = text.rfind(':');
     std::error_code error;
@@ -44,7 +43,6 @@ std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::
     }
 }
 
-/// @param now time at which chat templates are rendered
 std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now) {
     if (!job.prompt_from.empty()) {
         const auto [path, numbers] = trace_and_prompts(job.prompt_from);
@@ -74,7 +72,6 @@ void warn(const RunEvents& events, engine::Progress& progress, const std::string
     events.on_warning ? events.on_warning(text) : progress.message(text);
 }
 
-/// Reports each failed run once.
 class Failures {
  public:
     Failures(std::span<const engine::RunPlan> plans, const RunEvents& events, engine::Progress& progress)
@@ -267,7 +264,6 @@ void remove_empty_trace(const std::filesystem::path& output) { remove_trace_with
 
 namespace {
 
-/// Contents of the trace after the job: what the job requests plus what the output already contains.
 struct Whole {
     std::vector<engine::Prompt> prompts;  ///< in the order of their numbers in the trace
     std::vector<engine::RunPlan> plans;
@@ -277,8 +273,7 @@ struct Whole {
     trace::WriterOptions options;
 };
 
-/// Each command tokenizes the texts anew, so their tokens can differ from the stored ones.
-/// @throws trace::ReplaceableOutputExists if a prompt has other tokens in the trace
+/// Each command tokenizes anew. @throws trace::ReplaceableOutputExists if a prompt has other tokens in the trace
 void require_same_tokens(const trace::Reader& stored, std::span<const engine::Prompt> prompts) {
     for (int i = 0; i < stored.n_prompts(); ++i) {
         const auto number = static_cast<size_t>(stored.prompt_number(i));
@@ -306,7 +301,6 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
     }
 }
 
-/// @param now time at which chat templates are rendered
 Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
     Whole whole{
         prompts_of(job, model, now), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
@@ -353,8 +347,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     return whole;
 }
 
-/// A chat template that contains the date renders another prompt each day. So the prompts of a trace that is resumed or
-/// extended are rendered with the creation time that the trace stores.
+/// Templates can contain the date, so a trace that is resumed or extended renders prompts with its creation time.
 Whole whole_of(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     if (const auto stored = trace::creation_time(job.output)) {
         Whole whole = whole_at(*stored, job, plans, model);

@@ -39,8 +39,7 @@ struct RunEvents {
     std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< after tokenizing, before the first run
     std::function<void(engine::Experiment&)> on_begin;                ///< for connecting to the experiment's events
     std::function<void(engine::Experiment&)> on_end;                  ///< also called after a stopped experiment
-    /// Receives warnings that even --quiet does not hide: failed runs, damaged files set aside. If empty, warnings go
-    /// to Progress::message.
+    /// Receives warnings that --quiet does not hide, such as failed runs. If empty, Progress::message gets them.
     std::function<void(const std::string&)> on_warning;
 };
 
@@ -53,42 +52,36 @@ struct RunOutcome {
 /// Returns the demo: twelve policies at two budgets on the demo prompt.
 RunJob demo_job(const std::filesystem::path& output);
 
-/// Returns the runs that the job names, each once, with the full run first.
-/// @throws std::invalid_argument for malformed policies or budgets
+/// Returns the job's runs, each once, the full run first. @throws std::invalid_argument for malformed policies or
+/// budgets
 std::vector<engine::RunPlan> plans_of(const RunJob& job);
 
-/// Returns one line for each setting that has no effect: a budget that no policy uses, `--query-aware off` without a
-/// question, a run named more than once.
+/// Returns one line for each setting without effect: unused budgets, `--query-aware off` without a question, repeated
+/// runs.
 /// @throws what plans_of throws
 std::vector<std::string> unheeded(const RunJob& job);
 
-/// Checks before loading a model that the trace in `prompt_from` can be read.
-/// @throws what trace::Reader throws
+/// Checks that the trace in `prompt_from` can be read, before a model is loaded. @throws what trace::Reader throws
 void check_prompt_source(const RunJob& job);
 
-/// Returns one line per different budget with the entries that it keeps and removes on this prompt: "budget 0.1: 195 of
-/// 1948 entries kept (10.0 %), …".
+/// Returns one line per budget for this prompt: "budget 0.1: 195 of 1948 entries kept (10.0 %), …".
 std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
                                       const engine::Transformer& model);
 
-/// Removes the `.part` folder of a trace without results, so that it does not block a corrected command. Damaged files
-/// that were set aside are kept.
+/// Removes the `.part` folder of a trace without results, so that it does not block a corrected command.
 void remove_begun_trace(const std::filesystem::path& output);
 
 /// As remove_begun_trace, but keeps the folder if it contains a prefilled prompt. For jobs that were stopped.
 void remove_empty_trace(const std::filesystem::path& output);
 
-/// Checks that need no weights: prompts must fit the context and the memory, policies must support their budgets, the
-/// output must be writable.
-/// @param model model without weights, as Model::open passes it to `before_weights`
-/// @throws what `run` throws
+/// Checks that need no weights: the prompts fit context and memory, the policies support their budgets, the output is
+/// writable. @param model as Model::open passes it to `before_weights` @throws what `run` throws
 void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
 
-/// Runs the job and writes its trace. A complete trace that contains everything requested stays unchanged. A complete
-/// trace of the same recipe is extended if the job names all its prompts; other runs in it are kept. Events use the
-/// trace's prompt and run numbers. If the job is invalid, a new trace without results is removed.
+/// Runs the job and writes its trace. An existing trace of the same recipe is extended by the missing prompts and runs;
+/// the job must name all its prompts. Events use the trace's numbers. An invalid job leaves no trace without results.
 /// @throws std::invalid_argument for wrong usage; engine::Cancelled, after which finished runs stay on disk; other
-///         exceptions for failures
+/// exceptions for failures
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events = {});
 

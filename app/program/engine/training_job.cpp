@@ -72,7 +72,6 @@ std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps)
         steps.size(), first, some, last);
 }
 
-/// Runs one stage of gradient descent.
 void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<const int32_t> text,
              engine::EchoTuningOptions options, engine::Progress& progress, const TrainingEvents& events) {
     if (options.steps == 0) return;
@@ -125,7 +124,6 @@ void check_on_held_out(const engine::Model& model, const policies::EchoMaps& map
             times, job.options.ridge));
 }
 
-/// Refuses impossible settings before the training starts.
 void prepare_steps(TrainingJob& job, int64_t n_tokens) {
     for (auto* options : {&job.descent, &job.tuning}) {
         const bool is_tuning = options == &job.tuning;

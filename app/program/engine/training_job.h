@@ -28,9 +28,7 @@ struct TrainingJob {
 
     /// Sets the output and the state files next to it, from which an interrupted training resumes.
     void set_output(const std::filesystem::path& path);
-    /// Whether state files of an interrupted training exist.
     bool was_begun() const;
-    /// Removes the state files.
     void forget() const;
 };
 
@@ -45,9 +43,8 @@ struct TrainingEvents {
     std::function<void(const std::string& bytes)> write;
 };
 
-/// Trains the maps, writes them and reports their errors as messages.
-/// @throws UsageError for texts that are too short or not UTF-8; Cancelled, after which the state files stay; what the
-///         stages and writing a file throw
+/// Trains the maps, writes them and reports their errors. @throws UsageError for texts that are too short or not UTF-8;
+/// Cancelled, after which the state files stay; what the stages and writing a file throw
 void train(const engine::Model& model, TrainingJob job, engine::Progress& progress, const TrainingEvents& events);
 
 }  // namespace kvscope::program

@@ -95,7 +95,6 @@ bool is_trace(const std::filesystem::path& output) {
     return extension == ".h5" || extension == ".hdf5";
 }
 
-/// Checks the output before measuring anything.
 void write_output(const Arguments& arguments, engine::Progress& progress) {
     const figures::ExportOptions options{.creator = std::string("kvscope ") + program::version()};
     if (arguments.queries) {

@@ -90,8 +90,7 @@ class FailuresOnTheWay {
     std::set<std::pair<size_t, std::string>> told_;
 };
 
-/// Returns the results of a complete trace with fewer samples or runs of the same recipe, by sample id. Returns nothing
-/// for any other file.
+/// Returns the results of a complete trace with a part of the samples or runs, by sample id; else nothing.
 std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Arguments& arguments,
                                                                       const trace::WriterOptions& options) {
     std::map<std::string, std::vector<trace::ResultRow>> samples;
@@ -158,7 +157,6 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
                                "use shorter --lengths, fewer policies and budgets");
 }
 
-/// Runs the samples that the trace does not yet contain.
 void evaluate(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
               std::span<const engine::TaskSample> samples, TerminalProgress& progress) {
     const auto& job = arguments.job;

@@ -24,8 +24,7 @@ struct Arguments {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-/// Reads the prompts. If only some are empty, they are left out and reported.
-/// @returns the number of empty prompts @throws std::invalid_argument if all are empty
+/// Reads the prompts; leaves out empty ones. @returns their number @throws std::invalid_argument if all are empty
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});

@@ -34,8 +34,7 @@ struct Arguments {
     const CLI::Option *steps = nullptr, *ridge = nullptr;
 };
 
-/// The table of losses. While the training runs, its rows are in a file next to `path`; they stay if the training
-/// fails.
+/// The table of losses. During the training, its rows are in a file next to `path`, also if the training fails.
 class Curve {
  public:
     explicit Curve(std::filesystem::path path) : path_(std::move(path)) {
@@ -45,7 +44,6 @@ class Curve {
                           {"loss", "Loss", "", ColumnType::real},      {"error", "Error", "", ColumnType::real}};
     }
 
-    /// Returns the path of the rows until the training has ended.
     static std::filesystem::path part_of(const std::filesystem::path& curve) { return curve.string() + ".part"; }
 
     /// Whether a file may be replaced: it is absent, empty, or a table of losses.
@@ -70,7 +68,6 @@ class Curve {
         write(csv.substr(csv.find('\n') + 1));
     }
 
-    /// Moves the table to its path.
     void finish(bool replace) {
         if (path_.empty()) return;
         file_.close();
