@@ -384,7 +384,7 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
     arguments.of_rankings = {
         app.add_option("--token,--tokens", arguments.tokens, "First and last token of a ranking, as in 100-220"),
         app.add_option("--mark", arguments.ranking.options.mark, "Text whose occurrences are ranked"),
-        app.add_option("--top", arguments.ranking.top, "Number of first rows of a ranking (default: all)")
+        app.add_option("--top", arguments.ranking.top, "Number of rows of a ranking, from the top (default: all)")
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);
     arguments.of_rankings.push_back(app.get_option("--format")->description("Format of a ranking on standard output"));

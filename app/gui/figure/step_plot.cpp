@@ -327,7 +327,7 @@ void StepPlot::scrub(const Frame& frame) {
                                                                       one.output->kl[t], one.output->reference_kl[t])
                                                         : fmt::format("{:.4g} nats", one.values[t]);
         ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
-                                           other_token ? ", most likely token differs from the full run" : "")
+                                           other_token ? ", most likely token differs from the full run's" : "")
                                    .c_str());
     }
     end_tooltip_beside();

@@ -198,8 +198,8 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
             const std::string left = tokens_left > 0 ? fmt::format("; about {} remaining",
                                                                    clock_text(seconds_done / tokens_done * tokens_left))
                                                      : "";
-            progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s{}", i + 1, samples.size(),
-                                         samples[i].id, rows[0].score > 0.5 ? "right" : "wrong", right, rows.size(),
+            progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs correct, {:.1f} s{}", i + 1, samples.size(),
+                                         samples[i].id, rows[0].score > 0.5 ? "correct" : "wrong", right, rows.size(),
                                          seconds, left));
         });
     writer.finish();

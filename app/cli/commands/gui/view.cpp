@@ -153,7 +153,7 @@ std::function<int()> declare(CLI::App& app) {
             },
             ""));
 #ifdef KVSCOPE_WITH_ENGINE
-    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace; makes it first if needed");
+    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, which is made first if needed");
 #endif
 #ifdef KVSCOPE_WITH_ENGINE
     arguments->model.declare_threads(app);
