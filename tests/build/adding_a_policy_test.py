@@ -1,5 +1,5 @@
-"""docs/adding-a-policy.md can be followed literally: its commands and paths exist, and the file that it shows becomes a
-policy whose edits compile that file alone."""
+"""docs/adding-a-policy.md can be followed literally: its commands and paths exist, its example file becomes a policy, and an
+edit of the policy recompiles only that file."""
 
 import json
 import os
@@ -18,11 +18,11 @@ sys.path.insert(0, str(SOURCE / "tests" / "cli"))
 from documented_commands import commands_of_page  # noqa: E402
 
 PAGE = SOURCE / "docs" / "adding-a-policy.md"
-NAMED = "policies/key_norm.cpp"  # the file that the page tells its reader to write
+NAMED = "policies/key_norm.cpp"  # the file that the page shows
 
 
 def compiled(build):
-    """Source -> how it is compiled, for each source of the part policies."""
+    """Returns the compile command of each source of the part policies."""
     entries = json.loads((build / "compile_commands.json").read_text())
     return {entry["file"]: entry["command"] for entry in entries
             if "kvscope_policies.dir" in entry["command"] and "cmake_pch" not in entry["file"]}
@@ -67,7 +67,7 @@ class Page(unittest.TestCase):
 
 class ANewPolicy(unittest.TestCase):
     def test_is_compiled_alone(self):
-        """In a copy of the checkout that is configured, and not built."""
+        """Uses a copy of the checkout that is configured but not built."""
         with tempfile.TemporaryDirectory(prefix="kvscope-policy-") as folder:
             copy, build = pathlib.Path(folder) / "kvscope", pathlib.Path(folder) / "kvscope" / "build"
             shutil.copytree(SOURCE, copy, symlinks=True, ignore=shutil.ignore_patterns("build", ".git", "*.h5"))

@@ -1,4 +1,4 @@
-"""An installed program starts outside the build folder, with its own libraries, licences and demo."""
+"""An installed kvscope runs outside the build folder, with its libraries, licenses and demo."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The parts' dependencies point one way: what each part includes and where its compiler looks."""
+"""Dependencies of the parts point one way, in their includes and in their include folders."""
 
 import json
 import os
@@ -80,7 +80,7 @@ MAY_USE = {
 
 
 def part_of(path):
-    """The part with the longest folder that holds `path` (relative to the repository); None for others."""
+    """Returns the innermost part that contains `path` (relative to the repository), or None."""
     holders = [part for part, folder in FOLDERS.items() if path.startswith(folder + "/")]
     return max(holders, key=lambda part: len(FOLDERS[part]), default=None)
 

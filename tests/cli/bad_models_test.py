@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models that are damaged, incomplete, or of a kind that is not supported: each refused with a message that names the file
-and what is wrong with it, exit code 1, by `run` and by `inspect`."""
+"""Damaged, incomplete and unsupported models: `run` and `inspect` refuse each with exit code 1 and a message that names the
+file and the problem."""
 
 import json
 import math
@@ -34,7 +34,7 @@ class BadModels(ProgramTest):
         return folder
 
     def config(self, name, **changes):
-        """A copy of a good model with some fields of config.json changed; None removes one."""
+        """Returns a copy of a good model with changed fields in config.json; None removes a field."""
         folder = self.copy(SINGLE, name)
         config = json.loads((folder / "config.json").read_text())
         for key, value in changes.items():
@@ -45,7 +45,7 @@ class BadModels(ProgramTest):
         return folder
 
     def bad(self, model, *messages):
-        """Both commands refuse it, without a trace left behind."""
+        """Checks that both commands refuse the model and leave no trace."""
         for command in (["inspect", model], ["run", "-m", model, "-p", "Hello.", "-n", 2, "-t", 1, "-o", "t.h5"]):
             if command[0] == "run" and not HAS_ENGINE:
                 continue
@@ -108,7 +108,7 @@ class BadModels(ProgramTest):
 
     @unittest.skipUnless(HAS_ENGINE, "this build has no engine")
     def test_weights_that_no_memory_has_room_for(self):
-        """A file of a terabyte of zeros that take no room on the disk: refused with numbers before it is read."""
+        """A sparse file of a terabyte is refused, with its size, before it is read."""
         width, n_layers = 1 << 22, 256
         folder = self.config("huge", intermediate_size=width, num_hidden_layers=n_layers)
         file = folder / "model.safetensors"
@@ -132,7 +132,7 @@ class BadModels(ProgramTest):
             self.skipTest(f"no file of that size can be made here: {error}")
         arguments = ["run", "-m", folder, "-p", "Hello.", "-n", 2, "-t", 1, "-o", "t.h5"]
         said = self.refuses(1, ["huge: its weights need ", "GiB of memory, but ", "smaller weights"], *arguments)
-        self.assertNotIn("weights:", said)  # the step
+        self.assertNotIn("weights:", said)  # name of the loading phase
         file.unlink()
 
     def test_a_missing_shard(self):
@@ -224,7 +224,7 @@ class BadModels(ProgramTest):
         self.refuses(1, ["text.txt"], *self.run_on(self.path("text.txt")))
 
     def test_what_stands_in_a_models_place(self):
-        """Each message in full: hf_directory_test.cpp."""
+        """hf_directory_test.cpp checks the messages in full."""
         lora = self.copy(SINGLE, "lora")
         for name in ("config.json", "model.safetensors"):
             (lora / name).unlink()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Traces that are damaged, of another format, or newer than the program: refused by `inspect` and `export`."""
+"""`inspect` and `export` refuse traces that are damaged, of another format, or newer than kvscope."""
 
 import json
 import random
@@ -19,7 +19,7 @@ class BadTraces(ProgramTest):
         return writable_copy(GOOD, self.path(name))
 
     def bad(self, path, *messages):
-        """Both commands refuse it and draw nothing."""
+        """Checks that both commands refuse the file and draw nothing."""
         for arguments in (["inspect", path], ["inspect", path, "--format", "json"],
                           ["export", path, "--figure", "coverage", "-o", "figure.pdf"]):
             with self.subTest(" ".join(map(str, arguments))):
@@ -94,7 +94,7 @@ class BadTraces(ProgramTest):
         self.refuses(1, ["window_attention", "found (2)"], "export", path, "--figure", "head-statistics", "-o", "alone.csv")
 
     def test_inspect_says_what_is_wrong(self):
-        """The file opens, but it breaks the format: exit code 1, the place, what was expected and what was found."""
+        """The file opens but violates the format: exit code 1, with path, expected and found value."""
         def no_offsets(trace):
             del trace["prompts/0/runs/1/kept_offsets"]
 
@@ -120,7 +120,7 @@ class BadTraces(ProgramTest):
                 problems = json.loads(listed.stdout)["problems"]
                 self.assertIn(place, {p["path"] for p in problems if p["severity"] == "error"})
                 self.assertTrue(all(p["expected"] and p["found"] for p in problems))
-        text = self.run_program("inspect", self.path("t.h5"))  # the last of them
+        text = self.run_program("inspect", self.path("t.h5"))  # the last damaged file
         self.assertEqual(text.returncode, 1, text.stdout + text.stderr)
         self.assertIn(place, text.stdout + text.stderr)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prompts, budgets, policies and options that cannot be: exit code 2 (1 for files), a message that names them, no trace."""
+"""Invalid prompts, budgets, policies and options give exit code 2 (files: 1), a message that names them, and no trace."""
 
 import json
 import unittest
@@ -59,7 +59,7 @@ class Refusals(ProgramTest):
         command = ["run", "-m", HF_MODEL, *files, "-n", 2, "--dtype", "f32", "-o", "several.h5"]
         said = ["empty.txt: the prompt is empty", "blank.txt: the prompt is empty", "The other prompts are run"]
         for attempt in ("anew", "complete"):
-            with self.subTest(attempt):  # -q hides no failure
+            with self.subTest(attempt):  # -q does not hide failures
                 self.refuses(1, said, *command, "-q")
                 with h5py.File(self.folder / "several.h5") as file:
                     self.assertEqual([file[f"prompts/{i}"].attrs["name"] for i in range(len(file["prompts"]))], ["a", "b"])
@@ -194,7 +194,7 @@ class Refusals(ProgramTest):
                 self.refuses(1, ["--device cuda:99"], *command, "--device", "cuda:99")
                 self.assertEqual(list(self.folder.glob("on.*")), [])
         self.made("analyze", "-m", HF_MODEL, "--queries", "-p", TEXT, "-n", 1, "--device", "cpu")
-        # Where all is computed on the processor, there is nothing to choose.
+        # Commands that compute only on the CPU have no --device.
         self.refuses(2, ["--device", "--queries"], "analyze", HF_MODEL, "--device", "cpu")
 
     def test_where_a_figure_of_spectra_is_from(self):

@@ -1,5 +1,5 @@
-"""What README.md and docs/ tell people to type, typed: the README's first command literally, without a display and with
-one, then every command that the pages show, each page in a fresh folder. One trace of the demonstration serves them all.
+"""Runs the commands in README.md and docs/: first the README's first command literally, without and with a display, then every
+command of each page in a fresh folder. All share one trace of the demo.
 """
 
 import concurrent.futures
@@ -19,9 +19,9 @@ from program import NEEDS_ENGINE, PROGRAM, SOURCE, has_command
 
 BUILD = SOURCE / "build" / "release"
 PAGES = [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]
-PATIENCE = 300  # seconds, on a machine that is busy with other things
-# The same command with less to do: what a command's options are set to here, so that all of them take seconds.
-CHARACTERS = 2000  # of a text; budgets of 64 entries and of a tenth are above the policies' windows
+PATIENCE = 300  # seconds, on a busy machine
+# Options that shorten each command, so that all commands take seconds.
+CHARACTERS = 2000  # of a text; makes budgets of 64 entries and of 10 % larger than the policies' windows
 SHORTER = {
     "run": {"-n": "4"},
     "eval": {"--lengths": "400", "--depths": "0.5", "--samples": "1", "-n": "4"},
@@ -37,7 +37,7 @@ def default_model():
 
 
 def environment(folder, display=None):
-    """A person's: nothing of the tests' own, except that settings go into the folder and `kvscope` is a command."""
+    """Returns a user's environment, with settings in the folder and `kvscope` as a command."""
     mine = {name: value for name, value in os.environ.items()
             if not name.startswith("KVSCOPE_") and name not in ("DISPLAY", "WAYLAND_DISPLAY", "PYTHONPATH")}
     mine.update(XDG_CONFIG_HOME=str(folder / "config"), XDG_STATE_HOME=str(folder / "state"), LC_ALL="C.UTF-8")
@@ -59,7 +59,7 @@ def wait_for(what, condition, seconds=PATIENCE):
 
 
 class Display:
-    """An X server without a screen whose picture can be read."""
+    """A virtual X server whose picture can be read."""
 
     WIDTH, HEIGHT = 1400, 900
 
@@ -76,7 +76,7 @@ class Display:
         self.frame = folder / "Xvfb_screen0"
 
     def colors(self):
-        """How many pixels have each colour, of the X window dump that the server keeps."""
+        """Returns the number of pixels of each color in the server's X window dump."""
         data = self.frame.read_bytes()
         header = struct.unpack(">25I", data[:100])
         width, height, bits, line, n_colors = header[4], header[5], header[11], header[12], header[19]
@@ -94,7 +94,7 @@ class Display:
 
 
 def set_option(words, name, value):
-    """The command with that value of the option, in place of its own."""
+    """Returns the command with this value of the option."""
     if name in words:
         at = words.index(name)
         return [*words[:at + 1], value, *words[at + 2:]]
@@ -102,7 +102,7 @@ def set_option(words, name, value):
 
 
 def shortened(command):
-    """The same command with less to do."""
+    """Returns a shortened version of the command."""
     words = shlex.split(command)
     if words[0] != "kvscope" or words[1] not in SHORTER or "--help" in words:
         return command
@@ -115,7 +115,7 @@ def shortened(command):
 
 
 class CommandsOnAPage(unittest.TestCase):
-    """What the extraction takes for a command."""
+    """The extraction finds the commands on a page."""
 
     def test_blocks_inline_and_marks(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -156,13 +156,13 @@ x.h5` and `kvscope viewer x.h5`.
 
 
 def why_not_here():
-    """Why the script cannot be run as it stands in the checkout; empty where it can."""
+    """Returns why the script cannot run in this checkout, or an empty text."""
     if pathlib.Path(PROGRAM).resolve() != (BUILD / "bin" / "kvscope").resolve():
         return "the tests of another build than scripts/kvscope's"
     for tool in "Xvfb", "xdotool":
         if not shutil.which(tool):
             return f"{tool} is missing"
-    # The script builds what is missing; from within the tests that would be everything, beside them.
+    # The script builds missing targets. During the tests it would build everything in parallel.
     plan = subprocess.run(["ninja", "-C", str(BUILD), "-n", "kvscope"], capture_output=True, text=True, check=False)
     steps = [line for line in plan.stdout.splitlines() if line.startswith("[") and "globbed" not in line]
     return f"build/release is not built: {len(steps)} steps are left" if plan.returncode or len(steps) > 1 else ""
@@ -189,7 +189,7 @@ class Documentation(unittest.TestCase):
 
     @staticmethod
     def as_typed(command):
-        """What stands in the checkout is reached from any folder by its whole name."""
+        """Returns the command with absolute paths for files in the checkout."""
         return f"{SOURCE}/{command}" if command.startswith("scripts/") else command
 
     @classmethod
@@ -204,9 +204,9 @@ class Documentation(unittest.TestCase):
         self.assertEqual(self.done.returncode, 0, said)
         self.assertIn("no display", self.done.stderr)
         table, _, files = self.done.stdout.partition("Trace and figures:")
-        self.assertIn("asked: ", table)  # the table and the answers stand before the figures
+        self.assertIn("asked: ", table)  # table and answers come before the figures
         for run in "full", "snapkv @ 64", "oracle @ 256":
-            self.assertGreaterEqual(table.count(run), 2, said)  # in the table and with its answer
+            self.assertGreaterEqual(table.count(run), 2, said)  # in the table and before its answer
         written, _, left_out = files.partition("Omitted")
         self.assertIn("task-scores: ", left_out)
         self.assertNotIn("task-scores", written)
@@ -218,14 +218,14 @@ class Documentation(unittest.TestCase):
             name = figure.partition(",")[0]
             if f"kvscope-demo/demo-{name}.pdf" in written.split():
                 self.assertNotIn(name, reasons)
-            else:  # what would give it is named
+            else:  # the reason names a command that adds the data
                 self.assertRegex(reasons[name], r"run a policy|kvscope eval", name)
         self.assertGreaterEqual(len(written.split()), len(figures) - 4, said)
 
     def test_2_the_first_command_with_a_display(self):
         fresh = self.root / "fresh"
         fresh.mkdir()
-        for folder in fresh, self.here:  # the demonstration under way, and its trace from before
+        for folder in fresh, self.here:  # first without the demo's trace, then with it
             with self.subTest(folder.name):
                 self.open_look_and_quit(folder)
         self.assertFalse((fresh / "kvscope-demo" / "demo.h5").exists())
@@ -249,7 +249,7 @@ class Documentation(unittest.TestCase):
         wait_for("a picture", is_drawn)
         for _ in range(10):  # a busy machine may miss a key
             self.display.xdotool("windowfocus", window)
-            for _ in range(2):  # during a run the first one asks, and the second is the answer
+            for _ in range(2):  # during a run, the first attempt to quit asks and the second confirms
                 self.display.xdotool("keydown", "ctrl")
                 time.sleep(0.2)
                 self.display.xdotool("key", "q")
@@ -264,7 +264,7 @@ class Documentation(unittest.TestCase):
         self.assertEqual(program.wait(PATIENCE), 0, log.read_text())
 
     def test_3_every_command_of_the_pages(self):
-        """Page beside page, as many as there are processors; the commands of each one after the other."""
+        """Runs pages in parallel, one per processor, and the commands of a page in order."""
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for page, outcomes in zip(PAGES, pool.map(self.run_page, PAGES)):
                 for command, done in outcomes:
@@ -282,11 +282,11 @@ class Documentation(unittest.TestCase):
     def typed_in_time(self, command, folder):
         try:
             return self.typed(command, folder, self.display.name, HOME=str(folder))
-        except subprocess.TimeoutExpired as late:  # the page's other commands are run all the same
+        except subprocess.TimeoutExpired as late:  # the page's other commands still run
             return subprocess.CompletedProcess(command, 124, "", str(late))
 
     def to_run(self, page):
-        """Each once: the blocks, which make what paragraphs then speak of, first."""
+        """Runs each command once; blocks first, because they make the files that paragraphs use."""
         found = [command for command in commands_of_page(page) if not command.not_run and command.text != self.first]
         found.sort(key=lambda command: command.inline)
         first = {}
@@ -301,9 +301,9 @@ class Documentation(unittest.TestCase):
                     self.assertGreater(len(command.not_run), 10, f"{page.name}:{command.line} {command.text}")
 
     def fill(self, folder):
-        """What the pages take for granted: a text, traces, and a model of one's own."""
+        """Makes the files that the pages assume: a text, traces and a user's model."""
         folder.mkdir()
-        for text in (SOURCE / "assets").rglob("*.txt"):  # the beginning of each, to have less to do
+        for text in (SOURCE / "assets").rglob("*.txt"):  # only the beginning of each, to save time
             copy = folder / text.relative_to(SOURCE)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text.read_text(encoding="utf-8")[:CHARACTERS], encoding="utf-8")
@@ -312,9 +312,9 @@ class Documentation(unittest.TestCase):
         (folder / "kvscope-demo").mkdir()
         os.link(demo, folder / "kvscope-demo" / "demo.h5")
         names = ["demo.h5", "mine.h5", "theirs.h5", "a.h5", "b.h5", "t.h5"]
-        if folder.name != "README":  # which makes one
+        if folder.name != "README":  # its first command makes the trace
             names.append("report.h5")
-        for name in names:  # not links: `export` refuses one trace under two names
+        for name in names:  # copies, because `export` refuses one trace under two names
             shutil.copy(demo, folder / name)
         model = default_model()
         (folder / "model.Q4_K_M.gguf").symlink_to(model)

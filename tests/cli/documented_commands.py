@@ -1,10 +1,10 @@
-"""The commands that README.md and docs/ show, and which of them are said not to be run.
+"""Extracts the commands of README.md and docs/, and which of them are marked as not run.
 
-A command is a line of a fenced block of the shell, or a span of code in a paragraph that begins with `kvscope COMMAND`
-and has arguments; a span with an ellipsis or a placeholder in capitals stands for others and is none.
+A command is a line of a shell block, or an inline code span in a paragraph that begins with `kvscope COMMAND` and has arguments.
+Spans with an ellipsis or a placeholder in capitals are not commands.
 
-`<!-- not run: REASON -->` right above a block, or in an inline command's paragraph, says that a command is not run by
-the tests; `<!-- not run: `kvscope view`: REASON -->` says it of the commands that begin so. Readers do not see it.
+`<!-- not run: REASON -->` above a block, or in the paragraph of an inline command, marks a command that the tests do not run.
+`<!-- not run: `kvscope view`: REASON -->` marks the commands that begin with these words. Readers do not see the marks.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ NOT_RUN = re.compile(r"<!-- not run: (?:`([^`]+)`: )?([^>]*?) -->", re.DOTALL)
 SPAN = re.compile(r"`([^`]+)`")
 INLINE = re.compile(r"kvscope [a-z-]+ \S")
 INCOMPLETE = re.compile(r"…|(?<![\w./-])[A-Z]{2,}(?:\.h5)?(?![\w./=-])")
-COMMENT = re.compile(r"^((?:[^\"'#]|\"[^\"]*\"|'[^']*'|(?<!\s)#)*)\s#.*$")  # a # within quotes is none
+COMMENT = re.compile(r"^((?:[^\"'#]|\"[^\"]*\"|'[^']*'|(?<!\s)#)*)\s#.*$")  # a # a quoted # does not begin a comment
 SHELLS = ("sh", "bash", "console")
 
 
@@ -25,7 +25,7 @@ class Command:
     page: str
     line: int
     text: str
-    not_run: str  # the reason; empty: it is run
+    not_run: str  # the reason; empty if the command is run
     inline: bool = False
 
 
@@ -37,7 +37,7 @@ def reason_not_to_run(text, marks):
 
 
 def lines_of_block(block):
-    """(line from 0, command), lines that go on joined, without comments."""
+    """Returns (line from 0, command), with continued lines joined and without comments."""
     number, joined = 0, ""
     for i, line in enumerate(block.splitlines()):
         if not joined:
@@ -75,7 +75,7 @@ def inline_commands(page, text):
 
 
 def commands_of_page(path: pathlib.Path):
-    """In the order in which they stand on the page."""
+    """Returns the commands in the order of the page."""
     text = path.read_text(encoding="utf-8")
     found = [*commands_of_blocks(path.name, text), *inline_commands(path.name, text)]
     return sorted(found, key=lambda command: command.line)

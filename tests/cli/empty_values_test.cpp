@@ -1,4 +1,4 @@
-// No option of any command takes an empty value: an unset shell variable should not go unnoticed.
+// No option of any command accepts an empty value, because an unset shell variable should not go unnoticed.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <catch2/catch.hpp>

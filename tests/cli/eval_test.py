@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kvscope eval`: what is said of policies that cannot run, and further samples beside those that are finished."""
+"""`kvscope eval`: messages about policies that cannot run, and samples added to finished ones."""
 
 import json
 import signal
@@ -31,7 +31,7 @@ class Failures(ProgramTest):
 
 
     def test_a_sample_on_which_no_policy_can_run_is_finished(self):
-        """The budget drops nothing of the short samples; of the long ones it does not even hold the sinks."""
+        """The budget keeps all of the short samples, but is smaller than the sinks for the long ones."""
         said = ("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 1, "--policy",
                 "streaming-llm:sinks=250", "--budget", 240, "-n", 4, "-o", "longer.h5")
         for again in (False, True):
@@ -89,7 +89,7 @@ class MoreSamples(ProgramTest):
                                 "--policy", "h2o", "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", output, *arguments)
 
     def results(self, name):
-        """(sample, policy, prediction, seconds) of each row; seconds tell whether it was computed again."""
+        """Returns (sample, policy, prediction, seconds) of each row. Changed seconds mean that the row was computed again."""
         with h5py.File(self.path(name), "r") as trace:
             rows = trace["results/niah"][:]
         return [(row["sample_id"], row["policy"], row["prediction"], row["seconds"]) for row in rows]
@@ -127,7 +127,7 @@ class MoreSamples(ProgramTest):
             self.assertEqual(self.evaluate(n_samples, "runs-at-once.h5", *more, "--force").returncode, 0)
             self.assertEqual(columns(after), columns(self.results("runs-at-once.h5")))
         self.assertIn("already contains these results", self.evaluate(4, "runs.h5", *more).stderr)
-        again = self.evaluate(4, "runs.h5")  # runs that are not asked for stay
+        again = self.evaluate(4, "runs.h5")  # runs that are not requested stay
         self.assertIn("already contains these results", again.stderr)
         self.assertIn("random", again.stdout)
 
@@ -186,7 +186,7 @@ class MoreSamples(ProgramTest):
                          "niah-")
 
     def test_a_sample_of_another_number_is_another_sample(self):
-        """The texts of one length are all among those of two, under other numbers: what is filed under 0 is not their number 0."""
+        """The samples of one length are also among those of two lengths, but with other numbers, so number 0 is another sample."""
         def evaluate(lengths, seed):
             return ("eval", "-m", HF_MODEL, "--lengths", lengths, "--depths", 0.5, "--samples", 3, "--seed", seed, "--policy", "h2o",
                     "--budget", 32, "-n", 100, "--dtype", "f32", "-t", 1, "-o", "numbers.h5")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kvscope export`: every figure in every form, with the numbers of the trace."""
+"""`kvscope export`: every figure in every format, with the numbers of the trace."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ from program import FIGURE_FILES, NEEDS_ENGINE, ProgramTest, csv_rows, json_rows
 
 
 def png_pixels(data):
-    """(width, height) of a PNG that is whole: every chunk's checksum is right and the pixels unpack."""
+    """Returns (width, height) of a PNG after checking its checksums and unpacking its pixels."""
     if data[:8] != b"\x89PNG\r\n\x1a\n":
         raise AssertionError("no PNG")
     at, size, packed, names = 8, None, b"", []
@@ -50,7 +50,7 @@ class Export(ProgramTest):
         cls.figures = [figure for figure in FIGURE_FILES if (cls.folder / f"all-{figure}.csv").exists()]
 
     def export(self, figure, extension, *arguments):
-        """The file's bytes."""
+        """Exports a figure and returns the file's bytes."""
         output = self.path(f"{figure}.{extension}")
         output.unlink(missing_ok=True)
         done = self.made("export", "t.h5", "--figure", figure, *arguments, "-o", output)
@@ -58,7 +58,7 @@ class Export(ProgramTest):
         return output.read_bytes()
 
     def heads_keeping(self, j):
-        """(layers, tokens): how many KV heads keep each token."""
+        """Returns how many KV heads keep each token (layers, tokens)."""
         run = self.prompt[f"runs/{j}"]
         offsets, indices = run["kept_offsets"][:], run["kept_indices"][:]
         heads = int(self.trace["model"].attrs["n_kv_heads"])
@@ -93,7 +93,7 @@ class Export(ProgramTest):
         self.assertIn("SnapKV, B = 24", labels)
         self.assertNotIn(label, labels)
         svg = self.export("step-kl", "svg", "--rename", f"{label}=SnapKV, B = 24", "--run", "SnapKV, B = 24")
-        self.assertIn(f"{label} (called SnapKV, B = 24): snapkv", svg.decode())  # the recipe
+        self.assertIn(f"{label} (called SnapKV, B = 24): snapkv", svg.decode())  # in the recipe
         for figure in "coverage", "retention":
             both = self.export(figure, "svg", "--rename", f"{label}=Model: x", "--run", "Model: x", "--run", "aperturekv @ 24", "--difference")
             keys = [line.split(": ")[0] for line in both.decode().split("<desc>")[1].split("</desc>")[0].splitlines()]
@@ -179,7 +179,7 @@ class Export(ProgramTest):
         text = subprocess.run(["pdftotext", "-layout", self.path("many.pdf"), "-"], capture_output=True, text=True,
                               check=True).stdout
         for window in range(2, 14):
-            for budget in 24, 64:  # beside its row and in the legend
+            for budget in 24, 64:  # next to its row and in the legend
                 self.assertGreaterEqual(text.count(f"snapkv:window={window} @ {budget}"), 2)
 
     def test_no_carriage_returns(self):

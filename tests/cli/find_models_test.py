@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models by their id in the local hub cache, models in folders of folders, and what a model is called."""
+"""Models by id in the local hub cache, models in nested folders, and names of models."""
 
 import json
 import os
@@ -13,7 +13,7 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 def cached(cache, organisation, name, source, revision=REVISION):
-    """A repository as huggingface_hub lays it out: files as links to blobs."""
+    """Makes a repository in huggingface_hub's layout, with files as links to blobs."""
     repository = cache / f"models--{organisation}--{name}"
     snapshot = repository / "snapshots" / revision
     snapshot.mkdir(parents=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Input made to hang or to exhaust the program: endless and special files, templates and tokenizers without an end,
-traces that lead elsewhere. Each ends in a message for a person; a program that hangs fails by the time it is given."""
+"""Input that could make kvscope hang or run out of memory: endless and special files, endless templates and tokenizers, traces
+that link elsewhere. Each must end with a message. A hanging program fails by its timeout."""
 
 import json
 import os
@@ -187,7 +187,7 @@ class Models(Hostile):
                 process.send_signal(number)
                 said = process.communicate(timeout=60)[1]
                 self.assertNotEqual(process.returncode, 0)
-                # It was stopped, and did not wait for the limit.
+                # It stopped immediately and did not wait for the time limit.
                 self.assertNotIn("was stopped", said)
                 self.assertEqual(self.template_processes(process.pid), [])
 
@@ -207,7 +207,7 @@ class Models(Hostile):
         return found
 
     def wait_for_template(self, process):
-        """Until it renders; reading a template comes first, and takes milliseconds."""
+        """Waits until the template is rendered. Reading it takes only milliseconds."""
         seen = set()
         for _ in range(6000):
             now = self.template_processes(process.pid)

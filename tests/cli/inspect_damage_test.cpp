@@ -1,5 +1,5 @@
-// `kvscope inspect` of a trace in which one thing is damaged: in both its forms every problem is reported, and none of
-// it is taken for a wrong command. Within one process, because a start of the program takes longer than an inspection.
+// `kvscope inspect` of traces with one kind of damage: text and JSON report every problem, and none counts as wrong
+// usage. All in one process, because starting the program takes longer than an inspection.
 #include <hdf5.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ namespace {
 
 const fs::path good = fs::path(KVSCOPE_TEST_DATA) / "trace" / "v1.0.h5";
 
-/// What `work` writes to standard output.
+/// Returns what `work` writes to stdout.
 std::string printed(const fs::path& scratch, const std::function<void()>& work) {
     std::fflush(stdout);
     const int before = dup(STDOUT_FILENO);
@@ -58,7 +58,7 @@ struct Inspected {
 };
 
 Inspected inspected(const trace::sample::TemporaryFolder& folder, const std::string& format_name) {
-    unsetenv("COLUMNS");  // would break lines
+    unsetenv("COLUMNS");  // COLUMNS would break lines
     CLI::App app;
     cli::OutputFormat format;
     format.declare(app);
@@ -73,7 +73,7 @@ void check_that_both_forms_agree(const trace::sample::TemporaryFolder& folder) {
     Inspected json;
     try {
         json = inspected(folder, "json");
-    } catch (const trace::TraceError& error) {  // nothing at all can be read: the text says the same
+    } catch (const trace::TraceError& error) {  // the file is unreadable: both formats report the same
         CHECK_THAT(error.what(), Catch::Contains("t.h5"));
         CHECK_THROWS_AS(inspected(folder, "text"), trace::TraceError);
         return;
@@ -95,7 +95,7 @@ void damage(const fs::path& path, const std::function<void(hid_t)>& change) {
     change(file.get());
 }
 
-/// A data set's values as they lie in memory.
+/// Returns a data set's values as bytes in memory.
 struct Values {
     h5::Handle type;
     std::vector<hsize_t> shape;
@@ -134,7 +134,7 @@ void shorten(hid_t file, const std::string& path) {
     put(file, path, values);
 }
 
-/// In one dimension, and one value too many.
+/// Writes the data set in one dimension, with one value too many.
 void flatten(hid_t file, const std::string& path) {
     Values values = taken_out(file, path);
     const size_t size = H5Tget_size(values.type.get());
@@ -143,7 +143,7 @@ void flatten(hid_t file, const std::string& path) {
     put(file, path, values);
 }
 
-/// The first data set of each kind: what all prompts, runs and layers have is one kind.
+/// Returns the first data set of each kind; prompts, runs and layers repeat their kinds.
 std::vector<trace::TreeNode> one_of_each_kind(bool groups_too) {
     static const std::regex number("[0-9]+");
     std::vector<trace::TreeNode> nodes;
@@ -157,7 +157,7 @@ std::vector<trace::TreeNode> one_of_each_kind(bool groups_too) {
 
 }  // namespace
 
-TEST_CASE("inspect goes on over a data set that is missing, shorter or of another kind") {
+TEST_CASE("inspect continues after a data set that is missing, shorter or of another type") {
     const trace::sample::TemporaryFolder folder;
     const auto data_sets = one_of_each_kind(/*groups_too=*/false);
     CHECK(data_sets.size() > 20);
@@ -180,19 +180,19 @@ TEST_CASE("inspect goes on over a data set that is missing, shorter or of anothe
     }
 }
 
-TEST_CASE("inspect answers where parameters nest a hundred thousand deep") {
+TEST_CASE("inspect handles parameters that nest a hundred thousand levels deep") {
     const trace::sample::TemporaryFolder folder;
     damage(folder / "t.h5", [&](hid_t file) {
         const h5::Handle run(H5Oopen(file, "prompts/0/runs/1", H5P_DEFAULT), H5Oclose);
         h5::checked(H5Adelete(run.get(), "parameters_json"), "delete");
-        const auto n = size_t{60'000};  // an attribute holds 64 kB
+        const auto n = size_t{60'000};  // an attribute is limited to 64 kB
         h5::write_attribute(run.get(), "parameters_json", std::string(n / 2, '[') + std::string(n / 2, ']'));
     });
     check_that_both_forms_agree(folder);
     CHECK_THAT(inspected(folder, "jsonl").text, Catch::Contains("[[["));
 }
 
-TEST_CASE("inspect goes on over an attribute that is missing or of another kind") {
+TEST_CASE("inspect continues after an attribute that is missing or of another type") {
     const trace::sample::TemporaryFolder folder;
     int n_attributes = 0;
     for (const auto& node : one_of_each_kind(/*groups_too=*/true)) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`kvscope inspect`: all that is wrong with a trace is reported and the rest is shown; answers and parameters.
+"""`kvscope inspect`: every problem of a trace is reported and the rest is shown; answers and parameters.
 
-Every kind of damage is in inspect_damage_test.cpp, which needs no start of the program.
+inspect_damage_test.cpp tests every kind of damage within one process.
 """
 
 import json
@@ -23,12 +23,12 @@ class Damage(ProgramTest):
         return path
 
     def still_inspected(self, path):
-        """Both forms end with 0 or 1, and every problem of the one is in the other."""
+        """Text and JSON end with 0 or 1, and the text contains every problem of the JSON."""
         listed = self.run_program("inspect", path, "--format", "json")
         self.assertIn(listed.returncode, (0, 1), listed.stderr)
         text = self.run_program("inspect", path)
         self.assertEqual(text.returncode, listed.returncode, text.stderr)
-        if not listed.stdout:  # nothing at all can be read; both say why
+        if not listed.stdout:  # the file is unreadable: both report why
             self.assertEqual(listed.returncode, 1)
             self.assertIn(path.name, listed.stderr)
             return []
@@ -127,7 +127,7 @@ class Answers(ProgramTest):
 
 
 class MoreTokensThanEmbeddings(ProgramTest):
-    """transformers loads such a model, too: nobody has to use those tokens."""
+    """transformers also loads such a model, because the extra tokens need not be used."""
 
     @classmethod
     def prepare(cls):

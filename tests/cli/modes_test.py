@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shared and isolated runs keep and answer the same; several questions asked of one compressed context."""
+"""Shared and isolated runs keep and answer the same. Several questions can share one compressed context."""
 
 import unittest
 
@@ -37,7 +37,7 @@ class SharedAndIsolated(ProgramTest):
         numpy.testing.assert_allclose(isolated["step_kl"][:], shared["step_kl"][:], atol=1e-4)
         numpy.testing.assert_allclose(isolated["output_error"][:], shared["output_error"][:], atol=1e-4)
         measured = {"decode_s", "decode_tokens_per_s"}
-        if is_first:  # a later question starts from a cache that is there already
+        if is_first:  # later questions start from an existing cache
             measured |= {"first_token_s", "peak_bytes"}
         self.assertLessEqual(measured, set(isolated.attrs))
         self.assertFalse(measured & set(shared.attrs))
@@ -98,7 +98,7 @@ class Questions(ProgramTest):
         first, second = self.both["prompts/0"], self.both["prompts/1"]
         for name in ("full/window_attention", "full/head_jsd", "full/adjacent_similarity/k",
                      "full/mode_contribution/q", "full/layer_similarity/v"):
-            self.assertEqual(first[name], second[name], name)  # h5py: the very same object
+            self.assertEqual(first[name], second[name], name)  # h5py: the same HDF5 object
         self.assertNotEqual(first["full/last_logits"], second["full/last_logits"])
         for j in first["runs"]:
             for name in ("kept_offsets", "kept_indices", "scores"):
@@ -117,7 +117,7 @@ class Questions(ProgramTest):
         self.assertEqual(full.attrs["budget"], n)
 
     def test_each_question_is_answered_as_if_asked_alone(self):
-        """Nothing of the first question stays in the caches that the second is asked of."""
+        """The caches for the second question contain nothing of the first."""
         for i, question in enumerate(QUESTIONS):
             alone = self.ask(f"alone{i}.h5", [question], "off")
             for j, run in self.both[f"prompts/{i}/runs"].items():
@@ -133,7 +133,7 @@ class Questions(ProgramTest):
         self.assertNotEqual(*answers)
 
     def test_a_question_leaves_the_text_as_it_is(self):
-        """Context and question make the tokens and the logits of the same text given as one prompt."""
+        """Context and question give the tokens and logits of the same text as one prompt."""
         context, question = "The code is 58-21-94.", "What is the code?"
         run = ["run", "-m", DEFAULT_MODEL, "--no-template", "-n", 2, "--dtype", "f32", "-t", 1]
         self.made(*run, "-p", context, "--question", question, "-o", "apart.h5")

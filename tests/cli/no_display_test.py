@@ -1,4 +1,4 @@
-"""The program without a display: what needs a window says so in one line, and the demo runs in the terminal."""
+"""kvscope without a display: commands that need one say so in one line, and the demo runs in the terminal."""
 
 import unittest
 
@@ -33,7 +33,7 @@ class NoDisplayTest(ProgramTest):
 
     @unittest.skipUnless(HAS_ENGINE, "this build has no engine")
     def test_the_demo_runs_in_the_terminal(self):
-        # The small model's context cannot hold the demo's prompt: it is the demo that says so.
+        # The demo fails because its prompt exceeds the small model's context.
         said = self.refuses(2, ["no display", "running the demo", "the prompt 'demo'"], "view", "--demo")
         self.assertIn("no display", said.splitlines()[0])
         self.assertFalse((self.folder / "kvscope-demo" / "demo.h5.part").exists())

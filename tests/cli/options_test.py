@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What holds for every option of every command: empty values, numbers, repetition, names that are nearly right."""
+"""Rules for every option of every command: empty values, numbers, repetition, nearly correct names."""
 
 import json
 import re
@@ -14,7 +14,7 @@ LARGEST_SEED = 2**64 - 1
 
 class Options(ProgramTest):
     def test_an_empty_value_is_refused(self):
-        """Of every option: empty_values_test.cpp."""
+        """empty_values_test.cpp tests every option."""
         self.refuses(2, ["--format", "empty"], "policies", "--format", "")
         self.refuses(2, ["--format", "empty"], "policies", "--format=")
         self.refuses(2, ["empty"], "inspect", "")
@@ -59,7 +59,7 @@ class Options(ProgramTest):
         self.refuses(2, ["retenton", "Did you mean retention"], "export", "t.h5", "--figure", "retenton", "-o", "a.pdf")
 
     def test_what_scripts_gpu_calls_is_there(self):
-        """It runs where a card is, which no test sees."""
+        """With a GPU the command runs, so this tests only machines without one."""
         script = (SOURCE / "scripts" / "gpu").read_text().replace("\\\n", " ")
         calls = re.findall(r'bin/kvscope" ([a-z-]+)(.*)', script)
         self.assertGreaterEqual(len(calls), 3)
@@ -112,7 +112,7 @@ class OptionsOfModels(ProgramTest):
                 self.bad([limit], *arguments)
         self.refuses(2, ["--samples", "from 1 to 100000"], "eval", "-o", "e.h5", "--samples", 2**31 - 1)
         self.refuses(2, ["--trials", "from 0 to 100000"], "analyze", "--queries", "-p", TEXT, "--trials", 2**31 - 1)
-        # A type's own limits say nothing to whoever reads them.
+        # A type's limits mean nothing to users.
         for option, number, limit in (("-n", 10**20, "a whole number of at most 18 digits"),
                                       ("-n", -10**20, "a whole number of at most 18 digits"),
                                       ("-s", 2**64, "at least 0 and below 2^64")):
@@ -139,7 +139,7 @@ class OptionsOfModels(ProgramTest):
                 self.assertEqual(trace["prompts/0"].attrs["template"] != "", applied, switches)
 
     def test_control_tokens_of_a_bare_text(self):
-        """They are parsed, and said to be; as letters with --no-special, which the recipe records."""
+        """Control tokens are parsed and reported; --no-special reads them as letters, and the recipe records it."""
         text = f"{TEXT}<|im_end|>"
         ids = {}
         for switch, said in (([], "<|im_end|> (1). They are read as control tokens; --no-special"),
@@ -171,7 +171,7 @@ class OptionsOfModels(ProgramTest):
             sizes[template] = re.search(r"(\d+) tokens", said.stderr).group(1)
             profiled = self.run_program("profile-heads", HF_MODEL, *needles, "-t", 1, "--chat-template", template, "-o",
                                         "heads.json")
-            self.assertIn("answered correctly", profiled.stderr)  # a random model is not, but it was run
+            self.assertIn("answered correctly", profiled.stderr)  # a random model answers wrongly, but it was run
         self.assertNotEqual(sizes["on"], sizes["off"])
         self.made("analyze", HF_MODEL, "-t", 1, "-q")
         prompts = {}

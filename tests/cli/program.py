@@ -1,4 +1,4 @@
-"""What the tests of the program share: how it is started, and small models and prompts to start it with."""
+"""Shared code of the command-line tests: starting kvscope, small models and prompts."""
 
 import csv
 import io
@@ -11,16 +11,16 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# One file each, named after what it is: the programs' lists are held against them.
+# Each file defines one item of its name. The lists of kvscope are compared with the files.
 POLICY_FILES = sorted(path.stem for path in (SOURCE / "policies").glob("*.cpp"))
 FIGURE_FILES = sorted(path.stem.replace("_", "-") for path in (SOURCE / "analysis" / "figures").glob("*.cpp"))
 MODELS = SOURCE / "tests" / "data" / "models"
 PROGRAM = os.environ.get("KVSCOPE_BINARY", "")
 
 HF_MODEL = MODELS / "llama3-gqa-sharded"  # 2 layers, 4 heads, 2 KV heads of 16
-GGUF_MODEL = MODELS / "gguf-llama-quantised" / "model.gguf"  # of the same shape
-DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")  # whose prefill takes seconds; may not be there
-CONTEXT_LENGTH = 512  # of the two small ones, in tokens; a token is a byte or little more
+GGUF_MODEL = MODELS / "gguf-llama-quantised" / "model.gguf"  # of the same size
+DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")  # may be missing; its prefill takes seconds
+CONTEXT_LENGTH = 512  # of the two small models, in tokens of one or a few bytes
 
 TEXT = ("The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen "
         "within the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.")
@@ -29,20 +29,20 @@ SECONDS_UNTIL_HUNG = 300
 
 
 def environment(cache):
-    """A clean one: no cache of an earlier test, one thread, a small default model, no display."""
+    """Returns a clean environment: no earlier caches, one thread, a small default model, no display."""
     inherited = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     return {**inherited, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
             "KVSCOPE_DEFAULT_MODEL": str(GGUF_MODEL)}
 
 
 def help_of(*command):
-    """What --help of the program, or of a command, says."""
+    """Returns the text of --help for kvscope or a command."""
     return subprocess.run([PROGRAM, *command, "--help"], capture_output=True, text=True, timeout=SECONDS_UNTIL_HUNG,
                           check=True).stdout
 
 
 def has_command(name):
-    """Whether this build has it: one without the engine only reads traces."""
+    """Whether this build has the command. A build without the engine only reads traces."""
     return any(line.split()[:1] == [name] for line in help_of().splitlines())
 
 
@@ -51,7 +51,7 @@ NEEDS_ENGINE = unittest.skipUnless(HAS_ENGINE, "this build has no engine")
 
 
 class ProgramTest(unittest.TestCase):
-    """A folder of its own for each class; `self.kvscope` starts the program in it."""
+    """Gives each class a folder, in which `self.kvscope` starts kvscope."""
 
     @classmethod
     def setUpClass(cls):
@@ -62,7 +62,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def prepare(cls):
-        """What all tests of the class start from."""
+        """Makes the files that all tests of the class use."""
 
     @classmethod
     def start(cls, *arguments, **options):
@@ -72,7 +72,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def run_program(cls, *arguments, text=None, variables=None, **options):
-        """@param variables of the environment, beside those of environment()"""
+        """@param variables additional environment variables"""
         options |= {"input": text} if text is not None else {"stdin": subprocess.DEVNULL}
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
@@ -82,7 +82,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def made(cls, *arguments, **options):
-        """The answer of a command that has to succeed."""
+        """Runs a command that must succeed and returns its result."""
         done = cls.run_program(*arguments, **options)
         if done.returncode != 0:
             raise AssertionError(f"kvscope {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}")
@@ -90,13 +90,13 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def make_trace(cls, output, *arguments, model=HF_MODEL, prompt=TEXT, n=8):
-        """`kvscope run` on a small model in f32, quickly."""
+        """Runs `kvscope run` on a small model in f32."""
         defaults = {"-m": model, "-n": n, "--dtype": "f32", "-t": 1} | ({} if prompt is None else {"-p": prompt})
         given = [word for option, value in defaults.items() if option not in arguments for word in (option, value)]
         return cls.made("run", *given, *arguments, "-o", output)
 
     def refuses(self, code, messages, *arguments, **options):
-        """The command ends with this code and says all of these on standard error, and nothing on standard output.
+        """Checks that the command ends with this code, prints these texts to stderr, and prints nothing to stdout.
 
         Returns what it said.
         """
@@ -113,7 +113,7 @@ class ProgramTest(unittest.TestCase):
 
 
 def csv_rows(text):
-    """Rows as dictionaries; a row of another length than the header is an error."""
+    """Returns the rows as dictionaries. A row of another length than the header is an error."""
     rows = list(csv.reader(io.StringIO(text, newline="")))
     if not rows:
         raise AssertionError("no header")
@@ -131,7 +131,7 @@ def jsonl_rows(text):
 
 
 def cells(line):
-    """Of a Markdown row; an escaped bar is no border."""
+    """Returns the cells of a Markdown row; an escaped bar is not a border."""
     return [cell.strip().replace("\0", "|") for cell in line.replace("\\|", "\0").strip("|").split("|")]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kvscope export --ranking`: every ranking in every form, with the numbers of the trace."""
+"""`kvscope export --ranking`: every ranking in every format, with the numbers of the trace."""
 
 import json
 import unittest
@@ -11,7 +11,7 @@ from program import NEEDS_ENGINE, SOURCE, ProgramTest, csv_rows, json_rows, json
 
 RANKING_FILES = sorted(path.stem.replace("_", "-") for path in (SOURCE / "analysis" / "rankings").glob("*.cpp"))
 
-NEEDED = {"marks": ("--mark", "it")}  # what a ranking cannot do without
+NEEDED = {"marks": ("--mark", "it")}  # options that a ranking needs
 
 
 @NEEDS_ENGINE
@@ -29,7 +29,7 @@ class Ranking(ProgramTest):
         return json_rows(self.made("export", "t.h5", "--ranking", name, "--format", "json", *NEEDED.get(name, ()), *arguments).stdout)
 
     def kept_share(self, j):
-        """(tokens): share of the heads of all layers that keep each token."""
+        """Returns the share of heads over all layers that keep each token (tokens)."""
         run = self.prompt[f"runs/{j}"]
         counts = numpy.bincount(run["kept_indices"][:], minlength=int(self.prompt.attrs["n_tokens"]))
         return counts / (len(run["kept_offsets"]) - 1)
@@ -91,7 +91,7 @@ class Ranking(ProgramTest):
             self.assertEqual("".join(text[span]).split(), row["text"].split())
         first, last = min(covered), max(covered)
         self.assertEqual(sorted(covered), list(range(first, last + 1)))
-        # What the chat template writes is not ranked.
+        # The chat template's text is not ranked.
         self.assertEqual("".join(text[:first]), "<|im_start|>user\n")
         self.assertEqual("".join(text[last + 1:]), "<|im_end|>\n<|im_start|>assistant\n")
         lost = [row["kl_attention_lost"] for row in rows]

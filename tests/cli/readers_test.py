@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands that answer on standard output, in every form; spellings and help."""
+"""Commands that print to stdout, in every format; spellings and help."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from program import (FIGURE_FILES, GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, P
 
 
 def stored_weights(folder):
-    """Name -> f32 array of the bf16, f16 and f32 tensors of a model's safetensors files."""
+    """Returns name -> f32 array for the bf16, f16 and f32 tensors of a model's safetensors files."""
     weights = {}
     for path in folder.glob("*.safetensors"):
         data = path.read_bytes()
@@ -32,7 +32,7 @@ def stored_weights(folder):
 
 class AllForms(ProgramTest):
     def rows(self, *arguments):
-        """The answer's rows, which json, jsonl and csv give alike, and the answer in Markdown."""
+        """Returns the rows, after checking that json, jsonl and csv are equal, and the output in Markdown."""
         answers = {form: self.made(*arguments, "--format", form).stdout for form in ("json", "jsonl", "csv", "md")}
         rows = json_rows(answers["json"])
         self.assertGreater(len(rows), 0)
@@ -147,7 +147,7 @@ class Analyze(AllForms):
     def test_a_trace_of_the_model_alone(self):
         trace = self.path("model.h5")
         self.made("analyze", HF_MODEL, "-q", "-o", trace)
-        self.made("inspect", trace)  # no problem is found
+        self.made("inspect", trace)  # reports no problem
         with h5py.File(trace, "r") as file:
             weights = stored_weights(HF_MODEL)["model.layers.1.self_attn.k_proj.weight"].astype("f8")
             eigenvalues = numpy.linalg.svd(weights, compute_uv=False) ** 2
@@ -237,7 +237,7 @@ class Traces(AllForms):
         self.assertIn(text, self.made("inspect", "t.h5", "--prompt-text").stdout)
 
     def test_no_text_of_a_model_commands_the_terminal(self):
-        """The random model's answers are full of control characters."""
+        """The random model's answers contain many control characters."""
         with h5py.File(self.path("t.h5"), "r+") as trace:
             trace["prompts/0/runs/0"].attrs["output_text"] = "red \x1b[31m bell \x07 del \x7f"
         shown = self.made("inspect", "t.h5").stdout
@@ -275,7 +275,7 @@ class Help(ProgramTest):
 
     @NEEDS_ENGINE
     def test_dashes_and_underscores_are_alike(self):
-        """Both spellings are one recipe: the second has nothing to do."""
+        """Both spellings give the same recipe, so the second command has nothing to do."""
         self.path("p.txt").write_text("The fox and the hen, over_and-over again.")
         common = ["-m", HF_MODEL, "-t", 1, "-o", "t.h5"]
         self.made("run", "--prompt-file", "p.txt", "--query-aware", "off", "--question", "Who_is-it?", "--policy",

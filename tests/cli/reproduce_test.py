@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command that `inspect --commands` names for a run makes the same kept sets again, from the trace's token ids."""
+"""The command that `inspect --commands` prints for a run reproduces its kept sets from the trace's token ids."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from program import (DEFAULT_MODEL, GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, 
 CLASSIFIER = SOURCE / "tests" / "data" / "classifiers" / "bert"
 QUESTIONS = ["--question", "Which animal is lazy?", "--question", "How many hens?", "--query-aware", "off"]
 
-# Every option of `run`, and what to give it so that it changes something; None: it changes no run, as it names an
-# output or how the work is done. An option that is not here fails the test below: decide which it is, and whether
-# `inspect --commands` has to name it.
+# For every option of `run`: a value that changes a run. None means that the option changes no run, because it names an output
+# or how the work is done. A new option fails the test below: decide which kind it is, and whether `inspect --commands` must
+# print it.
 OPTIONS = {
     "--prompt": None, "--prompt-name": ["a\nname"], "--prompt-file": None, "--question": ["Which animal is lazy?"],
     "--query-aware": ["off", *QUESTIONS[:4]], "--prompt-from": None, "--policy": None, "--budget": ["20%"],
@@ -32,7 +32,7 @@ OPTIONS = {
 
 
 def commands_in(text):
-    """The commands that a shell would run of what the program printed."""
+    """Returns the commands that a shell would run from kvscope's output."""
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -46,7 +46,7 @@ class Reproduce(ProgramTest):
         return commands_in(self.made("inspect", trace, "--commands", "-m", model).stdout)
 
     def every_policy(self, model):
-        """Each of the registry, with what it cannot do without for the model."""
+        """Returns every registered policy with the parameters that it needs for the model."""
         names = [row["policy"] for row in self.json("policies")]
         self.assertIn("oracle", names)
         needed = {"headkv": f"headkv:importance={self.importance()}", "llmlingua-2": f"llmlingua-2:model={CLASSIFIER}",
@@ -70,7 +70,7 @@ class Reproduce(ProgramTest):
         return path
 
     def check(self, trace, model, first=0, answers=True):
-        """Runs each command as a shell does; what it kept and answered is what the trace has."""
+        """Runs each command in a shell and compares its kept sets and answer with the trace."""
         commands = self.commands(trace, model)
         outputs = [shlex.split(command)[-1] for command in commands]
         self.assertEqual(len(set(outputs)), len(outputs))

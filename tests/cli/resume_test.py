@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is finished stays on disk: kills, Ctrl-C, a full disk, and outputs that are there already."""
+"""Finished results stay on disk: kills, Ctrl-C, a full disk, and existing outputs."""
 
 import json
 import os
@@ -18,12 +18,12 @@ from program import (DEFAULT_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNT
                      environment)
 
 CLASSIFIER = SOURCE / "tests" / "data" / "classifiers" / "bert"
-CONTROL_TOKEN = "<|im_end|>"  # of all small models
-SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
+CONTROL_TOKEN = "<|im_end|>"  # in all small models
+SMALL_FILE = 8 * 1024  # bytes; less than a prompt's part
 
 
 def snapshot(path):
-    """Every name and value of a trace but the clocks."""
+    """Returns every name and value of a trace except times."""
     found = {}
     with h5py.File(path, "r") as trace:
         def visit(name, item):
@@ -36,7 +36,7 @@ def snapshot(path):
 
 
 def clock_model(path):
-    """A copy of the small model whose chat template writes the time."""
+    """Returns a copy of the small model whose chat template contains the time."""
     shutil.copytree(HF_MODEL, path)
     config = json.loads((path / "tokenizer_config.json").read_text())
     config["chat_template"] = ("Now {{ strftime_now('%Y-%m-%d %H:%M:%S') }}. "
@@ -46,7 +46,7 @@ def clock_model(path):
 
 
 def limit_files():
-    """In the child: writing beyond the limit fails as on a full disk, instead of killing."""
+    """For the child process: writing beyond the limit fails as on a full disk instead of killing the process."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILE, SMALL_FILE))
 
@@ -60,7 +60,7 @@ class Interrupted(ProgramTest):
                 "-t", 1, "-o", output]
 
     def interrupt(self, kind, name, model=HF_MODEL):
-        """Signals a run of which some parts are finished and some are not; its arguments and what it said."""
+        """Signals a partly finished run. Returns its arguments and output."""
         for n_budgets in (20, 60, 150):
             arguments = self.command(n_budgets, f"{name}{n_budgets}.h5", model)
             output = self.path(f"{name}{n_budgets}.h5")
@@ -79,7 +79,7 @@ class Interrupted(ProgramTest):
         self.fail("the program was always done before the signal came")
 
     def resumes(self, arguments, output):
-        """The same command goes on from the parts, which stay as they are, and ends as an undisturbed one."""
+        """The same command continues from the unchanged parts and gives the result of an undisturbed run."""
         part = pathlib.Path(f"{output}.part")
         finished = sorted(p.name for p in part.glob("run-0-*.h5"))
         n_runs = 1 + 3 * int(output.stem.lstrip("abcdefghijklmnopqrstuvwxyz"))
@@ -113,13 +113,13 @@ class Interrupted(ProgramTest):
 
     def test_ctrl_c(self):
         arguments, output, code, said = self.interrupt(signal.SIGINT, "stopped")
-        self.assertEqual(code, -signal.SIGINT, said)  # a shell says 130
+        self.assertEqual(code, -signal.SIGINT, said)  # a shell reports 130
         self.assertIn(f"{output.name}.part", said)
         self.assertIn("same command", said)
         self.resumes(arguments, output)
 
     def test_a_template_that_writes_the_time(self):
-        """A trace is gone on with, and found complete, at another time than it was begun."""
+        """A trace can be resumed, and found complete, at another time than it was begun."""
         model = clock_model(self.path("clock"))
         commands = {}
         run, output, _, _ = self.interrupt(signal.SIGKILL, "clock", model)
@@ -131,7 +131,7 @@ class Interrupted(ProgramTest):
         with h5py.File(f"{output}.part/prompt-0.h5", "r") as part:
             begun = part["prompts/0"].attrs["text"]
         self.assertRegex(begun, r"Now \d{4}-")
-        time.sleep(1.1)  # another second
+        time.sleep(1.1)  # so that the time changes by a second
         self.assertIn("resuming", self.made(*run).stderr)
         with h5py.File(output, "r") as trace:
             self.assertEqual(trace["prompts/0"].attrs["text"], begun)
@@ -141,7 +141,7 @@ class Interrupted(ProgramTest):
                 self.assertIn("already", self.run_program(*command).stderr)
 
     def stopped_behind(self, part, output, *arguments):
-        """What a run of the default model says that is stopped once this file is in its .part."""
+        """Stops a run of the default model when this file is in its .part. Returns its output."""
         process = self.start("run", "-m", DEFAULT_MODEL, *arguments, "-t", 1, "-o", output)
         while process.poll() is None and not pathlib.Path(f"{output}.part/{part}").exists():
             time.sleep(0.001)
@@ -183,7 +183,7 @@ class Interrupted(ProgramTest):
         self.resumes(arguments, output)
 
     def test_a_shells_loop_ends_with_it(self):
-        """Ctrl-C reaches the whole process group: bash goes on unless the command died of it."""
+        """Ctrl-C reaches the whole process group. bash continues unless the signal killed the command."""
         loop = 'for i in 1 2 3; do echo "round $i"; "$@"; done'
         words = list(map(str, self.command(400, "loop.h5")))
         process = subprocess.Popen(["bash", "-c", loop, "bash", PROGRAM, *words], cwd=self.folder,
@@ -199,7 +199,7 @@ class Interrupted(ProgramTest):
         self.assertEqual(process.returncode, -signal.SIGINT)
 
     def test_ignored_signals_stay_ignored(self):
-        """As under nohup, or in the background of a script."""
+        """Ignored signals, as under nohup or in the background of a script."""
         process = self.start(*self.command(20, "ignoring.h5"),
                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         while process.poll() is None and not self.path("ignoring.h5.part/model.h5").exists():
@@ -211,7 +211,7 @@ class Interrupted(ProgramTest):
 
 @NEEDS_ENGINE
 class Stopped(ProgramTest):
-    """The other commands that run models: they die of the signal, and leave no file that looks finished."""
+    """The other commands that run models die of the signal and leave no file that looks finished."""
 
     def stops(self, kind, *arguments, begun):
         process = self.start(*arguments)
@@ -230,12 +230,12 @@ class Stopped(ProgramTest):
 
     @staticmethod
     def catches(kind, status):
-        """Of a process's /proc/…/status: whether it has a handler for the signal."""
+        """Whether a process has a handler for the signal, from its /proc/…/status."""
         caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
         return int(caught.split()[1], 16) >> (kind - 1) & 1
 
     def test_eval_while_its_model_is_read(self):
-        """Thousands of samples are tokenised before the weights are read."""
+        """Thousands of samples are tokenized before the weights are read."""
         process = self.start("eval", "-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24, "--lengths", 300,
                              "--samples", 10_000, "-o", "early.h5")
         status = pathlib.Path(f"/proc/{process.pid}/status")
@@ -297,7 +297,7 @@ class ExistingOutput(ProgramTest):
         self.unchanged()
 
     def test_other_instructions_round_otherwise(self):
-        """A trace is not gone on with by them: one half would be of other numbers than the other."""
+        """They do not resume a trace, because its halves would have different numbers."""
         arguments = self.command("--policy", "snapkv:window=8", "--budget", 20, output="generic.h5")
         self.run_program(*arguments, variables={"KVSCOPE_SIMD": "generic"}).check_returncode()
         again = self.run_program(*arguments, variables={"KVSCOPE_SIMD": "generic"})
@@ -372,7 +372,7 @@ class ExistingOutput(ProgramTest):
 
 @NEEDS_ENGINE
 class Extended(ProgramTest):
-    """A complete trace takes on the runs and prompts that the same command asks for besides."""
+    """A complete trace is extended by additional runs and prompts of the same command."""
     @staticmethod
     def command(output, *arguments, policies=("snapkv:window=8",), budgets="20,30"):
         named = [word for policy in policies for word in ("--policy", policy)]
@@ -380,7 +380,7 @@ class Extended(ProgramTest):
                 *arguments, "-o", output]
 
     def old_runs(self, name, prompt=0, n=3):
-        """All names and values of the first runs, the clocks among them: they tell whether a run was made anew."""
+        """Returns all names and values of the first runs, including times, which show whether a run was repeated."""
         with h5py.File(self.path(name), "r") as trace:
             runs = trace[f"prompts/{prompt}/runs"]
             return repr([(sorted((k, str(v)) for k, v in runs[str(j)].attrs.items()),
@@ -393,7 +393,7 @@ class Extended(ProgramTest):
             return [runs[str(j)].attrs["label"] for j in range(len(runs))]
 
     def becomes_what_one_command_makes(self, name, before, after):
-        """@param before, after: what `command` takes of the complete trace and of the extension"""
+        """@param before, after: arguments of `command` for the complete trace and for the extension"""
         self.made(*self.command(f"{name}.h5", *before[0], **before[1]))
         old = self.old_runs(f"{name}.h5")
         said = self.made(*self.command(f"{name}.h5", *after[0], **after[1]), "--timings", f"{name}.json").stderr
@@ -417,7 +417,7 @@ class Extended(ProgramTest):
         for mode in ((), ("--isolated",)):
             with self.subTest(mode):
                 name = f"more{len(mode)}"
-                # The trace has its own runs first, then those added in the order of the commands.
+                # The trace's first runs come first, then the added runs in the order of the commands.
                 self.made(*self.command(f"{name}.h5", *mode))
                 old = self.old_runs(f"{name}.h5")
                 self.made(*self.command(f"{name}.h5", *mode, policies=("snapkv:window=8", "h2o", "oracle")))
@@ -458,7 +458,7 @@ class Extended(ProgramTest):
         said = self.made(*self.command("stay.h5"))
         self.assertIn("nothing to do", said.stderr)
         self.assertIn("h2o", said.stdout)
-        # A further prompt has all of them.
+        # An added prompt has all runs.
         self.path("third.txt").write_text(TEXT + " And then there was none.")
         self.made(*self.command("stay.h5", "-f", self.path("third.txt")))
         self.assertEqual(self.labels("stay.h5", 1), self.labels("stay.h5"))
@@ -495,7 +495,7 @@ class Extended(ProgramTest):
         self.assertIn("no errors", self.made("inspect", "killed.h5").stdout)
 
     def by_name(self, name):
-        """Of each run, by its prompt's name and question: hashes of all data sets; and whose context it shares."""
+        """Returns, by prompt name and question, hashes of all data sets of each run, and whose context it shares."""
         found = {}
         with h5py.File(self.path(name), "r") as trace:
             named = {number: (prompt.attrs["name"], prompt.attrs["question"]) for number, prompt in trace["prompts"].items()}
@@ -508,7 +508,7 @@ class Extended(ProgramTest):
         return found
 
     def start_until(self, part, *arguments):
-        """A command that is under way once this file is there."""
+        """Starts a command and waits until this file exists."""
         process = self.start(*arguments)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -520,7 +520,7 @@ class Extended(ProgramTest):
         return process
 
     def test_a_question_behind_another_file(self):
-        """It shares the context of the first question, although a prompt of another context lies between them."""
+        """It shares the first question's context, although a prompt with another context is between them."""
         self.path("between.txt").write_text(TEXT + " Or was it another one?")
         asked = ("-f", self.path("between.txt"), "--query-aware", "off", "--question", "Who was it?")
         more = (*asked, "--question", "When?")
@@ -534,13 +534,13 @@ class Extended(ProgramTest):
                 self.assertIn("no errors", self.made("inspect", f"q{len(mode)}.h5").stdout)
 
     def test_a_prompt_of_another_trace_keeps_the_time_of_its_template(self):
-        """llmlingua-2 reads the context, which only the template at that time separates from the text."""
+        """llmlingua-2 needs the context, which only the template at the original time separates from the text."""
         common = ("-m", clock_model(self.path("clock")), "-n", 4, "--dtype", "f32", "-t", 1, "-o")
         self.made("run", "-p", TEXT, *common, "clock-1.h5")
         commands = [("run", "--prompt-from", f"clock-{i}.h5", "--policy", policy, "--budget", 30, *common, f"clock-{i + 1}.h5")
                     for i, policy in enumerate(("h2o", "random", f"llmlingua-2:model={CLASSIFIER}"), 1)]
         for command in commands:
-            time.sleep(1.1)  # another second
+            time.sleep(1.1)  # so that the time changes by a second
             self.made(*command)
         time.sleep(1.1)
         for command in commands:
@@ -548,7 +548,7 @@ class Extended(ProgramTest):
         self.made("run", "-p", TEXT, *common, "clock-1.h5", "--policy", "h2o", "--budget", 30)
 
     def test_a_run_whose_file_is_gone_stays(self):
-        """What is not made again needs no file."""
+        """Runs that are not repeated need no file."""
         importance = self.path("importance.json")
         scores = json.dumps({f"{layer}-{head}": [(1 + layer * 7 + head * 3) % 5 / 10]
                              for layer in range(2) for head in range(4)})
@@ -590,10 +590,10 @@ class Extended(ProgramTest):
         self.assertNotIn("--force", said)
         self.assertEqual(self.path("oracle.h5").read_bytes(), before)
         self.assertFalse(self.path("oracle.h5.part").exists())
-        # Another context may have as many questions as it likes.
+        # Another context may have any number of questions.
         self.path("context.txt").write_text(TEXT + " Or was it another one?")
         self.made(*self.command("oracle.h5", *asked, "-f", self.path("context.txt"), policies=("oracle",)))
-        # The same of an unfinished trace.
+        # The same for an unfinished trace.
         begun = {"policies": ("oracle",), "budgets": "20-90+1"}
         process = self.start_until("half.h5.part/run-0-1.h5", *self.command("half.h5", *asked, "--isolated", **begun))
         process.kill()
@@ -602,7 +602,7 @@ class Extended(ProgramTest):
         self.assertIn("resuming", self.made(*self.command("half.h5", *asked, "--isolated", **begun)).stderr)
 
     def test_what_is_in_the_way_of_a_complete_trace(self):
-        """Its unfinished extension, or what is to replace it; neither costs the trace that is there."""
+        """An unfinished extension or replacement does not damage the existing trace."""
         many = {"policies": ("snapkv:window=8", "h2o"), "budgets": "20,30,21-90+1"}
         other = {"policies": ("random",), "budgets": "20"}
         for kind, begins in (("extension", ("--isolated",)), ("replacement", ("--isolated", "-n", 9, "--force"))):
@@ -638,7 +638,7 @@ class Extended(ProgramTest):
         self.assertFalse(self.path("tokens.h5.part").exists())
 
     def written_by_an_earlier_version(self, name):
-        """Removes from the recipe what recipes lacked before context and question were tokenized as one text."""
+        """Removes the fields that recipes lacked before context and question were tokenized as one text."""
         with h5py.File(self.path(name), "r+") as trace:
             recipe = json.loads(trace.attrs["recipe_json"])
             for prompt in recipe["prompts"]:
@@ -754,7 +754,7 @@ class NoRoom(ProgramTest):
         os.close(theirs)
         os.close(ours)
         process.wait(timeout=SECONDS_UNTIL_HUNG)
-        self.made("inspect", "alone.h5")  # it is whole
+        self.made("inspect", "alone.h5")  # the trace is complete
 
     def test_a_limit_of_a_files_size_is_told(self):
         self.made(*self.command("limited.h5"))
@@ -775,7 +775,7 @@ class NoRoom(ProgramTest):
         for forced in ((), ("--force",)):
             self.refuses(1, ["mine.json"], *self.command("timed.h5"), "--timings", "mine.json", *forced)
             self.assertEqual(self.path("mine.json").read_text(), "precious")
-        self.path("link.json").symlink_to("timed.h5")  # which is not there yet
+        self.path("link.json").symlink_to("timed.h5")  # a link to a file that does not exist yet
         for name in ("./timed.h5", "timed.h5.part", "link.json"):
             self.refuses(2, ["--timings", name], *self.command("timed.h5"), "--timings", name, "--force")
         self.made(*self.command("timed.h5"), "--timings", "seconds.json")

@@ -1,5 +1,5 @@
-// What a run can be asked for is declared once: `kvscope run` takes each option, explains it, and reads what commands
-// that make a run again say.
+// Each option of a run is declared once. `kvscope run` accepts and explains it, and reads the commands that reproduce a
+// run.
 #include "tests/run_options.h"
 
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@ using engine::RunOptions;
 
 namespace {
 
-/// What the command line makes of words, those of every command that runs a model left out.
+/// Returns the options that the command line parses from words, without those of every command that runs a model.
 RunOptions parsed(const RunOptions& asked) {
     RunOptions options;
     CLI::App app;
@@ -39,7 +39,7 @@ RunOptions parsed(const RunOptions& asked) {
 
 }  // namespace
 
-TEST_CASE("each declared option is one of kvscope run and stands in its help") {
+TEST_CASE("each declared option is an option of kvscope run and in its help") {
     const auto& commands = cli::commands();
     const auto run = std::find_if(commands.begin(), commands.end(), [](const auto& c) { return c.name == "run"; });
     REQUIRE(run != commands.end());
@@ -58,13 +58,13 @@ TEST_CASE("each declared option is one of kvscope run and stands in its help") {
     }
 }
 
-TEST_CASE("the command line reads what a command says of each option") {
+TEST_CASE("the command line parses the printed form of each option") {
     for (const RunOption& option : engine::run_options()) {
         if (option.of_any_model) continue;
         CAPTURE(option.key);
         RunOptions asked = engine::testing::with_another_value(option);
         CHECK(parsed(asked) == asked);
-        asked.seed = 7;  // which --sampling-seed follows
+        asked.seed = 7;  // --sampling-seed defaults to it
         CHECK(parsed(asked) == asked);
     }
     RunOptions one_seed;
@@ -73,7 +73,7 @@ TEST_CASE("the command line reads what a command says of each option") {
     CHECK(engine::command_words(one_seed).size() == 2);  // -s and -n
 }
 
-TEST_CASE("recipes name the options that decide, and give them back") {
+TEST_CASE("recipes contain the options that affect results, and restore them") {
     for (const RunOption& option : engine::run_options()) {
         CAPTURE(option.key);
         const RunOptions asked = engine::testing::with_another_value(option);
@@ -89,7 +89,7 @@ TEST_CASE("recipes name the options that decide, and give them back") {
     }
 }
 
-TEST_CASE("what another program's recipe says otherwise changes nothing") {
+TEST_CASE("unknown or invalid fields of a recipe change nothing") {
     RunOptions options;
     for (const char* recipe : {"[1]", "{\"temperature\": -1, \"top_p\": 2, \"window\": 0, \"new_tokens\": \"all\"}"}) {
         engine::read_recipe(nlohmann::json::parse(recipe), options);
@@ -99,7 +99,7 @@ TEST_CASE("what another program's recipe says otherwise changes nothing") {
     CHECK(options.top_p == 0.5);
 }
 
-TEST_CASE("the recipe is that of earlier versions, so that their traces are resumed") {
+TEST_CASE("the recipe equals that of earlier versions, so that their traces can be resumed") {
     nlohmann::ordered_json recipe;
     engine::write_recipe({}, recipe);
     CHECK(nlohmann::json(recipe) == nlohmann::json::parse(R"({"new_tokens": 64, "temperature": 0.0, "top_p": 1.0,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kvscope run`, end to end: every policy at two budgets, and the trace that comes out, read with h5py."""
+"""`kvscope run`, end to end: every policy at two budgets, with the trace read by h5py."""
 
 import json
 import unittest
@@ -14,17 +14,17 @@ WINDOW = 16
 SMALL, LARGE = 40, 1000  # below and above the prompt's length
 POLICIES = ["streaming-llm", "h2o", f"snapkv:window={WINDOW}", f"pyramidkv:window={WINDOW},beta=4",
             f"ada-snapkv:window={WINDOW}", f"ada-pyramidkv:window={WINDOW},beta=4", "aperturekv:window=8"]
-OVER_THE_MODEL = {"pyramidkv", "ada-pyramidkv"}  # their budget holds for the sum over layers
+OVER_THE_MODEL = {"pyramidkv", "ada-pyramidkv"}  # their budget is for the sum over layers
 
 
 def rows_of(run):
-    """The kept positions of each row, as arrays."""
+    """Returns the kept positions of each row as arrays."""
     offsets, indices = run["kept_offsets"][:], run["kept_indices"][:]
     return [indices[first:last] for first, last in zip(offsets[:-1], offsets[1:])]
 
 
 class Whole:
-    """The checks, for one model each."""
+    """The checks for one model."""
 
     model = None
     layers, heads, kv_heads, head_dim = 2, 4, 2, 16
@@ -79,7 +79,7 @@ class Whole:
 
     def test_the_table_and_the_answers_end_it(self):
         shown = self.made("inspect", "t.h5").stdout
-        self.assertNotIn("prompt 0", self.done.stdout)  # there is one only
+        self.assertNotIn("prompt 0", self.done.stdout)  # there is only one prompt
         for run in self.runs:
             lines = [line for line in self.done.stdout.splitlines() if run.attrs["label"] in line]
             self.assertGreaterEqual(len(lines), 2, run.attrs["label"])  # in the table and before its answer
@@ -220,7 +220,7 @@ class Whole:
             with self.subTest(run.attrs["label"]):
                 kl = run["step_kl"][:]
                 self.assertEqual(kl.shape, (steps,))
-                self.assertLess(abs(kl[0]), 1e-5)  # both stand after the same prefill
+                self.assertLess(abs(kl[0]), 1e-5)  # both follow the same prefill
                 self.assertGreater(kl[1:].max(), 1e-3)
                 self.assertTrue((run["output_error"][:] > 0).any())
                 kept = run["attention_kept"][:]
@@ -299,8 +299,7 @@ class Options(ProgramTest):
                              (2 * bf16["prompts/0/runs/0/cache_bytes"][:]).tolist())
 
     def test_a_vocabulary_padded_beyond_the_tokenizer(self):
-        """The model may draw an id that no token has, as it soon does where all are as good as alike; it stands for no
-        text."""
+        """The model may draw an id without a token, which soon happens with nearly equal logits. The id has no text."""
         self.make_trace("padded.h5", "--temp", 1000, model=MODELS / "qwen2-biases", prompt="Some words.",
                         n=150)
         with h5py.File(self.path("padded.h5"), "r") as trace:

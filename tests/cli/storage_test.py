@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Policies that keep every token and store less of each: their budgets, their trace, their figures."""
+"""Policies that keep every token in a smaller form: budgets, trace and figures."""
 
 import json
 import math
@@ -37,7 +37,7 @@ class FewerChannels(ProgramTest):
         failed = self.runs["think @ 64"].attrs
         self.assertEqual(failed["status"], "failed")
         self.assertIn("of the full cache is too small", failed["message"])
-        told = self.done.stderr.index("think @ 64 cannot run on ")  # before the prefill, not behind all the others' work
+        told = self.done.stderr.index("think @ 64 cannot run on ")  # before the prefill, not after all other work
         self.assertLess(told, self.done.stderr.index("think @ 64 failed: "))
         self.assertEqual({run.attrs["status"] for label, run in self.runs.items() if label != "think @ 64"}, {"complete"})
 
@@ -64,7 +64,7 @@ class FewerChannels(ProgramTest):
 
     def test_the_trace_says_what_is_stored(self):
         full = self.runs["full"]["cache_bytes"][:]
-        # Whole keys at the end are made up for by the others, unless a ratio is given.
+        # The other keys compensate for the whole keys at the end, unless a ratio is given.
         for label, recent, dropped in (("think @ 75 %", 32, math.ceil(0.5 * 16 * self.n / (self.n - 32))),
                                        ("think:ratio=0.5,recent=8 @ 75 %", 8, 8)):
             run = self.runs[label]
@@ -73,7 +73,7 @@ class FewerChannels(ProgramTest):
             kept = run["channels_kept"][:]
             self.assertEqual(kept.shape, (2, 2, 16))
             numpy.testing.assert_array_equal(kept.sum(2), 16 - dropped)
-            # The best channels are kept.
+            # The channels with the highest scores are kept.
             scores = run["channel_scores"][:]
             self.assertTrue((numpy.where(kept == 1, scores, numpy.inf).min(2) >
                              numpy.where(kept == 0, scores, -numpy.inf).max(2)).all())
@@ -82,7 +82,7 @@ class FewerChannels(ProgramTest):
             numpy.testing.assert_array_equal(run["stored/key_width"][:], 16 - dropped)
             numpy.testing.assert_array_equal(run["stored/value_error"][:], 0)
             self.assertTrue((run["stored/key_error"][:] > 0).all() and (run["stored/key_error"][:] < 1).all())
-            saved = 2 * ((self.n - recent) * dropped * 4 - (16 - dropped) * 2)  # heads, channels of 4 bytes, which ones these are
+            saved = 2 * ((self.n - recent) * dropped * 4 - (16 - dropped) * 2)  # heads, channels of 4 bytes, indices of the channels
             numpy.testing.assert_array_equal(full - run["cache_bytes"][:], saved)
             numpy.testing.assert_array_equal(run["cache_bytes"][:], run["cache_bytes_predicted"][:])
             if "ratio" not in label:
@@ -187,7 +187,7 @@ class FewerChannels(ProgramTest):
 
 @NEEDS_ENGINE
 class RebuiltLayers(ProgramTest):
-    """EchoKV from the training of its maps to the trace and its figures."""
+    """EchoKV, from training its maps to its trace and figures."""
 
     @classmethod
     def prepare(cls):
@@ -295,7 +295,7 @@ class RebuiltLayers(ProgramTest):
                 self.assertEqual(len(lines), 1, done.stderr)
                 said = re.findall(r"([\d.]+) % including extra data", lines[0]) or re.findall(r"([\d.]+) % of the", lines[0])
                 comes_to = 100 * run["cache_bytes"][:].sum() / full
-                # A budget of bytes is met by whole ranks, of which the small model has few.
+                # A budget of bytes is rounded to whole ranks, of which the small model has few.
                 delta = 3 if policy in ("palu", "palu:whitening=off") else 0.9
                 self.assertAlmostEqual(float(said[0]), comes_to, delta=delta, msg=lines[0])
                 change = abs(100 - float(said[0]))
@@ -312,7 +312,7 @@ class RebuiltLayers(ProgramTest):
             numpy.testing.assert_array_equal(run["channels_kept"][:].sum(2), 8)
             numpy.testing.assert_array_equal(run["channel_scores"].shape, (2, 2, 16))
             rebuilt = self.n - 24
-            keys = 2 * (rebuilt * 8 * 4 + 8 * 2)  # heads, channels of 4 bytes, which ones these are
+            keys = 2 * (rebuilt * 8 * 4 + 8 * 2)  # heads, channels of 4 bytes, indices of the channels
             exact = full[0] * 24 // self.n
             numpy.testing.assert_array_equal(run["cache_bytes"][:], [exact + keys + 2 * rebuilt * 16 * 4, exact + keys])
         self.assertIn("no errors", self.made("inspect", "hybrid.h5").stdout)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What reaches a terminal: nothing that commands it, and tables that fit it."""
+"""Output to a terminal: no control sequences, and tables that fit its width."""
 
 import fcntl
 import json
@@ -99,7 +99,7 @@ class HostileTexts(ProgramTest):
 
 class Widths(ProgramTest):
     def on_a_terminal(self, columns, *arguments, **variables):
-        """Standard output of a command that has a terminal of so many columns."""
+        """Returns a command's stdout on a terminal with this many columns."""
         ours, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         with subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=its,
@@ -109,7 +109,7 @@ class Widths(ProgramTest):
             while True:
                 try:
                     some = os.read(ours, 65536)
-                except OSError:  # the other end is closed
+                except OSError:  # the other end was closed
                     break
                 if not some:
                     break
@@ -144,9 +144,9 @@ class Widths(ProgramTest):
                 with self.subTest(f"{arguments} {columns}"):
                     shown = self.on_a_terminal(columns, *arguments)
                     table = shown.split("\n\n")[-1] if arguments[0] == "inspect" else shown
-                    if arguments != ["policies", "aperturekv"]:  # whose first line is a sentence
+                    if arguments != ["policies", "aperturekv"]:  # its first line is a sentence
                         self.assertLessEqual(self.widest(table), columns)
-        words = {word for word in everything.split() if len(word) <= 24}  # longer ones may be broken
+        words = {word for word in everything.split() if len(word) <= 24}  # longer words may be broken
         self.assertEqual(words - set(self.on_a_terminal(100, "policies").split()), set())
 
     def test_the_table_of_runs_fits_the_terminal(self):

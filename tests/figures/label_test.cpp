@@ -17,7 +17,7 @@ namespace {
 
 constexpr int width = 240, height = 60;
 
-/// A label on white, much enlarged.
+/// Draws a label on white, enlarged.
 std::vector<uint32_t> drawn(const TextLabel& label, double squeezed_into = 0) {
     std::vector<uint32_t> pixels(width * height);
     const std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy)> surface(
@@ -40,7 +40,7 @@ TextLabel label_of(const std::string& text, std::vector<TextLabel::Ink> inks = {
     return label;
 }
 
-/// Columns with ink: the first one and the last.
+/// Returns the first and the last column with ink.
 std::pair<int, int> reach(const std::vector<uint32_t>& pixels) {
     int first = width, last = -1;
     for (int y = 0; y < height; ++y)
@@ -52,7 +52,7 @@ std::pair<int, int> reach(const std::vector<uint32_t>& pixels) {
     return {first, last};
 }
 
-/// How much redder than blue the part of a picture is.
+/// Returns how much redder than blue a part of the picture is.
 int64_t redness(const std::vector<uint32_t>& pixels, int from, int to) {
     int64_t sum = 0;
     for (int y = 0; y < height; ++y)
@@ -63,7 +63,7 @@ int64_t redness(const std::vector<uint32_t>& pixels, int from, int to) {
     return sum;
 }
 
-/// Of two pictures in black and white, as a share of the first one's ink.
+/// Returns the difference of two black-and-white pictures, relative to the first one's ink.
 double difference(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
     double ink = 0, differs = 0;
     for (size_t i = 0; i < a.size(); ++i) {
@@ -77,14 +77,14 @@ constexpr Rgb red{255, 0, 0}, blue{0, 0, 255}, black{0, 0, 0};
 
 }  // namespace
 
-TEST_CASE("label: letters in several inks join as in one") {
+TEST_CASE("label: letters in several colors join as in one color") {
     const std::string word = "مرحبا";
     const auto whole = drawn(label_of(word));
     CHECK(difference(whole, drawn(label_of(word, {{4, black}, {6, black}, {10, black}}))) < 0.02);
-    CHECK(difference(whole, drawn(label_of("مر\u200cح\u200cبا"))) > 0.2);  // with the same letters apart
+    CHECK(difference(whole, drawn(label_of("مر\u200cح\u200cبا"))) > 0.2);  // with the same letters separated
 }
 
-TEST_CASE("label: each part has its ink, the first of Arabic letters at the right") {
+TEST_CASE("label: each part has its color, the first Arabic letter at the right") {
     const auto arabic = drawn(label_of("مرحبا", {{4, red}, {10, blue}}));
     const auto [first, last] = reach(arabic);
     REQUIRE(first < last);
@@ -96,7 +96,7 @@ TEST_CASE("label: each part has its ink, the first of Arabic letters at the righ
     CHECK(redness(latin, (left + right) / 2 + 1, right) < 0);
 }
 
-TEST_CASE("label: a bracket that is read from right to left is turned round") {
+TEST_CASE("label: a bracket in right-to-left text is mirrored") {
     TextLabel bracket = label_of("(");
     const auto as_written = drawn(bracket);
     bracket.is_right_to_left = true;
@@ -104,7 +104,7 @@ TEST_CASE("label: a bracket that is read from right to left is turned round") {
     CHECK((drawn(bracket) != as_written));
 }
 
-TEST_CASE("label: it is squeezed into its room, and never drawn wider than it is") {
+TEST_CASE("label: a wide label is compressed, a narrow one is not stretched") {
     const auto [first, last] = reach(drawn(label_of("wide word")));
     const auto [squeezed_first, squeezed_last] = reach(drawn(label_of("wide word"), 80));
     CHECK(last - first > 100);
@@ -113,7 +113,7 @@ TEST_CASE("label: it is squeezed into its room, and never drawn wider than it is
     CHECK((drawn(label_of("w"), 200) == drawn(label_of("w"))));
 }
 
-TEST_CASE("label: what is no UTF-8 is drawn as U+FFFD, in the ink of its part") {
+TEST_CASE("label: invalid UTF-8 is drawn as U+FFFD in the color of its part") {
     CHECK((drawn(label_of("a\xFFz", {{2, black}, {3, black}})) == drawn(label_of("a\uFFFDz"))));
     CHECK((drawn(label_of("")) == std::vector<uint32_t>(width * height, drawn(label_of("")).front())));
 }

@@ -26,7 +26,7 @@ Box text_box(const std::string& text, double center_x, double top) {
     return {center_x - size.width / 2, top, size.width, size.height};
 }
 
-/// Every box that holds text or data.
+/// Returns every box with text or data.
 std::vector<Box> boxes(const Figure& figure, const FigureLayout& layout) {
     std::vector<Box> all;
     for (size_t i = 0; i < figure.panels.size(); ++i) {
@@ -41,7 +41,7 @@ std::vector<Box> boxes(const Figure& figure, const FigureLayout& layout) {
             if (!place.y_labels) break;
             const TextSize size = measure_text(tick.label, tick_text_style());
             const double y = place.data.bottom() - axis_share(figure.panels[i].y, tick.value) * place.data.height;
-            // Digits are lower than their line.
+            // Digits are lower than the line height.
             all.push_back({place.data.x - 3 - size.width, y - size.height * 0.3, size.width, size.height * 0.6});
         }
     }
@@ -79,7 +79,7 @@ Figure grid_figure(size_t rows, size_t columns, size_t n_panels, bool square) {
 
 }  // namespace
 
-TEST_CASE("nothing that is drawn overlaps or leaves the page") {
+TEST_CASE("no elements overlap or leave the page") {
     std::vector<Figure> figures;
     figures.push_back(test::map_figure(1, 5, 1));
     figures.push_back(test::map_figure(80, 128000, 8));
@@ -95,7 +95,7 @@ TEST_CASE("nothing that is drawn overlaps or leaves the page") {
     Figure untitled = test::map_figure(30, 2000, 3);
     Panel& bare = untitled.panels[0];
     bare.title = bare.note = "";
-    bare.y.ticks = {{bare.y.min, "10"}, {bare.y.max, "0"}};  // at the axis's very ends
+    bare.y.ticks = {{bare.y.min, "10"}, {bare.y.max, "0"}};  // at the ends of the axis
     figures.push_back(untitled);
     for (Figure narrow : std::vector<Figure>(figures.begin(), figures.begin() + 3)) {
         narrow.width_mm = 60;
@@ -128,7 +128,7 @@ TEST_CASE("panels of a row and a column line up") {
     }
 }
 
-TEST_CASE("of two traces below one another each has a heading and its own labels") {
+TEST_CASE("two stacked traces each have a heading and labels") {
     Figure figure = grid_figure(4, 8, 32, true);
     figure.trace_by_trace = true;
     for (size_t i = 0; i < 32; ++i) {
@@ -152,7 +152,7 @@ TEST_CASE("of two traces below one another each has a heading and its own labels
     for (size_t i = 0; i < 32; ++i) CHECK(layout.panels[i].x_labels == (i / 8 % 2 == 1));
 }
 
-TEST_CASE("a height that is asked for is kept") {
+TEST_CASE("a requested height is used") {
     Figure figure = test::map_figure(30, 2000, 3);
     figure.height_mm = 90;
     const FigureLayout layout = lay_out(figure);
@@ -160,7 +160,7 @@ TEST_CASE("a height that is asked for is kept") {
     CHECK(layout.panels[0].data.height > 60 * points_per_mm);
 }
 
-TEST_CASE("a figure without room or with contradictions is refused by name") {
+TEST_CASE("a figure that is too small or inconsistent is refused by name") {
     using Catch::Matchers::Contains;
     Figure figure = test::map_figure(3, 3, 3);
     figure.height_mm = 5;
@@ -201,7 +201,7 @@ TEST_CASE("text is cut at whole characters") {
     }
 }
 
-TEST_CASE("a legend's headings begin lines of their own") {
+TEST_CASE("each heading of a legend begins a line") {
     using Symbol = LegendEntry::Symbol;
     Figure figure = test::map_figure(3, 9, 3);
     for (const char* trace : {"demo:", "other:"}) {

@@ -23,7 +23,7 @@ size_t n_files(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a file is written whole, kept without force, replaced with it, and nothing else is left") {
+TEST_CASE("a file is written completely, replaced only with force, and no other file is left") {
     const kvscope::trace::sample::TemporaryFolder folder;
     const fs::path path = folder / "fig.pdf";
     write_whole_file(path, "first", false);
@@ -36,7 +36,7 @@ TEST_CASE("a file is written whole, kept without force, replaced with it, and no
     CHECK(n_files(folder.path()) == 1);
 }
 
-TEST_CASE("force through a link replaces what it names and keeps the link") {
+TEST_CASE("force replaces the target of a link and keeps the link") {
     const kvscope::trace::sample::TemporaryFolder folder;
     write_whole_file(folder / "real.svg", "old", false);
     fs::create_symlink(folder / "real.svg", folder / "link.svg");
@@ -46,7 +46,7 @@ TEST_CASE("force through a link replaces what it names and keeps the link") {
     CHECK(contents(folder / "real.svg") == "new");
 }
 
-TEST_CASE("what cannot be written is said, and leaves nothing behind") {
+TEST_CASE("a file that cannot be written is reported and leaves nothing behind") {
     const kvscope::trace::sample::TemporaryFolder folder;
     CHECK_THROWS_WITH(write_whole_file(folder / "no-folder" / "fig.pdf", "x", false),
                       Contains("does its folder exist"));

@@ -1,4 +1,4 @@
-// Figures to draw in tests, and what a PNG shows at a place of the layout.
+// Figures for tests, and access to the pixels of a PNG by its layout.
 #pragma once
 
 #include <cairo.h>
@@ -15,7 +15,7 @@
 
 namespace kvscope::figures::test {
 
-/// One map of one panel, coloured from 1 to `largest` with all below as ground, as retention is.
+/// Returns a figure with one map, colored from 1 to `largest`; lower values have the background color.
 inline analysis::Figure map_figure(size_t rows, size_t columns, double largest) {
     analysis::Figure figure;
     figure.name = "map";
@@ -60,7 +60,7 @@ inline analysis::HeatMap& map_of(analysis::Figure& figure) {
     return std::get<analysis::HeatMap>(figure.panels[0].shapes[0]);
 }
 
-/// A rendered PNG and where the layout put things on it.
+/// A rendered PNG and its layout.
 class Picture {
  public:
     explicit Picture(const analysis::Figure& figure, double dpi = 300)
@@ -91,7 +91,7 @@ class Picture {
         return {static_cast<uint8_t>(packed >> 16), static_cast<uint8_t>(packed >> 8), static_cast<uint8_t>(packed)};
     }
 
-    /// At shares of a box of the layout (0, 0 its upper left corner).
+    /// Returns the color at a relative position in a box of the layout; (0, 0) is its upper left corner.
     analysis::Rgb at(const Box& box, double x_share, double y_share) const {
         return pixel(static_cast<int>((box.x + x_share * box.width) * per_point_),
                      static_cast<int>((box.y + y_share * box.height) * per_point_));
@@ -100,7 +100,7 @@ class Picture {
         return at(layout_.panels[panel].data, x_share, y_share);
     }
 
-    /// Pixels of a colour inside a box, its edges left out.
+    /// Returns the number of pixels with a color inside a box, without its edges.
     int count(const Box& box, analysis::Rgb color) const {
         int n = 0;
         for (int y = static_cast<int>(box.y * per_point_) + 2; y < static_cast<int>(box.bottom() * per_point_) - 2;

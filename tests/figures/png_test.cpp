@@ -12,12 +12,12 @@ namespace {
 
 constexpr Rgb kWhite{255, 255, 255};
 
-/// Pango's glyphs may differ between machines, a map's cells may not.
+/// Pango's glyphs may differ between machines; the cells of a map may not.
 Rgb colour_of(const Figure& figure, double value) { return color_of(figure.color_scales[0], value, kWhite); }
 
 }  // namespace
 
-TEST_CASE("PNG: cells have the colours of their values, rows from the top, none is ground") {
+TEST_CASE("PNG: cells have the colors of their values, rows start at the top, and empty cells are background") {
     Figure figure = test::map_figure(3, 4, 3);
     auto& values = test::map_of(figure).values;
     values = {0, 1, 2, 3,  //
@@ -37,7 +37,7 @@ TEST_CASE("PNG: cells have the colours of their values, rows from the top, none 
     CHECK_FALSE(colour_of(figure, 1) == colour_of(figure, 2));
 }
 
-TEST_CASE("PNG: one kept token of 100,000 is visible, and only where it is") {
+TEST_CASE("PNG: one kept token of 100,000 is visible, only at its place") {
     Figure figure = test::map_figure(32, 100000, 8);
     const size_t token = GENERATE(as<size_t>(), 0, 4711, 50001, 99999);
     test::map_of(figure).values[17 * 100000 + token] = 1;
@@ -59,7 +59,7 @@ TEST_CASE("PNG: one kept token of 100,000 is visible, and only where it is") {
     CHECK(n <= 2);
 }
 
-TEST_CASE("PNG: the colour bar shows each colour of the map and its ground") {
+TEST_CASE("PNG: the color bar shows each color of the map and its background") {
     const Figure figure = test::map_figure(2, 2, 3);
     const test::Picture picture(figure);
     const Box& bar = picture.layout().color_bars.at(0).bar;
@@ -67,7 +67,7 @@ TEST_CASE("PNG: the colour bar shows each colour of the map and its ground") {
     for (int i = 1; i < 4; ++i) CHECK(picture.at(bar, (i + 0.5) / 4, 0.5) == colour_of(figure, i));
 }
 
-TEST_CASE("PNG: curves, bars and markers have their colours at their places") {
+TEST_CASE("PNG: curves, bars and markers have their colors at their places") {
     Figure figure;
     figure.name = "curves";
     figure.width_mm = 84;
@@ -117,7 +117,7 @@ TEST_CASE("PNG: size, resolution and recipe are in the file") {
     CHECK_THROWS_WITH(render_png(large, options), Catch::Matchers::Contains("32767"));
 }
 
-TEST_CASE("PNG: the same figure is the same file") {
+TEST_CASE("PNG: the same figure gives the same file") {
     const Figure figure = test::map_figure(3, 50, 3);
     CHECK(render_png(figure, {}) == render_png(figure, {}));
 }

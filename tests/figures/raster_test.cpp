@@ -53,7 +53,7 @@ TEST_CASE("the window of cells follows the axis and its direction") {
     CHECK(part.whole_cells == 0);
 }
 
-TEST_CASE("vector files get whole multiples of the cells, bitmaps their own pixels") {
+TEST_CASE("rasters in vector files are multiples of the cells, bitmaps use device pixels") {
     const Window cells{0, 30, 30};
     CHECK(raster_side(cells, 200, false) == 210);
     CHECK(raster_side(cells, 200, true) == 200);
@@ -62,12 +62,12 @@ TEST_CASE("vector files get whole multiples of the cells, bitmaps their own pixe
     CHECK(raster_side({0, 2.5, 0}, 20, false) == 20);
 }
 
-TEST_CASE("cells coarser than pixels: each pixel shows the cell in its middle, from the right side") {
+TEST_CASE("cells larger than pixels: each pixel shows the cell at its middle, in the right direction") {
     const HeatMap map = ramp(2, 2);
     const Raster up = rasterize(map, scale(3), visible_window(axis(0, 1), 0, 1, 2, false),
                                 visible_window(axis(0, 1), 0, 1, 2, true), 4, 2, kGround);
     REQUIRE(up.pixels.size() == 8);
-    CHECK(up.pixels[0] == colour(2, 3));  // top left is row 1, column 0
+    CHECK(up.pixels[0] == colour(2, 3));  // the top left is row 1, column 0
     CHECK(up.pixels[1] == colour(2, 3));
     CHECK(up.pixels[3] == colour(3, 3));
     CHECK(up.pixels[4] == colour(0, 3));
@@ -77,7 +77,7 @@ TEST_CASE("cells coarser than pixels: each pixel shows the cell in its middle, f
     CHECK(down.pixels[7] == colour(3, 3));
 }
 
-TEST_CASE("cells finer than pixels: the maximum of all that a pixel touches, or their mean") {
+TEST_CASE("cells smaller than pixels: each pixel shows the maximum or the mean of the cells it touches") {
     HeatMap map = ramp(1, 9);
     const Window columns = visible_window(axis(0, 9), 0, 9, 9, false);
     const Window rows{0, 1, 1};
@@ -87,13 +87,13 @@ TEST_CASE("cells finer than pixels: the maximum of all that a pixel touches, or 
     map.reduction = Reduction::mean;
     raster = rasterize(map, scale(8), columns, rows, 3, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{colour(1, 8), colour(4, 8), colour(7, 8)});
-    // Two pixels share the cell in the middle.
+    // Two pixels share the middle cell.
     map.reduction = Reduction::maximum;
     raster = rasterize(map, scale(8), columns, rows, 2, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{colour(4, 8), colour(8, 8)});
 }
 
-TEST_CASE("differences finer than pixels: the one farthest from zero") {
+TEST_CASE("differences smaller than pixels: each pixel shows the one farthest from zero") {
     HeatMap map;
     map.rows = 1;
     map.columns = 8;
@@ -109,7 +109,7 @@ TEST_CASE("differences finer than pixels: the one farthest from zero") {
     CHECK(raster.pixels == std::vector<Rgb>{of(-3), of(2), of(1), of(0)});
 }
 
-TEST_CASE("a single kept token is in the raster wherever it is") {
+TEST_CASE("a single kept token is visible at every position") {
     HeatMap map;
     map.rows = 1;
     map.columns = 100000;
@@ -127,7 +127,7 @@ TEST_CASE("a single kept token is in the raster wherever it is") {
     }
 }
 
-TEST_CASE("unknown values and places beside the map are ground") {
+TEST_CASE("unknown values and places outside the map are background") {
     HeatMap map = ramp(1, 2);
     map.values[1] = NAN;
     const Raster raster =
@@ -135,7 +135,7 @@ TEST_CASE("unknown values and places beside the map are ground") {
     CHECK(raster.pixels == std::vector<Rgb>{kGround, kGround, colour(0, 1), kGround, kGround, kGround});
 }
 
-TEST_CASE("of the classes in a pixel the highest shows") {
+TEST_CASE("a pixel shows the highest of its classes") {
     Categories map;
     map.rows = 1;
     map.columns = 4;
@@ -145,7 +145,7 @@ TEST_CASE("of the classes in a pixel the highest shows") {
     CHECK(raster.pixels == std::vector<Rgb>{{2, 2, 2}, kGround});
 }
 
-TEST_CASE("colours of scales: ends, ground, a part of the map, logarithms") {
+TEST_CASE("colors of scales: ends, background, part of a map, logarithms") {
     ColorScale s = scale(4);
     s.min = 2;
     CHECK(color_of(s, 1, kGround) == color_at(ColorMap::viridis, 0));

@@ -35,7 +35,7 @@ Answer run(const std::string& command) {
     return answer;
 }
 
-/// poppler-utils; a test that needs them says so where they are missing.
+/// Requires poppler-utils; tests say so if it is missing.
 bool has_poppler() {
     const bool found = run("command -v pdffonts pdfinfo pdfimages pdftoppm").status == 0;
     if (!found) WARN("skipped: pdffonts, pdfinfo, pdfimages or pdftoppm (Debian: poppler-utils) are missing");
@@ -55,7 +55,7 @@ Figure large_map() {
     return figure;
 }
 
-/// Sets a variable of the environment for as long as it lives.
+/// Sets an environment variable during its lifetime.
 class Environment {
  public:
     Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -98,7 +98,7 @@ TEST_CASE("PDF: a map of many cells is one image that is not interpolated, a sma
     CHECK_THAT(images.text, !Contains(" image "));
 }
 
-TEST_CASE("PDF: title, caption, recipe and date are in its information") {
+TEST_CASE("PDF: title, caption, recipe and date are in the document information") {
     if (!has_poppler()) return;
     const trace::sample::TemporaryFolder folder;
     Figure figure = test::map_figure(2, 2, 3);
@@ -123,10 +123,10 @@ TEST_CASE("PDF: title, caption, recipe and date are in its information") {
     CHECK_THAT(info.text, !Contains("CreationDate"));
 }
 
-TEST_CASE("PDF: pixels of a rendered page have the map's colours") {
+TEST_CASE("PDF: pixels of a rendered page have the map's colors") {
     if (!has_poppler()) return;
     const trace::sample::TemporaryFolder folder;
-    Figure figure = test::map_figure(GENERATE(3, 90), 60, 3);  // rectangles, and an image
+    Figure figure = test::map_figure(GENERATE(3, 90), 60, 3);  // as rectangles, then as an image
     auto& map = test::map_of(figure);
     for (size_t row = 0; row < map.rows; ++row) {
         for (size_t column = 30; column < 60; ++column) map.values[row * 60 + column] = 2;
@@ -160,7 +160,7 @@ TEST_CASE("PDF: pixels of a rendered page have the map's colours") {
     }
 }
 
-TEST_CASE("vector files: the same figure is the same file, whatever was drawn before") {
+TEST_CASE("vector files: the same figure gives the same file, whatever was drawn before") {
     const Figure figure = large_map();
     const std::string pdf = render_pdf(figure, {});
     const std::string svg = render_svg(figure, {});
@@ -169,7 +169,7 @@ TEST_CASE("vector files: the same figure is the same file, whatever was drawn be
     CHECK(render_svg(figure, {}) == svg);
 }
 
-TEST_CASE("SVG: recipe in <desc>, escaped; maps stay sharp; every name that is used is defined") {
+TEST_CASE("SVG: the recipe is escaped in <desc>, maps stay sharp, and every referenced name is defined") {
     const std::string svg = render_svg(large_map(), {});
     CHECK_THAT(svg, Contains("<title>A map</title>") && Contains("Model: tiny &lt;1 &amp; 2&gt;"));
     CHECK_THAT(svg, Contains("image-rendering:pixelated") && !Contains("<pattern"));
@@ -205,7 +205,7 @@ TEST_CASE("SVG: a text drawn before does not change the band around a line") {
     CHECK(band_of(figure) == alone);
 }
 
-TEST_CASE("text that is no UTF-8 or no XML spoils no file") {
+TEST_CASE("text that is invalid in UTF-8 or XML gives a valid file") {
     Figure figure = test::map_figure(2, 2, 3);
     const std::string bad("\xff caf\xc3\xa9 \x01 <&> \xe4", 15);
     figure.title = figure.caption = figure.panels[0].title = figure.panels[0].x.title = bad;
@@ -217,7 +217,7 @@ TEST_CASE("text that is no UTF-8 or no XML spoils no file") {
     CHECK(render_png(figure, {}).find("\ufffd caf\u00e9") != std::string::npos);
 }
 
-TEST_CASE("export: the extension decides, numbers and pictures alike, of every figure") {
+TEST_CASE("export: the extension decides the format of images and numbers, for every figure") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
@@ -247,7 +247,7 @@ TEST_CASE("export: the extension decides, numbers and pictures alike, of every f
     CHECK(figure_format_for("A.PDF").extension() == "pdf");
 }
 
-TEST_CASE("pages: one PDF holds them all, of SVG and PNG each is a file") {
+TEST_CASE("pages: one PDF contains all pages, SVG and PNG have one file per page") {
     const trace::sample::TemporaryFolder folder;
     Figure figure = test::map_figure(9, 9, 3);
     figure.panels.push_back(figure.panels.front());
@@ -263,7 +263,7 @@ TEST_CASE("pages: one PDF holds them all, of SVG and PNG each is a file") {
     CHECK_THAT(info.text, Contains("Pages:           2"));
 }
 
-TEST_CASE("pages: those that are there are known beforehand, and only what was confirmed is replaced") {
+TEST_CASE("pages: existing files are known before an export, and only confirmed ones are replaced") {
     const trace::sample::TemporaryFolder folder;
     Figure figure = test::map_figure(9, 9, 3);
     figure.panels.push_back(figure.panels.front());
@@ -288,7 +288,7 @@ TEST_CASE("pages: those that are there are known beforehand, and only what was c
     CHECK(files_to_replace(folder / "h.pdf", true) == Files{folder / "h.pdf"});
 }
 
-TEST_CASE("figures of several pages say so beforehand") {
+TEST_CASE("figures with several pages are known before they are made") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::Options long_one;
     long_one.n_tokens = 1200;
@@ -302,7 +302,7 @@ TEST_CASE("figures of several pages say so beforehand") {
     }
 }
 
-TEST_CASE("several figures: those that the trace cannot have are left out and named") {
+TEST_CASE("several figures: those without data in the trace are omitted and named") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
@@ -324,7 +324,7 @@ TEST_CASE("several figures: those that the trace cannot have are left out and na
     CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), OutputExists);
 }
 
-TEST_CASE("several figures: one that fails is named and stops no other, but a file that cannot be written stops all") {
+TEST_CASE("several figures: a failing figure is named and stops no other, but an unwritable file stops all") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
