@@ -1,4 +1,4 @@
-/* Prints the ids that llama.cpp makes of standard input: llama_tokens MODEL.gguf ADD_SPECIAL PARSE_SPECIAL */
+/* Prints the token ids of standard input from llama.cpp: llama_tokens MODEL.gguf ADD_SPECIAL PARSE_SPECIAL */
 #include <llama.h>
 #include <stdio.h>
 #include <stdlib.h>

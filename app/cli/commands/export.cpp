@@ -48,9 +48,9 @@ struct Arguments {
     bool force = false;
     RankingExport ranking;
     const CLI::Option* prompt = nullptr;
-    std::vector<const CLI::Option*> of_pictures;  ///< have no effect on tables of numbers
-    std::vector<const CLI::Option*> of_figures;   ///< have no effect on rankings
-    std::vector<const CLI::Option*> of_rankings;  ///< have no effect on figures
+    std::vector<const CLI::Option*> of_pictures;  ///< options without effect on tables
+    std::vector<const CLI::Option*> of_figures;   ///< options without effect on rankings
+    std::vector<const CLI::Option*> of_rankings;  ///< options without effect on figures
 
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
@@ -176,7 +176,7 @@ void check_traces(const std::vector<fs::path>& traces) {
 void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     std::exception_ptr failure;
     for (const auto& reader : readers) {
-        if (!reader.result_tasks().empty()) return;  // scores choose their own runs
+        if (!reader.result_tasks().empty()) return;  // figures of scores choose their runs
         if (reader.n_prompts() == 0) continue;
         try {
             analysis::chosen_runs(reader, options);

@@ -97,7 +97,7 @@ class Batch {
  private:
     struct OfPrompt {
         std::string name;
-        double n_left = 0;  ///< tokens; 0 after the prompt
+        double n_left = 0;  ///< tokens still to read; 0 when the prompt is done
         int64_t n_visible = 0;
     };
 
@@ -112,7 +112,7 @@ class Batch {
     std::vector<OfPrompt> prompts_;
     std::optional<size_t> begun_;  ///< number of the running prompt
     std::chrono::steady_clock::time_point begin_, begun_at_;
-    double tokens_done_ = 0;  ///< of prompts that were run
+    double tokens_done_ = 0;  ///< tokens of finished prompts
 };
 
 /// Describes model, number type and device. These affect all numbers, and --dtype auto depends on the machine.

@@ -18,7 +18,7 @@ struct FigureForFile {
     FigureForFile(const Session& session, const analysis::FigureDefinition& definition,
                   const std::optional<FigureRequest>& request, const std::string& nothing, std::string file_name);
 
-    std::string figure;  ///< its name
+    std::string figure;  ///< name of the figure
     std::string file_name;
     bool may_have_pages;  ///< see FigureDefinition
     figures::Exported what;

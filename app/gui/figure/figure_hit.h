@@ -19,8 +19,7 @@ struct FigureHit {
     int column = -1;  ///< of a map's cell
     /// Subject of the curve's point or the map's cell, else of the panel's position.
     analysis::Subject subject;
-    analysis::Subject
-        other;  ///< for a cell whose row and column count the same thing: the column's subject; else equal to `subject`
+    analysis::Subject other;  ///< the column's, if row and column count the same thing; else equal to `subject`
     float value = std::numeric_limits<float>::quiet_NaN();  ///< value of the map's cell
     bool clicked = false;                                   ///< released without dragging
 };

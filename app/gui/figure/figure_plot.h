@@ -17,12 +17,11 @@ namespace kvscope::gui {
 struct FigureLook {
     bool legend = true;
     bool color_bars = true;
-    bool small = false;  ///< small multiples: panel titles, but no axes, panning or zooming
-    size_t columns = 0;  ///< number of panel columns; 0: as in the figure
-    float least_height =
-        0;             ///< minimum height of a panel's data area in pixels, beyond which panels scroll; 0: default
-    int framed = -1;   ///< panel with an accented frame, or −1
-    int hovered = -1;  ///< panel hovered here or in another view, or −1
+    bool small = false;      ///< small multiples: panel titles, but no axes, panning or zooming
+    size_t columns = 0;      ///< number of panel columns; 0: as in the figure
+    float least_height = 0;  ///< minimum height of a data area in pixels, beyond which panels scroll; 0: default
+    int framed = -1;         ///< panel with an accented frame, or −1
+    int hovered = -1;        ///< panel hovered here or in another view, or −1
     /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. Empty: all normal.
     std::function<float(size_t panel, size_t shape)> weight;
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;

@@ -11,8 +11,8 @@
 namespace kvscope::gui {
 
 struct PanelPlace {
-    ImVec2 at;               ///< of its data area
-    ImVec2 size;             ///< of its data area
+    ImVec2 at;               ///< upper left of the data area
+    ImVec2 size;             ///< size of the data area
     float left = 0;          ///< width for the y labels to the left
     bool carries_x = false;  ///< whether x labels are drawn below
     bool carries_y = false;

@@ -15,7 +15,7 @@ struct StepSeries {
     RunKey run;
     RunLook look;
     std::shared_ptr<const AnswerOutput> output;
-    std::vector<float> values;  ///< KL to the full run, in nats, or its difference to a reference's
+    std::vector<float> values;  ///< KL to the full run, in nats, possibly minus a reference's
 };
 
 /// Whether bars per run and step would be too thin to see, but the rows of a map would not. Sizes are in pixels.

@@ -267,8 +267,7 @@ namespace {
 struct Whole {
     std::vector<engine::Prompt> prompts;  ///< in the order of their numbers in the trace
     std::vector<engine::RunPlan> plans;
-    size_t n_prompts_there = 0,
-           n_plans_there = 0;  ///< number of leading prompts and plans that a complete trace already contains
+    size_t n_prompts_there = 0, n_plans_there = 0;  ///< leading ones that a complete trace already contains
     std::string recipe;
     trace::WriterOptions options;
 };

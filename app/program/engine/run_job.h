@@ -23,15 +23,13 @@ struct PromptText {
 struct RunJob {
     std::filesystem::path model;  ///< empty for the default model
     std::vector<PromptText> prompts;
-    std::string
-        prompt_from;  ///< prompts of a trace, used instead of `prompts`: "trace.h5", "trace.h5:2" or "trace.h5:0,1"
+    std::string prompt_from;  ///< a trace whose prompts are used instead: "trace.h5", "trace.h5:2" or "trace.h5:0,1"
     std::vector<std::string> policies;  ///< in the syntax of --policy
     std::vector<std::string> budgets;   ///< in the syntax of --budget
     engine::ExperimentOptions experiment;
     std::filesystem::path output;
     bool force = false;
-    bool requires_files =
-        true;  ///< true: a policy without its file refuses the job; false: only that policy's runs fail
+    bool requires_files = true;  ///< if false, a policy without its file fails only its own runs
 };
 
 /// Callbacks of `run`, called on its thread. Each may be empty.
