@@ -59,7 +59,7 @@ class Options(ProgramTest):
         self.refuses(2, ["retenton", "Did you mean retention"], "export", "t.h5", "--figure", "retenton", "-o", "a.pdf")
 
     def test_what_scripts_gpu_calls_is_there(self):
-        """With a GPU the command runs, so this tests only machines without one."""
+        """scripts/gpu needs a GPU, so this checks only that kvscope has the options that it uses."""
         script = (SOURCE / "scripts" / "gpu").read_text().replace("\\\n", " ")
         calls = re.findall(r'bin/kvscope" ([a-z-]+)(.*)', script)
         self.assertGreaterEqual(len(calls), 3)
