@@ -19,14 +19,12 @@ struct StepPlace {
     bool operator==(const StepPlace&) const = default;
 };
 
-/// Finds the bytes of `text` that each of the tokens `ids` wrote. The bytes of tokens that are not in `pieces` are
-/// estimated: adjacent unknown tokens share the text between known ones, by words if there are enough tokens, else by
-/// characters.
-/// @param pieces texts of the known tokens (those of the prompt)
+/// Finds the bytes of `text` that each token wrote. The places of unknown tokens are estimated.
+/// @param pieces texts of the known tokens, by id
 std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
                                    const std::unordered_map<int32_t, std::string>& pieces);
 
-/// place_steps() for an answer to a prompt of the trace. The end-of-text token gets an empty range.
+/// Finds the bytes that each token of an answer wrote. The end-of-text token has an empty range.
 std::vector<StepPlace> answer_places(const trace::Reader& reader, int prompt, std::string_view text,
                                      std::span<const int32_t> ids);
 

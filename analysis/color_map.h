@@ -22,8 +22,8 @@ enum class ColorMap {
     blue_dark_red      ///< blue_white_red for a dark background: the middle is dark, the ends are light
 };
 
-/// Returns the colors of a map from its lowest to its highest value. App and exports use the same table. A diverging
-/// map has an odd number of entries, so that one entry is the exact middle.
+/// Returns the colors of a map in ascending order. Diverging maps have an odd number of them, so that one is the
+/// middle.
 std::span<const Rgb> color_table(ColorMap map);
 
 /// Returns the color at t. Values outside [0, 1] are clamped; NaN gives the lowest color.
@@ -34,8 +34,7 @@ Rgb ink_on(Rgb ground);
 
 std::string_view color_map_name(ColorMap map);
 
-/// Okabe and Ito's colors without black, which `full` uses: orange, sky blue, bluish green, vermillion, blue, reddish
-/// purple, yellow. Yellow is last because it is the faintest on paper.
+/// Okabe and Ito's colors without black, which the full run uses. Yellow is last because it is the faintest on paper.
 std::span<const Rgb> okabe_ito();
 
 }  // namespace kvscope::analysis

@@ -14,8 +14,7 @@ struct ComparedSteps {
     std::vector<uint8_t> agreement;  ///< (T) 1 if both runs predict the same greedy token
 };
 
-/// Returns nullopt for a run that was not compared.
-/// @throws trace::DamagedTrace if the two data sets differ in length, and what trace::Reader throws
+/// Returns nullopt for a run that was not compared. @throws trace::DamagedTrace if the data sets differ in length
 std::optional<ComparedSteps> compared_steps(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

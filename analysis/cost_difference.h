@@ -4,8 +4,8 @@
 
 namespace kvscope::analysis {
 
-/// Whether a difference of two runs is meaningful in this column of the cost table. It is not for the run's number, the
-/// budget and error bars.
+/// Whether differences in this column of the cost table are meaningful. Those of run numbers, budgets and error bars
+/// are not.
 bool has_difference(const Column& column);
 
 /// Returns the column of differences: "coverage_difference", titled "Δ Coverage".

@@ -33,9 +33,9 @@ struct Axis {
     bool reversed = false;                  ///< y axis: min at the top (as for layers); x axis: min at the right
     bool whole_numbers = false;             ///< ticks only at whole numbers
     std::vector<Tick> ticks;                ///< empty: chosen by the renderer (analysis/ticks.h)
-    Dimension dimension = Dimension::none;  ///< item that each whole number stands for
-    std::vector<int> numbers;               ///< number of the item at positions 0, 1, 2 …; empty: the position itself
-    std::vector<size_t> traces;             ///< for runs: the trace of each of `numbers`; empty: the panel's trace
+    Dimension dimension = Dimension::none;  ///< kind of item that the numbers refer to
+    std::vector<int> numbers;               ///< item numbers at positions 0, 1, 2 …; empty: equal to the positions
+    std::vector<size_t> traces;             ///< trace of each of `numbers`, for runs; empty: the panel's trace
 };
 
 enum class Dash { solid, dashed, dotted, dash_dotted };
@@ -85,7 +85,7 @@ struct Categories {
     std::vector<Class> classes;
 };
 
-/// The run, layer, head, token and step that a panel or a part of a plot shows. −1: none, or several.
+/// The trace, run, layer, head, token and step that a panel or shape shows. −1 means none or several.
 struct Subject {
     size_t trace = 0;  ///< index of the trace, in a figure of several traces
     int run = -1;      ///< index of the run in its prompt
@@ -133,7 +133,7 @@ struct Scatter {
     double size_pt = 3.0;
     Rgb color = {};
     Subject subject = {};
-    Dimension dimension = Dimension::none;  ///< kind of item whose number i the i-th point has
+    Dimension dimension = Dimension::none;  ///< kind of item; point i is item i
 };
 
 /// A reference line across the whole panel, with a label.
@@ -166,7 +166,7 @@ struct TextLabel {
 using Shape = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;
 
 struct Panel {
-    size_t page = 0;  ///< Each page has its own grid, legend and color bars.
+    size_t page = 0;  ///< page of the exported figure, with its own grid, legend and color bars
     size_t row = 0;
     size_t column = 0;
     std::string title;
@@ -178,7 +178,7 @@ struct Panel {
     Axis y;
     std::vector<Shape> shapes;  ///< later shapes cover earlier ones
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
-    Subject subject = {};       ///< also of shapes in the panel that have no subject of their own
+    Subject subject = {};       ///< for shapes without their own subject
 };
 
 /// Whether two axes can share labels.
@@ -187,7 +187,7 @@ bool are_alike(const Axis& one, const Axis& other);
 /// Returns the subjects at a point of a panel (data coordinates): the panel's subject plus the items on its axes.
 SubjectPair subjects_at(const Panel& panel, double x, double y);
 
-/// Returns the subjects of a cell. @param map a HeatMap or Categories of the panel
+/// Returns the subjects of a cell of a map in the panel. @param map a HeatMap or Categories
 template <class Map>
 SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, size_t column) {
     const auto middle = [](double begin, double end, size_t i, size_t n) {
@@ -197,7 +197,7 @@ SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, siz
                        middle(map.y_begin, map.y_end, row, map.rows));
 }
 
-/// Returns the subject of a curve, scatter or label as a whole, or else the panel's subject.
+/// Returns the subject of a shape, or the panel's subject if the shape has none.
 Subject subject_of(const Panel& panel, const Shape& shape);
 
 /// Returns the subject of one point of a shape.
@@ -207,7 +207,7 @@ Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
 /// out more: sequential maps get darker with the number, and dark themes reverse them.
 struct ColorScale {
     std::string title;
-    std::string of;  ///< runs whose numbers these are, after the title; empty if clear or different
+    std::string of;  ///< runs to which the numbers belong; empty if clear, or if panels differ
     std::string unit;
     ColorMap map = ColorMap::viridis_reversed;
     double map_begin = 0;  ///< used part of the color map, as shares of the map
@@ -225,8 +225,7 @@ std::string full_title(const ColorScale& scale);
 /// Returns the position of a value on the color map, clamped to [0, 1].
 double place_on(const ColorScale& scale, double value);
 
-/// Extends a scale of counts down to fractions of an entry and makes it logarithmic.
-/// @param least above 0; no effect if the scale already begins there or below
+/// Extends a scale of counts down to `least`, a fraction of an entry, and makes it logarithmic.
 void begin_at(ColorScale& scale, double least);
 
 struct LegendEntry {
@@ -259,8 +258,7 @@ struct Figure {
     double panel_height_mm = 50;  ///< height of a panel's data area; ignored if cells are square or height_mm is set
     /// Origin of the data (model, prompt, policies, budgets, program version), written to the file's metadata.
     std::vector<std::pair<std::string, std::string>> recipe;
-    std::string
-        created_utc;  ///< date of the data, ISO 8601; without the time of the export, so that exports are reproducible
+    std::string created_utc;  ///< date of the data (ISO 8601), not of the export
 };
 
 /// Splits a figure into one figure per page.

@@ -14,12 +14,12 @@
 
 namespace kvscope::analysis {
 
-/// The caller chose a figure or an option that does not exist or does not fit this trace.
+/// Thrown if the caller chose a figure or option that does not exist or does not fit the trace.
 struct FigureError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// The trace has no data for the requested figure.
+/// Thrown if the trace has no data for the figure.
 struct NothingToShow : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -39,10 +39,9 @@ struct FigureOptions {
     bool title = false;                ///< draw the title (papers use captions instead)
     double width_mm = 0;               ///< 0: the default of the figure
     double height_mm = 0;              ///< 0: the default of the figure
-    /// New labels of settings of task results, by the settings (analysis/renamed_runs.h).
+    /// New labels of the settings of task results, by setting (analysis/renamed_runs.h).
     std::map<std::string, std::string> setting_labels = {};
-    /// Uses KV heads as the common unit of query-head runs and KV-head runs: shares of heads, and sums or means per KV
-    /// head. Differences between such runs set it.
+    /// Shows KV heads instead of query heads, so that runs with different heads can be subtracted.
     bool common_unit = false;
     /// Texts of the figure's own options (FigureOption::is_own), by name.
     std::map<std::string, std::string> own = {};
@@ -58,7 +57,7 @@ struct TracePart {
     const trace::Reader* reader = nullptr;
     FigureOptions options;
     std::string name = {};               ///< prefix that distinguishes this trace's items; empty for a single trace
-    std::vector<LineStyle> styles = {};  ///< of the prompt's runs (joint_run_styles); empty: run_styles()
+    std::vector<LineStyle> styles = {};  ///< one per run of the prompt; empty: run_styles()
     bool against_each = false;           ///< In a difference, B's only run is subtracted from each run of A.
 };
 
@@ -67,8 +66,7 @@ struct FigureOption {
     std::string help;  ///< one line, with the default
     std::vector<std::string> choices = {};     ///< all allowed values, the default first; empty: any text
     std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
-    /// Default that the empty field shows ("90"); set only for an option of this figure alone. The figure reads the
-    /// option with FigureOptions::own_text or unique_id.
+    /// Default value that the empty field shows: "90". Set only for options that belong to a single figure.
     std::string hint = {};
 
     bool is_own() const { return !hint.empty(); }
@@ -81,71 +79,63 @@ struct FigureDefinition {
     std::string title;    ///< "Retention"
     std::string summary;  ///< one sentence: the contents and the measure
     std::vector<FigureOption> options;
-    /// Checks whether this trace has the data for the figure with these options. `make` and `numbers` throw the same.
-    /// @throws NothingToShow with the reason, FigureError for invalid options
+    /// Checks whether `make` and `numbers` can be called. @throws NothingToShow with the reason, FigureError for
+    /// invalid options
     void (*check)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// Returns the picture. @throws as `check`, and what trace::Reader throws
+    /// Draws the figure. @throws as `check`
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
     Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the drawn numbers
     std::string paper = {};  ///< similar published figure: "ApertureKV, Figure 5"; empty if none
-    /// Draws several traces in one plot; throws as `make`. If nullptr, their panels are drawn side by side
-    /// (analysis/several_traces.h).
+    /// Draws several traces in one plot. If nullptr, their panels are drawn side by side.
     Figure (*make_joint)(std::span<const TracePart>) = nullptr;
-    /// Returns A − B for paired runs (analysis/run_pairs.h); throws as `make`. Figures with one curve per run need it.
-    /// If nullptr, maps and curves with equal names are subtracted, which requires equal shapes and x values.
+    /// Draws A − B for paired runs (analysis/run_pairs.h). If nullptr, maps and curves with equal names are subtracted.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
-    /// Returns the default choice if the figure cannot show everything: "snapkv @ 64 alone, the first of 24 runs"; else
-    /// an empty text. Throws as `check`.
+    /// Returns the default choice if not everything can be shown: "snapkv @ 64 alone, the first of 24 runs".
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
     bool runs_are_settings = false;  ///< Option "runs" names settings of task results, not runs of a prompt.
     bool may_have_pages = false;     ///< `make` may return several pages (Panel::page).
-    /// Returns the chosen runs that the figure cannot show, with the reason: "k-vec @ 64, laq @ 64, whose selection …";
-    /// else an empty text. Throws as `check`.
+    /// Returns the chosen runs that cannot be shown, and the reason: "laq @ 64: the selection cannot be repeated".
     std::string (*left_out)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// Returns the runs that the figure shows, in its order. A difference without `make_difference` pairs these runs.
-    /// nullptr: none. Throws as `check`.
+    /// Returns the shown runs in order. If nullptr, the figure shows no runs.
     std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Whether the figure shows one prompt, not the model or task results. nullptr: true.
     bool (*is_of_prompt)(const FigureOptions&) = nullptr;
 };
 
-/// Implements `make` for a figure with a function for several traces.
+/// Implements `make` with a function for any number of traces.
 template <Figure (*joint)(std::span<const TracePart>)>
 Figure of_one_trace(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     return joint({&part, 1});
 }
 
-/// Returns all figures, sorted by name.
 const std::vector<FigureDefinition>& figure_definitions();
 
-/// Treats '_' and '-' as equal. @throws FigureError that lists all figures
+/// Finds a figure by name; '_' equals '-'. @throws FigureError that lists all figures
 const FigureDefinition& figure_definition(std::string_view name);
 
-/// Returns the option with this name, or nullptr.
 const FigureOption* option_of(const std::vector<FigureOption>& options, std::string_view name);
 
-/// Returns the option with this name, or nullptr if the figure does not use it.
+/// Returns nullptr if the figure does not use the option.
 const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
 
-/// Returns the command-line option: "--run" for "runs". An own option keeps its name.
+/// Returns the name of the command-line option: "--run" for "runs".
 std::string option_flag(const FigureOption& option);
 
-/// Returns the used options as "--run, --layer, --source", or "no options".
+/// Returns "--run, --layer, --source", or "no options".
 std::string options_in_words(const std::vector<FigureOption>& options);
 
-/// Returns a name as written on the command line, with '-' for '_'.
+/// Replaces '_' by '-', as on the command line.
 std::string dashed(std::string_view name);
 
-/// Checks that the figure uses every option that is set, and has the source.
-/// @throws FigureError that lists the used options or the sources
+/// @throws FigureError if an option is set that the figure does not use, or the source is unknown
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
-/// Returns the options that the figure uses, for commands that make several figures with one set of options.
+/// Returns the options without those that the figure does not use.
 FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options);
 
-/// Returns the message of NothingToShow from `check`; empty if the trace has the data. @throws FigureError
+/// Returns why the trace cannot have the figure, or an empty text. @throws FigureError for invalid options
 std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,
                           const FigureOptions& options);
 

@@ -19,18 +19,14 @@ struct HeadMap {
 
 enum class OfGroup { sum, mean };
 
-/// Replaces maps of query heads by maps of KV heads if FigureOptions::common_unit is set: each KV head gets the sum or
-/// mean of its query heads.
+/// If FigureOptions::common_unit is set, combines the query heads of each KV head by their sum or mean.
 void to_common_unit(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options, OfGroup how);
 
-/// Returns one panel per map, heads from top to bottom and layers from left to right. All maps share one color scale,
-/// extended to the largest value. The caller adds name, title and caption.
+/// Draws one panel per map, heads by layers, on one color scale. The caller adds name, title and caption.
 Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         ColorScale scale);
 
-/// Returns one row per run, layer and head, with a column for each of the run's maps. The maps of a run must be
-/// adjacent.
-/// @param measures columns of values, one per map of a run
+/// Returns one row per run, layer and head. @param measures columns of values; a run has one map per measure, in order
 Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         const std::vector<Column>& measures);
 

@@ -13,8 +13,8 @@ std::vector<double> dash_lengths(const LineStyle& style);
 
 using Corner = std::array<double, 2>;
 
-/// Returns the corners of a square, triangle or diamond of size 2 around (0, 0), or the ends of a cross's two strokes.
-/// Empty for no marker and for a circle, whose radius is 1.
+/// Returns the corners of a marker of size 2 around (0, 0), or the ends of a cross's strokes; empty for none and
+/// circle.
 std::vector<Corner> marker_corners(Marker marker);
 
 /// Returns the diameter of a curve's markers.
@@ -22,10 +22,8 @@ double marker_size(const LineStyle& style);
 
 double cross_width(double size);  ///< width of a cross's strokes
 
-/// Returns the tip and both base corners of an arrowhead; empty if the line is too short. The tip ends at the marker of
-/// the last point.
-/// @param from, to ends of the last line segment
-/// @param point length of 1 pt in their units
+/// Returns the tip and both base corners of the arrowhead at `to`; empty if the line is too short.
+/// @param point length of 1 pt in the units of `from` and `to`
 std::vector<Corner> arrow_head(Corner from, Corner to, double point);
 
 /// Whether a line or marker of this color needs an outline on white; mainly Okabe and Ito's yellow does.

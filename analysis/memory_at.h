@@ -19,7 +19,7 @@ struct CacheShape {
     int bytes_per_number = 2;
     std::int64_t n_heads = 0;  ///< query heads; 0: same as KV heads
 
-    /// Number of query heads per KV head.
+    /// Query heads per KV head.
     std::int64_t group() const { return n_kv_heads > 0 && n_heads > n_kv_heads ? n_heads / n_kv_heads : 1; }
 
     /// Bytes of one token's keys and values in all layers.
@@ -29,10 +29,9 @@ struct CacheShape {
 /// Common models with the dimensions of their configurations, in 16-bit numbers.
 const std::vector<CacheShape>& known_cache_shapes();
 
-/// Returns nullptr if no known model has this name.
 const CacheShape* find_cache_shape(const std::string& name);
 
-/// Uses the number type of the model's run.
+/// Returns the dimensions of the trace's model, in its number type.
 CacheShape cache_shape(const trace::ModelAttributes& model);
 /// Returns the known model with this name, or else the trace's own model.
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known);
@@ -54,16 +53,12 @@ struct MemoryAt {
     double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };
 
-/// Returns the bytes that a run's cache would need. A budget that was given as a share or in bytes is applied as this
-/// share: 30 % of 1,000 tokens are 300 entries, although 30 % of the prompt's 68 tokens were 20. Parts that a policy
-/// stores only once, or only for the first and last tokens, take a smaller share of longer texts
-/// (Definition::needed_share). A query-head run stores as many rows as the other model has query heads.
-/// @param share measured share of the full cache's bytes at `n_tokens` tokens (share_of_full_bytes)
+/// Returns the bytes that a run's cache would need for another text length and model. Budgets that were given as a
+/// share or in bytes keep this share.
+/// @param share measured share of the full cache's bytes at `n_tokens` tokens
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 
-/// Inserts the columns `bytes_at` and `compression_at` after `budget`. They are empty if the share of the full cache's
-/// bytes is unknown.
-/// @param runs one per row, of a prompt with n_tokens tokens
+/// Inserts the columns `bytes_at` and `compression_at` after `budget`. @param runs one per row of the table
 void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
                 const MemoryAt& at);
 

@@ -9,11 +9,9 @@
 
 namespace kvscope::analysis {
 
-/// Returns the titles of all panels. If one does not fit, all are shortened: "L12" for "Layer 12" and "Keys L12" for
-/// "Keys, layer 12", then "12" and "K L12"; the caller cuts titles that still do not fit. With headings that name the
-/// traces (Figure::trace_by_trace), titles omit them.
+/// Returns the titles of all panels, abbreviated until each fits: "Keys, layer 12", "Keys L12", "K L12".
 /// @param fits whether a text fits above a panel
-/// @param with_headings whether headings are drawn
+/// @param with_headings whether headings name the traces, so that titles omit them
 std::vector<std::string> panel_titles(const Figure& figure,
                                       const std::function<bool(size_t panel, const std::string& text)>& fits,
                                       bool with_headings = false);

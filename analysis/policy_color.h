@@ -7,18 +7,15 @@
 
 namespace kvscope::analysis {
 
-/// Returns the color of a policy, which depends only on its name. The demo's policies have the most distinct colors on
-/// white, also for red-green color-blind readers. Unlisted policies get one of a few other colors. `full` is black and
-/// not included.
+/// Returns the color of a policy, which depends only on its name. Known policies have colors that are distinct also for
+/// color-blind readers.
 Rgb policy_color(std::string_view policy);
 
-/// Returns a lighter shade of a policy's color, for other parameters or traces; it stays distinct from other policies'
-/// colors. Other colors are mixed with 40 % white (paler) or black (darker).
+/// Returns a lighter shade of a policy's color, for other parameters or traces.
 Rgb paler(Rgb color);
 Rgb darker(Rgb color);
 
-/// Returns the replacement of a policy's color or its paler shade on a dark background: same hue, sufficient
-/// brightness, equally distinct. Returns nullopt for other colors, which the caller must lighten if they are too dark.
+/// Returns the replacement of a policy's color or shade on dark backgrounds; nullopt for other colors.
 std::optional<Rgb> policy_color_on_dark(Rgb color);
 
 }  // namespace kvscope::analysis

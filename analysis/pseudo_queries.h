@@ -32,9 +32,8 @@ struct PromptQueries {
 /// Returns one row per condition and prompt: means, and five-number summaries if there are several trials.
 Table pseudo_query_table(std::span<const PromptQueries> prompts);
 
-/// Left panel: one point per condition, or a box from minimum to maximum for several trials. Right panel, if there are
-/// curves: similarity by distance of the answer from its true place. Each of several prompts has a color.
-/// @param prompts must have the same conditions in the same order
+/// Draws the conditions as points, or as boxes for several trials; the right panel shows the similarity by position.
+/// @param prompts with the same conditions in the same order
 /// @throws std::invalid_argument without conditions
 Figure pseudo_query_figure(std::span<const PromptQueries> prompts);
 

@@ -73,29 +73,26 @@ struct RankingDefinition {
     std::string summary;  ///< one sentence: the ranked items and the measure
     RankedRuns runs = RankedRuns::none;
     std::vector<FigureOption> options;
-    /// Returns the sorted rows; equal numbers are sorted by position, NaN and unknown numbers come last.
-    /// @throws NothingToShow with the missing data, FigureError for invalid options, and what trace::Reader throws
+    /// Returns the rows sorted by the measure; NaN and unknown numbers come last.
+    /// @throws NothingToShow with the missing data, FigureError for invalid options
     Ranking (*make)(const trace::Reader&, const RankingOptions&) = nullptr;
     std::optional<RankingThreshold> threshold = {};
 };
 
-/// Returns all rankings, sorted by name.
 const std::vector<RankingDefinition>& ranking_definitions();
 
-/// Returns the option with this name ("tokens"), or nullptr if the ranking does not use it.
+/// Returns nullptr if the ranking does not use the option.
 const FigureOption* option_of(const RankingDefinition& definition, std::string_view name);
 
-/// Treats '_' and '-' as equal. @throws FigureError that lists all rankings
+/// Finds a ranking by name; '_' equals '-'. @throws FigureError that lists all rankings
 const RankingDefinition& ranking_definition(std::string_view name);
 
-/// Checks that the ranking uses every option that is set, and its range. @throws FigureError that lists the used
-/// options
+/// @throws FigureError if an option is set that the ranking does not use, or is out of range
 void check_options(const RankingDefinition& definition, const RankingOptions& options);
 
-/// Checks the options and makes the ranking.
 Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& reader, const RankingOptions& options);
 
-/// Checks that the trace has `window_attention`. @throws NothingToShow that says how to record it
+/// @throws NothingToShow if the trace has no `window_attention`
 void require_window_attention(const trace::Reader& reader, int prompt);
 
 /// Returns the sum of the values of a range of tokens; NaN if there are no values.

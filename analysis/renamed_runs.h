@@ -11,11 +11,10 @@ namespace kvscope::analysis {
 /// Returns the traces with new labels for some runs (trace::Reader::with_labels), in all prompts.
 /// @param renames "LABEL=NEW LABEL" each. LABEL is a run's recorded label, or the label without budget to rename all
 /// budgets: "k-vec=K-VEC" gives "K-VEC @ 64" and "K-VEC @ 256". LABEL may contain '='.
-/// @throws FigureError if no trace has such a run (with a list of labels), the new label is empty, or two runs of a
-/// prompt would have the same label
+/// @throws FigureError if no run has the label, the new label is empty, or two runs of a prompt would get equal labels
 std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames);
 
-/// Returns new labels of settings of task results, from renames that apply to all budgets. @throws as renamed()
+/// Returns new labels of the settings of task results, from renames that apply to all budgets. @throws as renamed()
 std::map<std::string, std::string> renamed_settings(const std::vector<trace::Reader>& readers,
                                                     const std::vector<std::string>& renames);
 

@@ -14,20 +14,16 @@ struct Reproduction {
     std::vector<std::string> remarks;  ///< one line each: what the command does not repeat and why, and required files
 };
 
-/// Returns the command that repeats a run's kept sets from the trace's token ids. The command sets model, prompt,
-/// policy with non-default parameters, budget, number type, mode, seeds, and all questions of the context if the policy
-/// uses answers. Works for runs from with_run(); for a failed run, the command tries again.
-/// @param model path to the model; empty: the default model (kvscope rejects a model with another fingerprint)
-/// @throws FigureError if the trace has no such prompt, NothingToShow if this build does not know the policy or its
-///         parameters, and what the reader throws
+/// Returns the command that repeats a run's selection from the trace's token ids, with all settings of the run.
+/// @param model path to the model; empty: the default model
+/// @throws FigureError if the trace has no such prompt, NothingToShow if this build does not know the policy
 Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std::string_view model = {},
                           std::string_view output = "again.h5");
 
-/// Returns the command without remarks.
 std::string reproduce_command(const trace::Reader& reader, int prompt, int run, std::string_view model = {},
                               std::string_view output = "again.h5");
 
-/// Returns a unique file name for the repeated run: "report-again-0-3.h5" for run 3 of prompt 0 of "report.h5".
+/// Returns a file name for the repeated run: "report-again-0-3.h5" for run 3 of prompt 0 of "report.h5".
 std::string reproduction_name(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

@@ -17,31 +17,28 @@ void check_prompt(const trace::Reader& reader, int prompt);
 std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);
 
 /// Returns A and B in the named order; by default, the first two of chosen_runs().
-/// @throws FigureError for an unknown prompt or run, or if not exactly two are named; NothingToShow if there are fewer
+/// @throws FigureError unless two runs are named; NothingToShow if there are fewer
 std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options);
 
-/// Returns the layers that `options.layers` names in ascending order; all by default.
-/// @throws FigureError if the model has no such layer
+/// Returns the chosen layers in ascending order; all by default. @throws FigureError for an unknown layer
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);
 
-/// Checks runs and layers. @throws as chosen_runs() and chosen_layers()
+/// @throws as chosen_runs() and chosen_layers()
 void check_runs_and_layers(const trace::Reader& reader, const FigureOptions& options);
 
-/// Returns the query heads that `options.heads` names in ascending order; none by default.
-/// @throws FigureError if the model has no such head
+/// Returns the chosen query heads in ascending order; none by default. @throws FigureError for an unknown head
 std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options);
 
 /// Returns at most k evenly spaced numbers of 0 ... n-1, including the first and the last.
 std::vector<int> evenly_spaced(int n, int k);
 
-/// Checks that the trace has a data set. @throws NothingToShow that names it @param place of_model() or of_prompt()
+/// @throws NothingToShow if the trace lacks the data set @param place of_model() or of_prompt()
 void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
 
 /// Whether the chosen width is below 120 mm, so that panels must be stacked.
 bool is_narrow(const FigureOptions& options);
 
-/// Returns the origin of a figure for its metadata: program, model, prompt (if the trace has prompts), and runs with
-/// parameters and budgets. Contains no paths.
+/// Returns the origin of a figure for its metadata, without paths: program, model, prompt and runs.
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
                                                                const std::vector<int>& runs);
 

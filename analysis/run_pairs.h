@@ -19,10 +19,9 @@ struct RunPair {
     bool operator==(const RunPair&) const = default;
 };
 
-/// Pairs each run of `a` with the most similar run of `b`; each run of `b` is used at most once. Preferred are runs
-/// with equal policy, parameters and budget as given by the user; then with an equal number of entries; then with an
-/// equal share of the prompt. If parameters differ, policy and budget must be equal. `full` pairs with `full`. Failed
-/// runs are not paired. Results are in the order of `a`.
+/// Pairs each finished run of `a` with the most similar run of `b`, which is used only once. Preferred are equal
+/// policy, parameters and budget (as given, then in entries, then as a share); then equal policy and budget. In the
+/// order of `a`.
 std::vector<RunPair> pair_runs(std::span<const trace::RunAttributes* const> a,
                                std::span<const trace::RunAttributes* const> b);
 
@@ -43,13 +42,12 @@ struct ComparedSides {
     std::array<std::vector<ShownRun>, 2> runs;
 };
 
-/// Returns the runs that the options of both parts choose. @throws as shown_runs()
+/// Returns the runs that the options of both parts choose.
 ComparedSides compared_sides(std::span<const TracePart, 2> sides);
 /// Returns the given runs in the given order.
 ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a, const std::vector<int>& b);
 
-/// Pairs the runs of A with runs of B (pair_runs), in A's order. If the options name one run on each side, these form
-/// the pair. If the second part sets `against_each`, its one run pairs with each run of A.
+/// Pairs the runs of A and B (pair_runs), in A's order. If both options name one run each, these form a pair.
 /// @throws NothingToShow if there are no pairs
 std::vector<ShownPair> shown_pairs(const ComparedSides& compared);
 std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
@@ -57,8 +55,7 @@ std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
 /// Returns the runs without a pair: "of A (mine): h2o @ 64; of B (theirs): laq @ 64"; empty if there are none.
 std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPair> pairs);
 
-/// Returns "snapkv @ 64: mine − theirs" or "mine: snapkv @ 64 − theirs: h2o @ 64"; within one trace, the pair's label.
-/// @param a,b labels of the two runs
+/// Returns a title such as "snapkv @ 64: mine − theirs". @param a,b labels of the two runs
 std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a, const std::string& b);
 
 /// Returns "two.h5 − one.h5", or the label of a single pair, to append to a title.
@@ -67,16 +64,14 @@ std::string difference_title(std::span<const TracePart, 2> sides, std::span<cons
 /// Returns a legend with one curve per pair, in the colors of A's runs.
 std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
-/// Calls complete_figure() and combines the recipes of both parts.
 void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
 /// Returns title and unit of a difference: "Coverage (% of tokens)".
 std::string with_unit(const std::string& title, const std::string& unit);
 
-/// Returns an axis that is symmetric around zero and contains `farthest`.
+/// Returns an axis that is symmetric around zero.
 Axis signed_axis(const std::string& title, const std::string& unit, double farthest);
 
-/// Returns a gray line at zero.
 Rule zero_line();
 
 }  // namespace kvscope::analysis

@@ -18,15 +18,11 @@ struct TokenSpan {
 /// Minimum width in terminal columns of a sentence that is ranked by itself. "No." and "1." are shorter.
 inline constexpr size_t shortest_ranked_sentence = 12;
 
-/// Splits the first `n_tokens` tokens into sentences and lines; each token is in exactly one. A sentence ends after
-/// . ! ? … or similar marks of other scripts before white space or the end of the text, after 。！？ anywhere, and at
-/// line breaks. Closing quotes and brackets belong to the sentence. Blank lines belong to the preceding sentence.
+/// Splits the first `n_tokens` tokens into sentences, which end after . ! ? or similar marks and at line breaks.
 /// Sentences of over 200 characters are split between words. A token across a boundary belongs to the first sentence.
 std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
 
-/// Returns the sentences that are ranked. A sentence shorter than `shortest_ranked_sentence` is joined with the next
-/// one on its line, or else with the preceding one. Control tokens at both ends are omitted, as are lines with little
-/// else, such as "<|im_start|>user".
+/// Returns the sentences that are ranked. Short ones are joined with a neighbor; control tokens are omitted.
 /// @param has_template whether a chat template was used; text before the user's turn is then omitted
 std::vector<TokenSpan> ranked_sentences(const TokenTexts& texts, size_t n_tokens, bool has_template);
 

@@ -18,38 +18,32 @@ struct TraceFigure {
     std::string nothing;  ///< reason if there is no figure
 };
 
-/// Makes each trace's figure with shared limits of colors and axes, so that equal colors and heights mean equal
-/// numbers.
-/// @throws as `make`, except NothingToShow, whose message is put into `nothing`
+/// Makes each trace's figure with the same limits of colors and axes. `nothing` gets the reason for a missing figure.
+/// @throws as `make`, except NothingToShow
 std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
                                       const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
-/// Joins figures: the panels of each trace are to the right of the preceding trace's panels, or below them if the width
-/// is too small (Figure::trace_by_trace). @throws NothingToShow if no trace has a figure
+/// Joins figures side by side, or below each other if the width is too small. @throws NothingToShow if there are none
 Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
-/// Checks whether the figure can be made (FigureDefinition::check). At least one of the traces must have the data; for
-/// a difference, both. @throws NothingToShow, FigureError
+/// @throws NothingToShow if no trace has the data (for a difference, if one of the two lacks data); FigureError for
+/// invalid options
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
-/// Makes the figure of one or several traces. @throws as FigureDefinition::make
+/// Makes the figure of one or several traces.
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Adds the prompt to title and caption if a trace has several prompts.
 void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Returns the numbers of the figure; the first column names the trace if there are several.
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
-/// Returns A − B of two parts, map by map and curve by curve, on a scale that is symmetric around zero. Curves on
-/// logarithmic axes show A ÷ B. Runs are paired first (analysis/run_pairs.h); the caption names runs without a pair.
-/// Runs by query head and by KV head are compared in a common unit (FigureOptions::common_unit).
-/// @throws NothingToShow if the shapes differ, and what FigureDefinition::make throws
+/// Draws A − B of two parts, or A ÷ B on logarithmic axes. Runs are paired first (analysis/run_pairs.h).
+/// @throws NothingToShow if the shapes differ
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Returns the runs without a pair in this difference; empty if there are none.
-/// @throws NothingToShow if there are no pairs
+/// Returns the runs without a pair, or an empty text. @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Returns how the prompts' token ids differ: "402 tokens in A, 408 in B, different from token 24 on"; empty if they are
-/// equal.
+/// Returns how the prompts differ, "402 tokens in A, 408 in B, different from token 24 on", or an empty text.
 std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns one row per cell or point: the items, A, B and the difference.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);

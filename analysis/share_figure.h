@@ -31,17 +31,14 @@ struct SharePair {
     RunShares a, b;
 };
 
-/// Left panel: percentages by layer, one curve per run. Right panel: percentages of the whole model by budget; lines
-/// join runs that differ only in budget. The caller adds name, title and caption.
+/// Draws percentages by layer (left) and of the whole model by budget (right). The caller adds name, title and caption.
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
 
-/// Returns A − B as in share_figure(), one curve per pair. The caller completes the title.
-/// @throws NothingToShow if the layers differ
+/// Draws A − B in the same way. @throws NothingToShow if the numbers of layers differ
 Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                         const ShareMeasure& measure);
 
-/// Returns the numbers as shares from 0 to 1, per layer; rows without a layer are for the whole model. The caller
-/// completes the title. @throws as share_difference()
+/// Returns the differences as shares; rows without a layer are for the whole model. @throws as share_difference()
 Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                                const ShareMeasure& measure);
 

@@ -8,8 +8,7 @@
 
 namespace kvscope::analysis {
 
-/// Quotes a word for a POSIX shell if necessary, in single quotes. Control characters except newline and tab are
-/// escaped for safe display on a terminal.
+/// Quotes a word for a POSIX shell if necessary, and escapes control characters.
 std::string shell_quoted(std::string_view word);
 
 /// Builds a command line for a POSIX shell and quotes words where necessary.

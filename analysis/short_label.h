@@ -10,8 +10,7 @@ namespace kvscope::analysis {
 /// "echokv:maps=/home/me/maps/echo.safetensors @ 50 %" becomes "echokv:maps=echo.safetensors @ 50 %".
 std::string short_label(const std::string& label);
 
-/// Shortens labels in legends, panel titles and rows of runs; the full text is stored in their `whole`. Labels that
-/// would become equal keep their paths, cut in the middle, or stay unchanged if they are still equal.
+/// Shortens labels in legends, titles and rows unless they would become equal. `whole` gets the full text.
 void shorten_labels(Figure& figure);
 
 }  // namespace kvscope::analysis

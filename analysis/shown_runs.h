@@ -19,12 +19,11 @@ struct ShownRun {
     Subject subject() const { return {.trace = trace, .run = index}; }
     const trace::RunAttributes& attributes() const { return part->reader->run(part->options.prompt, index); }
     size_t n_tokens() const { return static_cast<size_t>(part->reader->prompt(part->options.prompt).visible_tokens()); }
-    /// Returns the label without budget. Runs with equal texts differ only in budget.
+    /// Identifies the run except for its budget.
     std::string method() const;
 };
 
-/// Returns the runs that each part's options choose (chosen_runs). Traces without finished runs are omitted.
-/// @throws as chosen_runs(); NothingToShow if no trace has a finished run
+/// Returns the runs that the options choose, trace by trace. @throws as chosen_runs() if there are none
 std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
 /// Returns run_legend() of each trace, with its name if there are several.

@@ -32,7 +32,6 @@ Column subject_column(SubjectKey key);
 /// Returns an empty cell if the subjects do not contain this item.
 Cell subject_cell(SubjectKey key, const SubjectPair& of);
 
-/// Returns the column for a run's label, which follows its number.
 Column label_column();
 
 /// A table whose rows begin with their items. The caller supplies the other cells.

@@ -14,7 +14,7 @@
 namespace kvscope::analysis {
 
 /// Mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, fixed seed). If all samples are 0
-/// or all are 1, resampling has no spread; the interval is then the exact one of Clopper and Pearson.
+/// or all are 1, the interval is the exact one of Clopper and Pearson.
 struct BootstrapMean {
     double mean = 0, low = 0, high = 0;
 };
@@ -44,22 +44,20 @@ struct TaskGroup {
     double budget_share() const;
 };
 
-/// Groups results in the order of the first sample; groups refer to `rows`. @throws FigureError if there are no rows
+/// Groups results by setting and budget. Groups refer to `rows`. @throws FigureError if there are no rows
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
 /// Returns each budget except that of `full` once: entries ascending, then bytes, then shares. "all" if there are none.
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
 
-/// Returns a task's results, one row per policy setting and budget: number of samples, mean score with its interval,
-/// and number of failures. `full` is the control and comes first. @throws FigureError if there are no rows
+/// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.
+/// @throws FigureError if there are no rows
 Table task_scores(std::span<const trace::ResultRow> rows);
 
-/// Returns task_scores() in per cent with one row per policy setting and one column per budget: "93.3 [86.7, 98.3]".
-/// The score of `full` is in every column.
+/// Returns scores in per cent, "93.3 [86.7, 98.3]", with one row per policy setting and one column per budget.
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
-/// Describes failed runs, once per policy setting, budget and reason: "headkv @ 64 failed in all 60 samples: …", "cam
-/// @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
+/// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
 /// Returns a sentence that says whether the results are valid: at least 60 samples, `full` right in at least 90 % of

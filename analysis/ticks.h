@@ -14,9 +14,8 @@ struct Ticks {
     int exponent = 0;
 };
 
-/// Returns the axis' own ticks, or at most `max_ticks` (>= 2) round values: multiples of 1, 2 or 5 times a power of ten
-/// (also 4 for whole numbers). Logarithmic axes have powers of ten, or 1, 2 and 5 times them within one decade. Labels
-/// have equal decimals and separated thousands; very large or small values share an exponent.
+/// Returns the axis' own ticks, or at most `max_ticks` (at least 2) round values. Very large or small values share an
+/// exponent.
 Ticks ticks_for(const Axis& axis, size_t max_ticks);
 
 /// Returns "Title (10⁻⁶ unit)", without missing parts.

@@ -34,8 +34,8 @@ struct TokenDecision {
 /// values by 3 %)", or "kept in part and rebuilt (…)".
 std::string fate_text(const trace::TokenFate& fate);
 
-/// Describes which heads of a layer keep a token, with one more line for each form other than whole: "kept by 3 of 3
-/// heads (0, 1, 2)" and "merged into an entry of 12 that ends at token 17 in 3 heads: 0.25 entries in all".
+/// Describes how a layer keeps a token, with a line for each form: "kept by 3 of 3 heads (0, 1, 2)" and "merged into an
+/// entry of 12 that ends at token 17 in 3 heads: 0.25 entries in all".
 std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
 
 /// The decisions of all layers and rows of a run about one token: "Why was this token dropped?"
@@ -55,8 +55,8 @@ struct TokenReport {
     std::string sentence(size_t layer, size_t row) const;
 };
 
-/// @throws FigureError if the trace has no such prompt, NothingToShow for a failed run, std::out_of_range for a token
-///         that policies do not see, and what the reader throws
+/// @throws NothingToShow for a failed run, std::out_of_range for a token that policies do not see, FigureError for an
+///         unknown prompt
 TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64_t token);
 
 /// Candidates with scores close to a row's cut-off.
@@ -70,8 +70,7 @@ struct Border {
     std::vector<Entry> dropped;  ///< the highest-ranked dropped candidates, best first
 };
 
-/// Returns at most k kept and k dropped candidates; none if the run has no scores.
-/// @throws as token_report(); std::out_of_range for an unknown layer or row
+/// Returns at most k kept and k dropped candidates; none if the run has no scores. @throws as token_report()
 Border border(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k);
 
 /// Where a run kept the tokens of a span.
@@ -95,8 +94,7 @@ struct SpanReport {
     std::string sentence;  ///< one line with all numbers, the run's label and the places
 };
 
-/// Returns one report per finished run of the prompt, in the trace's order.
-/// @throws FigureError if the trace has no such prompt, std::out_of_range unless 0 <= first <= last < N
+/// Returns one report per finished run of the prompt. @throws std::out_of_range unless 0 <= first <= last < N
 std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int64_t first, int64_t last);
 
 }  // namespace kvscope::analysis

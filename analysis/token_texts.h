@@ -16,7 +16,7 @@ struct TokenTexts : WholeText {
     std::vector<std::string> tokens;  ///< as stored in the trace
 };
 
-/// Joins tokens of a trace. @param tokens with bytes that are not characters written as ⟨E2⟩
+/// Joins tokens of a trace into one text.
 TokenTexts token_texts(std::vector<std::string> tokens);
 
 /// Returns the first and last token of each non-overlapping match, in order. ASCII letters match in both cases.

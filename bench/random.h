@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine.
+// Random numbers that are equal on all machines.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace kvscope::bench {
 
-/// SplitMix64 (Steele, Lea, Flood 2014). Gives equal numbers on all machines.
+/// SplitMix64 (Steele, Lea, Flood 2014).
 class Random {
  public:
     explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -7,10 +7,10 @@
 
 namespace kvscope::analysis {
 
-/// Returns (L, H): the share of a query head's attention from the window that falls on kept entries. Query head h reads
-/// row h / (H / R). A head without any attention gets NaN.
+/// Returns the share of each query head's window attention that falls on kept entries (L, H); NaN for a head without
+/// attention.
 /// @param window_attention (L, H, N), mean over the window's queries
-/// @throws std::invalid_argument if the sizes do not match or R does not divide H
+/// @throws std::invalid_argument if the sizes do not match
 std::vector<float> attention_kept(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept);
 
 }  // namespace kvscope::analysis

@@ -9,11 +9,10 @@
 
 namespace kvscope::analysis {
 
-/// Returns (N): the share of the window's attention that falls on each token in the heads that dropped it, averaged
-/// over the query heads of one layer. Heads without any attention are not counted; without counted heads all values are
-/// NaN. The values sum to 1 minus the layer's mean of attention_kept(). Query head h reads row h / (H / R).
+/// Returns the share of a layer's window attention that was lost with each token (N): the attention of the heads that
+/// dropped the token, averaged over all query heads. NaN if no head has attention.
 /// @param window_attention (H, N) of this layer
-/// @throws std::invalid_argument if the sizes do not match or R does not divide H
+/// @throws std::invalid_argument if the sizes do not match
 std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,
                                    size_t layer);
 
@@ -28,11 +27,11 @@ struct TokenLosses {
     std::vector<double> attention;  ///< (N) attention_lost() of a run that keeps nothing; empty if not recorded
 };
 
-/// Returns (N): a run's `kl_attention_lost`, averaged over the layers. The full run gives zeros; a run without the
-/// recording gives an empty list.
+/// Returns a run's `kl_attention_lost` per token (N), averaged over the layers; zeros for the full run, empty if not
+/// recorded.
 std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
-/// Returns the losses of finished runs, in the order of `runs`. @throws what trace::Reader throws
+/// Returns the losses of finished runs, in the order of `runs`.
 TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<const int> runs,
                          std::span<const int> layers);
 

@@ -13,13 +13,13 @@ struct Coverage {
     double share = 0;
 };
 
-/// Counts the prompt tokens that at least one row of at least one layer keeps.
+/// Counts the prompt tokens that at least one head of any layer keeps.
 Coverage model_coverage(const KeptSets& kept);
 
-/// (L) Counts the prompt tokens that at least one row of the layer keeps.
+/// Counts the prompt tokens that at least one head of each layer keeps (L).
 std::vector<Coverage> layer_coverage(const KeptSets& kept);
 
-/// (L, R) Counts the tokens that one row keeps.
+/// Counts the tokens that each row keeps (L, R).
 std::vector<Coverage> head_coverage(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

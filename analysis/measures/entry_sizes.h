@@ -7,11 +7,10 @@
 
 namespace kvscope::analysis {
 
-/// Returns (L, N): the cardinality of the token's entry, the largest over the layer's rows; 0 if every row dropped it.
+/// Returns the cardinality of each token's entry (L, N), the largest over the layer's rows; 0 for dropped tokens.
 std::vector<float> entry_sizes(const trace::Kept& kept, size_t n_tokens);
 
-/// Returns entry_sizes() for maps. Every second merged entry of a layer's first row is 20 % smaller, so that the colors
-/// of adjacent entries differ.
+/// Returns entry_sizes() with every second merged entry reduced by 20 %, so that adjacent entries differ in color.
 std::vector<float> shaded_entry_sizes(const trace::Kept& kept, size_t n_tokens);
 
 /// Adjacent tokens of a row that share one entry.
@@ -20,7 +19,6 @@ struct EntryTokens {
     float cardinality = 1;
 };
 
-/// Returns the merged entries of a row in ascending order.
 std::vector<EntryTokens> merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens);
 
 }  // namespace kvscope::analysis

@@ -7,7 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// Returns (L, R): the number of entries that each row keeps.
+/// Returns the number of entries that each row keeps (L, R).
 std::vector<uint32_t> head_budgets(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

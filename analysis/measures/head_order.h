@@ -6,9 +6,8 @@
 
 namespace kvscope::analysis {
 
-/// Returns an order of n heads in which similar heads are adjacent: the leaves of average-linkage clustering (UPGMA).
-/// Of equally distant clusters, those with the lowest heads join first, at the two ends that are closest to each other.
-/// Heads with a NaN divergence come last, in ascending order.
+/// Orders heads so that similar heads are adjacent: the leaves of average-linkage clustering (UPGMA). Heads with a NaN
+/// divergence come last.
 /// @param divergence (n, n), symmetric; only the upper triangle is read
 /// @throws std::invalid_argument if the matrix is not (n, n)
 std::vector<size_t> head_order(std::span<const float> divergence, size_t n);

@@ -12,8 +12,7 @@ struct HeadStatistics {
     double entropy = 0;    ///< of the scores divided by their sum, nats; at most ln n for n tokens
 };
 
-/// Returns the statistics of each KV head of one layer, computed from kv_head_attention() without pooling.
-/// @throws std::invalid_argument as kv_head_attention()
+/// Returns the statistics of each KV head's kv_head_attention() in one layer.
 std::vector<HeadStatistics> head_statistics(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
                                             size_t window);
 

@@ -24,8 +24,7 @@ struct KeptSets {
         const size_t i = layer * n_rows + row;
         return indices.subspan(offsets[i], offsets[i + 1] - offsets[i]);
     }
-    /// Calls visit(token, share) for each token of a row. The share is 1/n if n tokens share one entry, so that the
-    /// shares of a row sum to its number of entries.
+    /// Calls visit(token, share) for each token of a row. The share is 1/n if n tokens share one entry.
     template <class Visit>
     void each(size_t layer, size_t row, Visit visit) const {
         const size_t place = layer * n_rows + row;
@@ -38,8 +37,7 @@ struct KeptSets {
     }
 };
 
-/// Returns the tokens that a run's cache holds, alone or in a merged entry. All measures of tokens use these sets.
-/// The result refers to `kept`.
+/// Returns the tokens that a cache holds, alone or in a merged entry. The result refers to `kept`.
 inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
     if (kept.merges())
         return {kept.n_layers, kept.n_rows, n_tokens, kept.held_offsets, kept.held_tokens, kept.held_with};
@@ -51,11 +49,11 @@ inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// Whether dropped tokens explain the run's loss, so that attention kept, attention lost and recall apply. They do not
-/// apply to a run that keeps all tokens in another form or merges them. The full run is measured as the reference.
+/// Whether attention kept and recall can be measured. They cannot for runs that merge tokens or keep all of them in
+/// another form.
 bool is_measured_by_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
-/// kept_sets() of a run that is not in a trace. Refers to the record.
+/// kept_sets() of a run that is not in a trace. Refers to `record`.
 class HeldTokens {
  public:
     HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens);

@@ -6,9 +6,9 @@
 
 namespace kvscope::analysis {
 
-/// Returns (G, N - window): one layer's `window_attention` (H, N) for the prompt without its last `window` tokens,
-/// averaged over the H / G query heads of each KV head.
-/// @throws std::invalid_argument if the sizes do not match, G does not divide H, or `window` >= N
+/// Returns each KV head's mean attention to the prompt before the window (G, N - window).
+/// @param window_attention (H, N) of one layer
+/// @throws std::invalid_argument if the sizes do not match or the prompt is not longer than the window
 std::vector<float> kv_head_attention(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
                                      size_t window);
 

@@ -18,24 +18,21 @@ struct Recall {
     double model = 0;            ///< mean over the layers
 };
 
-/// Returns (G, B): for each KV head the B positions with the most attention, ascending; M_gold of DapQ, Eq. 1. Equal
-/// values go to the lower position. If B >= N, all positions are returned.
+/// Returns the B positions with the most attention of each KV head (G, B), ascending: M_gold of DapQ, Eq. 1.
 /// @param answer_attention (G, N) of one layer
 /// @throws std::invalid_argument if G does not divide the number of values; kernels::NanScore
 std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget);
 
-/// Returns (R): |M_gold ∩ kept| / |M_gold| (DapQ, Eq. 3) for each row of the layer; NaN if M_gold is empty. Rows of
-/// query heads are compared with their KV head's M_gold one by one: the union of a group's rows holds up to H / G
-/// budgets. A merged entry counts as its last token.
+/// Returns |M_gold ∩ kept| / |M_gold| for each row of a layer (DapQ, Eq. 3); NaN if M_gold is empty. Query heads are
+/// compared with the M_gold of their KV head.
 /// @param gold result of gold_sets()
-/// @throws std::invalid_argument if G does not divide R or the number of positions
+/// @throws std::invalid_argument if the sizes do not match
 std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept, size_t layer);
 
-/// Returns the full run with `answer_attention`, the reference for the prompt's runs; nullopt if the trace has none.
+/// Returns the full run if it records `answer_attention`, which recall needs; otherwise nullopt.
 std::optional<int> run_with_answer_attention(const trace::Reader& reader, int prompt);
 
-/// Returns each run's recall at its own budget.
-/// @param runs finished runs of a prompt with `answer_attention`
+/// Returns each run's recall at its own budget. @param runs finished runs of a prompt with `answer_attention`
 std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs);
 
 }  // namespace kvscope::analysis

@@ -9,32 +9,27 @@
 
 namespace kvscope::analysis {
 
-// A token counts as 1 if its row keeps it as an entry of its own, and as 1/n if it shares an entry with n - 1 others.
-// Without merging, all counts are whole numbers.
+// A token counts as 1/n if n tokens share its entry. Without merging, all counts are whole numbers.
 
-/// Returns (L, N): the number of rows of a layer that keep each token, 0 ... R (K-VEC's Figure 4). A layer's numbers
-/// sum to the number of entries in its cache.
+/// Returns the number of heads of each layer that keep each token (L, N): K-VEC's Figure 4.
 std::vector<double> retention(const KeptSets& kept);
 
-/// Returns (N): the number of layers that keep each token, 0 ... L (K-VEC's Figure 3). The row of a layer that holds
-/// the most of the token counts.
+/// Returns the number of layers that keep each token (N): K-VEC's Figure 3. A layer counts its largest part of the
+/// token.
 std::vector<double> layers_keeping(const KeptSets& kept);
 
-/// Returns (N): the number of rows of all layers that keep each token, 0 ... L R; the sum of retention() over the
-/// layers.
+/// Returns the number of heads of all layers that keep each token (N).
 std::vector<double> heads_keeping(const KeptSets& kept);
 
-/// Returns (L, N): the number of rows of a layer that hold each token, alone or in a merged entry.
+/// Returns the number of heads of each layer that hold each token, alone or in a merged entry (L, N).
 std::vector<uint16_t> holding_heads(const KeptSets& kept);
 
-/// Returns (N): the share of the given layers' rows that keep each token, 0 ... 1.
-/// @param layers at least one, each below L
+/// Returns the share of heads in the given layers that keep each token (N).
 std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers);
 
-/// Returns kept_shares() of a run in a trace.
 std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
-/// Returns the smallest count above 0, at most 1: the lower end of a color scale.
+/// Returns the smallest positive count, at most 1, at which a color scale begins.
 double least_kept(const std::vector<double>& counts);
 
 }  // namespace kvscope::analysis

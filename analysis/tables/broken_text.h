@@ -16,7 +16,7 @@ class BrokenText {
     struct Piece {
         size_t token = 0;
         size_t line = 0;
-        size_t cell = 0;  ///<  from the left end of the line
+        size_t cell = 0;  ///< from the left end of the line
         size_t n_cells = 0;
         std::string text;      ///< A character that tokens share is in the first of them.
         bool is_whole = true;  ///< contains the whole token
@@ -25,10 +25,8 @@ class BrokenText {
         bool joins_next = false;  ///< Its letters join those of the next piece, so both must be drawn together.
     };
 
-    /// Breaks lines between tokens, before a word if possible. Only a token that is wider than a line is split. Aligns
-    /// right-to-left paragraphs at the right.
+    /// Breaks lines before words if possible. Only a token that is wider than a line is split.
     /// @param tokens as whole_text() takes them
-    /// @param n_tokens number of tokens to set, from the first
     /// @param width of a line in cells, at least 2
     BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width);
 

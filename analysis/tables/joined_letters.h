@@ -7,8 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// Whether a character must be drawn together with its neighbors: it joins, reorders or stacks with them, or is an
-/// emoji.
+/// Whether a character must be drawn together with its neighbors: it joins with them, or is an emoji.
 bool joins_neighbours(uint32_t character);
 
 /// Whether a character is placed on the preceding one, as accents and vowel signs are.

@@ -9,14 +9,12 @@
 namespace kvscope::analysis {
 
 /// Embedding levels of the Unicode bidirectional algorithm (UAX #9). Text with an odd level is read from right to left.
-/// Line breaks separate paragraphs; the first letter determines a paragraph's direction. Both lists are empty if all
-/// text is read from left to right.
+/// Both lists are empty if all text is read from left to right.
 struct ReadingLevels {
     std::vector<uint8_t> tokens;
     std::vector<uint8_t> paragraphs;  ///< level of the paragraph in which each token begins
 
     uint8_t of(size_t token) const { return tokens.empty() ? uint8_t{0} : tokens[token]; }
-    /// Whether the paragraph is read from right to left.
     bool is_turned(size_t token) const { return !paragraphs.empty() && paragraphs[token] % 2 == 1; }
 };
 

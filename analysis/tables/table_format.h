@@ -15,23 +15,18 @@ TableFormat table_format_from_name(std::string_view name);
 std::span<const std::string_view> table_format_names();
 
 /// Returns the table as text that ends with a line break.
-///
-/// csv: RFC 4180 with column names and all digits; empty cells are empty fields, NaN is NaN.
-///
-/// json: an array of objects; jsonl: one object per line. Empty, NaN and infinite cells are null.
-///
-/// text, markdown, latex: column titles with units, rounded numbers, the best number of a column and group in bold (not
-/// in text), no empty columns. Each cell passes through terminal_text(). LaTeX needs the package booktabs.
+/// - csv: RFC 4180 with column names and all digits; empty cells are empty fields.
+/// - json: an array of objects; jsonl: one object per line. Empty, NaN and infinite cells are null.
+/// - text, markdown, latex: titles with units, rounded numbers, the best number of each group in bold (not in text), no
+///   empty columns. LaTeX needs the package booktabs.
 /// @param width columns of the terminal, for text only; 0 sets no limit
 /// @throws std::invalid_argument if a row and `columns` differ in length
 std::string format_table(const Table& table, TableFormat format, size_t width = 0);
 
-/// Returns the table with an apostrophe before each text and column name that a spreadsheet would read as a formula:
-/// it begins with = + - @, a tab or a line break (OWASP, CSV injection).
+/// Puts an apostrophe before each text that a spreadsheet would read as a formula (OWASP, CSV injection).
 Table safe_for_spreadsheets(Table table);
 
-/// Formats a real number for text, Markdown and LaTeX: `decimals` digits, or an exponent if the number is too small or
-/// too large for them.
+/// Formats a real number with `decimals` digits, or with an exponent if it is too small or too large for them.
 std::string format_real(double value, int decimals);
 
 /// Formats 12345 as "12,345".

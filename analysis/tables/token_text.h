@@ -14,8 +14,7 @@ struct WholeText {
     std::vector<size_t> begins;  ///< offset of each token in `text`, then the length of `text`
 };
 
-/// Joins tokens of a trace. A byte that is not a character by itself is written ⟨E2⟩ in the trace; it keeps this form
-/// if it does not become a character together with its neighbors.
+/// Joins tokens of a trace. Bytes that are written as ⟨E2⟩ become part of a character if their neighbors complete it.
 WholeText whole_text(std::span<const std::string> tokens);
 
 /// Returns the offset of the character that contains a byte; the byte itself if the text is not valid UTF-8 there.
@@ -24,7 +23,7 @@ size_t character_begin(std::string_view text, size_t byte);
 /// Returns the text of tokens first … last, including all bytes of characters that they only partly contain.
 std::string_view whole_characters(const WholeText& texts, size_t first, size_t last);
 
-/// Replaces a character in a token that contains its later bytes; the character began in a preceding token.
+/// Stands in a token for a character that began in a preceding token.
 inline constexpr std::string_view continuation_mark = "‿";
 
 /// Returns the text of each token. A character that several tokens share is in the first of them; the others have the

@@ -39,14 +39,12 @@ inline constexpr CurveMeasure curve_measures[] = {CurveMeasure::coverage, CurveM
 /// Parses "coverage", "attention", "recall" or "bytes"; empty gives the first. @throws FigureError for other names
 CurveMeasure curve_measure(const std::string& name);
 
-/// Returns the name that curve_measure() parses.
 std::string name_of(CurveMeasure measure);
 
 /// Returns title and unit of the axis: "Coverage", "% of tokens".
 std::pair<std::string, std::string> words_of(CurveMeasure measure);
 
-/// Returns a panel with all curves, points for recorded runs, and a line at the threshold. The legend shows the budget
-/// at which each curve reaches the threshold. The caller adds name, title, caption and recipe.
+/// Draws all curves, points of recorded runs and the threshold. The caller adds name, title, caption and recipe.
 Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes);
 
 }  // namespace kvscope::analysis

@@ -32,14 +32,12 @@ struct CurveChoice {
     std::vector<LeftOut> left_out;
 };
 
-/// Groups runs into curves. `full` has no curve and is not reported as left out.
-/// @param runs all runs of the prompt
+/// Groups runs into curves. `full` has no curve.
 /// @param shown indices of the runs to use
 CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
                            int64_t n_tokens, const std::string& over);
 
-/// Returns the selection of the first run of the curve that can be repeated along the curve from the trace alone.
-/// @throws NothingToShow with the first run's reason, and what the reader throws
+/// Returns a selection that can be repeated along the curve. @throws NothingToShow with the first run's reason
 std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int prompt, const CurveRuns& curve,
                                               const std::string& over);
 

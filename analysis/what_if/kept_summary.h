@@ -23,7 +23,7 @@ struct KeptSummary {
 /// Returns the bytes of the keys and values of all tokens that policies see.
 double bytes_of_all_entries(const trace::Reader& reader, int prompt);
 
-/// Summarizes a finished run of the trace. @throws what the reader throws
+/// Summarizes a finished run of the trace.
 KeptSummary summarize(const trace::Reader& reader, int prompt, int run);
 /// Summarizes a run that is not in the trace.
 KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
@@ -31,7 +31,7 @@ KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunR
 /// Attention of the full run's answer, read once to compute the recall of many selections.
 class AnswerAttention {
  public:
-    /// Returns nullopt if the trace has no answer attention. @throws what the reader throws
+    /// Returns nullopt if the trace has no answer attention.
     static std::optional<AnswerAttention> read(const trace::Reader& reader, int prompt);
 
     /// Returns the mean recall over the layers (DapQ, Eq. 3), as recall_of_runs().

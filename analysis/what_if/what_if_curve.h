@@ -44,22 +44,18 @@ int64_t least_budget(const policies::PolicySpec& spec, int64_t recorded_budget, 
 /// Whether `over` is over_budget or the name of a numeric parameter of the policy.
 bool can_be_over(const policies::Definition& definition, const std::string& over);
 
-/// Returns the values of the curve in ascending order, including recorded ones. Budgets are evenly spaced on a
-/// logarithmic scale up to N; parameters are spread over their range, or up to 4 times the value if it is unbounded.
-/// @throws std::out_of_range if can_be_over() is false
+/// Returns the values of the curve in ascending order, including recorded ones: budgets on a logarithmic scale up to N,
+/// or the range of a parameter. @throws std::out_of_range if can_be_over() is false
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
 
-/// Computes the curve. Values that the policy rejects are omitted. Checks for interruption (trace/interruption.h)
-/// between points.
+/// Computes the curve without values that the policy rejects. Can be interrupted between points (trace/interruption.h).
 /// @param attention nullopt: recall stays unknown
-/// @throws what `select` throws if the policy rejects all values
 std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
                                       const std::string& over, const SelectAgain& select,
                                       const std::optional<AnswerAttention>& attention);
 
-/// Returns the smallest budget at which the measure is at least `share`, found by bisection between the first point of
-/// the curve that reaches the share and the preceding point. Exact if the measure grows with the budget. Returns
-/// nullopt if no point reaches the share, and for the measure `bytes`.
+/// Returns the smallest budget at which the measure is at least `share`, found by bisection between two points of the
+/// curve. Returns nullopt if no point reaches the share, and for bytes.
 std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, const CurveSource& source,
                                        const std::vector<CurvePoint>& curve, CurveMeasure measure, double share,
                                        const SelectAgain& select, const std::optional<AnswerAttention>& attention);
