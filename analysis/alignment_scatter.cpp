@@ -18,7 +18,7 @@ namespace measured = trace::schema::prompt;
 
 constexpr std::array<const char*, 3> kVectors = {"c11", "c12", "c22"};
 
-/// Cosines (L, H) of each of the three vectors.
+/// Cosines of the three vectors with the gradient, each (L, H).
 struct Alignment {
     size_t n_heads = 0;
     std::array<std::vector<float>, 3> cosines;
@@ -60,7 +60,6 @@ Axis cosine_axis(size_t vector, double limit) {
     return axis;
 }
 
-/// Returns the line y = x, or y = −x if it falls.
 Line diagonal(double limit, bool falls) {
     Line line;
     line.x = {-limit, limit};

@@ -9,7 +9,7 @@ constexpr size_t farthest_piece = 16;  // most bytes of an unknown token between
 
 bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/// Returns where words with preceding white space begin, the white space included. The first offset is 0.
+/// Returns the offsets at which words begin, including their preceding white space. The first offset is 0.
 std::vector<size_t> blank_starts(std::string_view text) {
     std::vector<size_t> starts{0};
     for (size_t i = 1; i < text.size(); ++i) {

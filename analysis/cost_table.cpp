@@ -20,7 +20,6 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// Reads the cells of one run.
 struct Source {
     const trace::Reader& reader;
     int prompt;
@@ -87,7 +86,7 @@ std::vector<Column> columns() {
             {"message", "Message", "", ColumnType::text}};
 }
 
-/// Returns a note about merged keys that are not between the two original keys; empty if there are none.
+/// Returns a note about merged keys that are not between the two original keys, or an empty text.
 std::string merging_note(const trace::Reader& reader, const trace::Place& place) {
     if (!reader.has(place, schema::run::merged_keys) || !reader.has(place, schema::run::merged_keys_outside)) return {};
     const auto sum = [&](const schema::DataSet& set) {

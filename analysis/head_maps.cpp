@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kHeadMm = 2.6;
 
-/// Returns a map (R, layers).
 HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
     HeatMap map;
     place_on_numbers(map, of.n_rows, layers.size());

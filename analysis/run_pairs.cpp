@@ -77,7 +77,6 @@ std::string pair_label(const RunAttributes& a, const RunAttributes& b) {
 
 namespace {
 
-/// Sets the labels that the runs have in a single trace.
 std::vector<ShownRun> labelled(std::vector<ShownRun> runs, size_t side) {
     for (ShownRun& run : runs) {
         run.label = run_label(run.attributes());

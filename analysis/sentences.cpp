@@ -90,7 +90,6 @@ bool is_blank_text(std::string_view text) {
     return true;
 }
 
-/// Returns the number of characters that begin in bytes [begin, end).
 size_t n_characters(std::string_view text, size_t begin, size_t end) {
     const auto part = text.substr(begin, end - begin);
     return static_cast<size_t>(

@@ -19,7 +19,6 @@ void widen(double& least, double& most, double other_least, double other_most) {
     most = std::max(most, other_most);
 }
 
-/// Returns the scale with the same title.
 template <class Scales>
 auto like(Scales& scales, const ColorScale& scale) {
     return std::find_if(scales.begin(), scales.end(), [&](const ColorScale& one) { return one.title == scale.title; });
@@ -55,7 +54,6 @@ void add_legend(Figure& joined, const Figure& figure, const std::string& name) {
     joined.legend.insert(joined.legend.end(), figure.legend.begin(), figure.legend.end());
 }
 
-/// Sets the trace in the subjects and titles of all panels.
 void name_trace(Figure& figure, size_t trace, const std::string& name) {
     for (Panel& panel : figure.panels) {
         panel.subject.trace = trace;
@@ -131,7 +129,6 @@ void add_scales(Figure& joined, Figure& figure) {
             if (auto* map = std::get_if<HeatMap>(&shape)) map->color_scale = places.at(map->color_scale);
 }
 
-/// Adds the caption and recipe of a figure.
 void add_words(Figure& joined, const Figure& figure, const std::string& name) {
     if (figure.caption != joined.caption) joined.caption += fmt::format(" For {}: {}", name, figure.caption);
     add_recipe(joined, figure, name);

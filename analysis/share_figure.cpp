@@ -122,7 +122,6 @@ class BudgetAxis {
     std::vector<int64_t> entries_;
 };
 
-/// Sorts the points by budget.
 void sort_by_x(Line& line) {
     std::vector<std::pair<double, double>> points;
     for (size_t i = 0; i < line.x.size(); ++i) points.emplace_back(line.x[i], line.y[i]);
@@ -174,7 +173,6 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
     return panel;
 }
 
-/// Draws both panels, without legend and recipe.
 Figure draw_shares(const FigureOptions& options, std::span<const RunShares> runs, const ShareMeasure& measure,
                    bool difference) {
     Figure figure;
@@ -201,7 +199,6 @@ void check_layers(const SharePair& pair) {
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 
-/// A curve or point, and its panel.
 struct Curve {
     Line line;
     const Panel* panel = nullptr;

@@ -76,7 +76,6 @@ Panel panel_of(HeatMap map, const Axis& axis) {
     return panel;
 }
 
-/// Adds a color scale that is symmetric around zero and contains all values.
 void add_scale(Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels)

@@ -267,7 +267,6 @@ bool breaks_off(const std::string& answer) {
     return last != std::string::npos && std::string_view(".!?:;,").find(answer[last]) == std::string_view::npos;
 }
 
-/// Describes why the full run has too few right answers.
 std::string wrong_answers(const TaskGroup& full, double mean) {
     std::string text = fmt::format("the full run is right in {:.1f} %, 90 % are needed", 100 * mean);
     const auto n_wrong =

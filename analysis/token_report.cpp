@@ -45,7 +45,6 @@ int64_t ranked_before(const trace::RunAttributes& run, int64_t n_tokens) {
     }
 }
 
-/// Scores and kept entries of one row.
 struct RankedRow {
     std::span<const double> scores;
     std::span<const uint32_t> kept;
@@ -78,7 +77,6 @@ TokenDecision decision(const RankedRow& row, uint32_t token) {
     return d;
 }
 
-/// All rows of one layer.
 struct LayerRows {
     std::vector<double> scores;  ///< (R, N) or empty
     const trace::Kept* kept = nullptr;

@@ -54,7 +54,6 @@ Line line_difference(const Line& a, const Line& b, bool as_ratio, const std::str
     return line;
 }
 
-/// Whether two curves have the same name, layer and head.
 bool are_like(const Line& a, const Line& b) {
     return a.label == b.label && a.subject.layer == b.subject.layer && a.subject.head == b.subject.head;
 }
@@ -218,7 +217,6 @@ void name_sides(Figure& figure, const FigureDefinition& definition, const Paired
     name_prompts(figure, definition, paired.sides);
 }
 
-/// Makes all color scales symmetric around zero.
 void set_limits(Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels) {

@@ -50,7 +50,7 @@ constexpr std::size_t window = 32;
 constexpr std::size_t steps = 64;
 constexpr const char* policy_names[] = {"snapkv", "ada-snapkv", "pyramidkv", "h2o", "ada-pyramidkv"};
 
-// Uses of random numbers. Each has its own stream.
+/// Uses of random numbers. Each has its own stream.
 enum Stream : std::uint64_t { text, cluster_places, layer_interest, row_interest, run_interest, noise, model, answers };
 
 class MadeUpModel {
@@ -136,7 +136,7 @@ std::vector<float> falling(Random& random, std::size_t rows, std::size_t length)
     return out;
 }
 
-// Returns symmetric matrices (matrices, n, n): `same` on the diagonal, approaching `far` with the distance from it.
+/// Returns symmetric matrices (matrices, n, n): `same` on the diagonal, approaching `far` with the distance from it.
 std::vector<float> matrices(Random& random, std::size_t count, std::size_t n, float same, float far) {
     std::vector<float> out(count * n * n, same);
     for (std::size_t m = 0; m < count; ++m) {
@@ -157,7 +157,7 @@ std::vector<float> uniform(Random& random, std::size_t count, float low, float h
     return out;
 }
 
-// Returns (layers, heads, d): descending values that sum to each layer's similarity.
+/// Returns (layers, heads, d): descending values that sum to each layer's similarity.
 std::vector<float> contributions(Random& random, const std::vector<float>& similarities, std::size_t heads,
                                  std::size_t d) {
     std::vector<float> out = falling(random, similarities.size() * heads, d);
@@ -193,7 +193,7 @@ trace::ModelRecord model_record(const Options& o) {
     return m;
 }
 
-// Sets everything except the attention.
+/// Sets everything except the attention.
 trace::PromptRecord prompt_record(const Options& o) {
     Random random(o.seed, Stream::model, 1);
     trace::PromptRecord p;
@@ -224,7 +224,7 @@ trace::PromptRecord prompt_record(const Options& o) {
     return p;
 }
 
-// Sets everything except the kept entries and their share of the attention.
+/// Sets everything except the kept entries and their share of the attention.
 trace::RunRecord answer(const Options& o, std::size_t run) {
     Random random(o.seed, Stream::answers, run);
     trace::RunRecord r;
@@ -277,7 +277,7 @@ struct Plan {
     [[nodiscard]] std::int64_t window() const { return spec.values.has("window") ? spec.values.integer("window") : 0; }
 };
 
-// Runs count from 1. The budget is halved after each pass through the list of policies.
+/// Returns the policy of a run (from 1). The budget is halved after each pass through the list of policies.
 Plan plan(const Options& o, std::size_t run) {
     const std::size_t n_policies = std::size(policy_names);
     Plan out{policies::parse_policy(policy_names[(run - 1) % n_policies]), {}};
@@ -310,7 +310,7 @@ trace::RunRecord compressed_run(const Options& o, const MadeUpModel& made_up, st
     return r;
 }
 
-// Adds one layer to `attention_kept`.
+/// Adds one layer to `attention_kept`.
 void add_attention_kept(trace::RunRecord& r, const Options& o, std::size_t layer, const std::vector<float>& attention) {
     const std::size_t group = o.heads / o.kv_heads;
     for (std::size_t head = 0; head < o.heads; ++head) {

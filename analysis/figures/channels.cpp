@@ -17,7 +17,6 @@ namespace schema = trace::schema::run;
 constexpr double kLayerMm = 1.2;
 constexpr double kLightest = 0.3;  // lighter colors are invisible on white
 
-/// Key channels that a run keeps.
 struct Run {
     int index = 0;
     trace::RunAttributes attributes;
@@ -31,7 +30,6 @@ struct Run {
     }
 };
 
-/// Returns the chosen runs that drop key channels.
 std::vector<Run> runs_of_channels(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     std::vector<Run> runs;
@@ -144,7 +142,6 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     return figure;
 }
 
-/// Returns one row per channel of each head.
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
     SubjectTable table(

@@ -119,8 +119,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     read_points({&part, 1});
 }
 
-/// The axis is logarithmic if positive values span more than kDecades. Otherwise it begins at zero, unless most of it
-/// would be empty.
+/// Returns a logarithmic axis for values over many decades. Other axes begin at zero, unless most of it would be empty.
 Axis axis_of(const Column& column, const std::vector<double>& values) {
     Axis axis;
     axis.title = column.title.empty() ? column.name : column.title;

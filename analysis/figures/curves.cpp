@@ -114,7 +114,7 @@ struct Curves {
     double full_bytes = 0;
 };
 
-/// The curves of one trace whose selections can be repeated, and the labels of the other runs.
+/// The curves of one trace, and the labels of runs whose selections cannot be repeated.
 struct Selections {
     std::vector<std::pair<CurveRuns, std::shared_ptr<const WhatIf>>> made;
     std::vector<std::string> left_out;

@@ -146,8 +146,7 @@ void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vect
         "with several tokens shows the class \"only B\" first, then \"only A\", then \"both\".";
 }
 
-/// Sets the title "A: snapkv @ 64   B: k-vec @ 64". Shortens each label separately: shortening the whole title would
-/// cut its middle, including "B:".
+/// Sets the title "A: snapkv @ 64   B: k-vec @ 64". Each label is shortened separately, so that "B:" is not cut.
 void name_sides(Panel& panel, const trace::Reader& reader, int prompt, const Pair& pair) {
     Figure sides;
     for (const Side* side : {&pair.a, &pair.b}) {

@@ -47,7 +47,6 @@ Statistics read_statistics(const trace::Reader& reader, const FigureOptions& opt
     return statistics;
 }
 
-/// Adds a map of heads by layers with its own color scale, which begins at 0.
 void add_map(Figure& figure, const Statistics& statistics, const std::string& title, const std::string& unit,
              double HeadStatistics::*number) {
     HeatMap map;

@@ -30,8 +30,7 @@ struct Matrices {
     bool by_similarity = false;
     std::string of;  ///< "attention of the last 32 queries, per query head"
     bool query_heads = false;
-    size_t group =
-        1;  ///< stored heads per shown head: the query heads of a KV head with FigureOptions::common_unit, else 1
+    size_t group = 1;      ///< stored heads per shown head; above 1 with FigureOptions::common_unit
     std::vector<int> run;  ///< the run whose scores are compared; empty for attention
     Place place;           ///< location of `stored`
     const schema::DataSet* stored = nullptr;
@@ -173,7 +172,6 @@ float value_of(const Matrices& m, size_t layer, int a, int b) {
     return m.values[layer][static_cast<size_t>(a) * m.n + static_cast<size_t>(b)];
 }
 
-/// Returns ticks that label each position with its head.
 std::vector<Tick> named_places(const std::vector<int>& heads) {
     std::vector<Tick> ticks;
     for (size_t i = 0; i < heads.size(); ++i) ticks.push_back({static_cast<double>(i), std::to_string(heads[i])});

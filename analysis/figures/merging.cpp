@@ -23,7 +23,6 @@ struct Run {
     std::shared_ptr<const trace::Kept> kept;
 };
 
-/// Returns the chosen runs that merge entries.
 std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     std::vector<Run> runs;
@@ -112,7 +111,6 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     return figure;
 }
 
-/// Returns one row per merged entry of each head.
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
     SubjectTable table("merging", "Merged entries",

@@ -164,7 +164,7 @@ void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
     if (!is_first) label.inks.push_back({label.text.size(), ink, static_cast<double>(piece.cell) + cells / 2});
 }
 
-/// Returns the page `part` of a run.
+/// Returns page `part` of a run.
 Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<double>& values,
                const ColorScale& scale) {
     const size_t first_line = part * arrangement.lines_a_page;

@@ -169,7 +169,6 @@ Line curve(const TracePart& part, const Choice& choice, Rgb color) {
     return line;
 }
 
-/// Draws one curve for each trace that has the similarities.
 Figure make_curves(std::span<const TracePart> parts) {
     constexpr std::array<size_t, 5> colors = {4, 3, 2, 0, 5};  // blue, vermillion, green, orange, purple
     Figure figure;

@@ -35,8 +35,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 
 struct Runs {
     std::vector<Run> measured;
-    std::vector<ShownRun>
-        left_out;  ///< runs that drop no tokens, so that their recall is 1; see is_measured_by_tokens()
+    std::vector<ShownRun> left_out;  ///< runs that drop no tokens, so that their recall is 1
 };
 
 /// Omits traces without the attention of the answer.

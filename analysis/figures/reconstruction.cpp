@@ -63,7 +63,6 @@ std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions&
     return maps;
 }
 
-/// Converts the maps to per cent for drawing.
 std::vector<HeadMap> in_per_cent(std::vector<HeadMap> maps, const std::vector<int>& layers) {
     for (HeadMap& map : maps) {
         for (float& value : map.values) value *= 100;

@@ -109,7 +109,6 @@ ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_shar
     return scale;
 }
 
-/// Returns the map of one run, without its position in the figure.
 Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share, size_t color_scale) {
     Panel panel = layers_by_tokens(layers, run.n_tokens);
     panel.subject.run = run.index;

@@ -150,7 +150,6 @@ class Eigenvalues {
     std::vector<float> kept_;
 };
 
-/// Returns the dash of the i-th chosen query head.
 Dash head_dash(size_t i) {
     constexpr std::array<Dash, 4> dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
     return dashes[i % dashes.size()];
@@ -242,7 +241,6 @@ Axis contribution_axis(double smallest, double largest) {
     return axis;
 }
 
-/// Range of the values in all panels.
 struct Reach {
     double smallest = std::numeric_limits<double>::infinity();
     double largest = -std::numeric_limits<double>::infinity();
@@ -277,7 +275,6 @@ Line line_of(const Spectrum& spectrum, const Projection& projection, Source sour
     return line;
 }
 
-/// Sets title and caption of a figure by rank.
 void describe(Figure& figure, Source source, bool of_heads) {
     const std::string of = of_heads ? "chosen head's projection (K, V: the KV head that it uses)" : "projection";
     if (source == Source::contribution) {

@@ -162,7 +162,6 @@ Panel agreement(const Runs& all) {
     });
 }
 
-/// Places the curves above a map of `n_rows` rows.
 Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     Figure figure;
     figure.name = "step-kl";

@@ -162,7 +162,6 @@ void check_maps(const Scores& scores) {
             scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
 }
 
-/// Returns the scores after checking them for the source.
 Scores checked_scores(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     Scores scores = read_scores(reader, options);
@@ -271,7 +270,6 @@ double place_of(const TaskGroup& group, bool as_shares) {
     return 100 * group.budget_share();
 }
 
-/// Label and style of a setting's curve.
 struct CurveLook {
     std::string label;
     LineStyle style;

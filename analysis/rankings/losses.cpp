@@ -10,7 +10,6 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Returns a view of one layer.
 KeptSets layer_of(const KeptSets& kept, size_t layer) {
     KeptSets one = kept;
     one.n_layers = 1;

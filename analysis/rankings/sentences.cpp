@@ -13,7 +13,6 @@
 namespace kvscope::analysis::sentences_file {
 namespace {
 
-/// Numbers of A and B for each token (N).
 struct OfTokens {
     std::array<std::vector<double>, 2> kept;  ///< share of the layers' rows that keep the token
     TokenLosses losses;

@@ -335,7 +335,6 @@ std::string latex(const Table& table) {
            "\\bottomrule\n\\end{tabular}\n";
 }
 
-/// Returns the table without columns that are empty in all rows.
 Table without_empty_columns(const Table& table) {
     const auto has_content = [&](size_t c) {
         return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {

@@ -80,7 +80,6 @@ Line line_of(const DrawnCurve& curve, const CurveAxes& axes) {
     return line;
 }
 
-/// Returns the points of recorded runs.
 std::vector<Shape> points_of(const DrawnCurve& curve, const CurveAxes& axes) {
     std::vector<Shape> shapes;
     for (const auto& [x, subject] : curve.recorded) {
