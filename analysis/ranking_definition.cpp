@@ -38,7 +38,7 @@ void check_options(const RankingDefinition& definition, const RankingOptions& op
     if (!options.threshold || !definition.threshold) return;
     const RankingThreshold& threshold = *definition.threshold;
     if (*options.threshold >= 0 && *options.threshold <= threshold.most) return;
-    throw FigureError(fmt::format("--threshold of the ranking {} must be 0 to {} {}, not {}", definition.name,
+    throw FigureError(fmt::format("--threshold of the ranking {} must be from 0 to {} {}, not {}", definition.name,
                                   threshold.most, threshold.unit, *options.threshold));
 }
 

@@ -75,7 +75,7 @@ std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& 
 }
 
 std::string budget_text(const trace::RunAttributes& run) {
-    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of full bytes", 100 * run.budget_fraction);
+    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of the full cache's bytes", 100 * run.budget_fraction);
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
 

@@ -173,8 +173,8 @@ Curves make_curves(std::span<const TracePart> parts) {
 
 std::string caption_of(const CurveAxes& axes, const Curves& curves) {
     std::string text = fmt::format(
-        "{} of the whole model {}. Each point repeats the selection from the recorded scores of one prefill. Circles "
-        "are recorded runs.",
+        "{} of the whole model {}. The selection at each point is computed from the recorded scores of one prefill. "
+        "Circles are recorded runs.",
         words_of(axes.measure).first,
         axes.over == over_budget ? std::string("over the budget") : fmt::format("over the parameter {}", axes.over));
     if (!curves.left_out.empty())

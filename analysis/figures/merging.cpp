@@ -33,7 +33,7 @@ std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOption
     if (runs.empty())
         throw NothingToShow(
             fmt::format("{}: no chosen run of prompt {} records which tokens share an entry; run a policy that merges "
-                        "entries, such as kvslimmer or asymkv (cam merges only values and does not record them)",
+                        "entries, such as kvslimmer or asymkv (cam merges only values and does not record the tokens)",
                         reader.path().string(), options.prompt));
     return runs;
 }
@@ -103,8 +103,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     figure.color_scales.push_back(scale);
     figure.caption = fmt::format(
-        "Number of tokens in the entry that contains each of the prompt's {} tokens, the largest over the heads of a "
-        "layer. Every second merged entry is drawn 20 % smaller to distinguish neighbors. A pixel with several tokens "
+        "For each of the prompt's {} tokens, the number of tokens in its entry, the largest over the heads of a layer. "
+        "Every second merged entry is drawn with a 20 % smaller value, so that adjacent entries differ in color. A "
+        "pixel with several tokens "
         "shows the largest entry.",
         format_count(static_cast<int64_t>(n_tokens)));
     complete_figure(figure, reader, options, indices);

@@ -111,8 +111,8 @@ Figure make(std::span<const TracePart> parts) {
     figure.name = "recall";
     figure.title = "Recall of the tokens that the answer attends to most";
     figure.caption =
-        "Share of the tokens with the most attention from the full run's answer that each head keeps, counting as many "
-        "tokens as the run's budget: mean over the heads of each layer (left) and of the whole model (right).";
+        "Recall: the share that a head keeps of the B tokens to which the full run's answer attends most, where B is "
+        "the run's budget. Left: mean over the heads of each layer; right: mean over the whole model.";
     figure.caption += text_of_left_out(runs.left_out);
     return figure;
 }
@@ -152,9 +152,8 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     figure.title =
         "Recall of the tokens that the answer attends to most, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
-        "Share of the tokens with the most attention from the full run's answer that each head keeps, by layer (left) "
-        "and "
-        "in the whole model (right): each run of A ({}) minus the paired run of B ({}).",
+        "Share kept of the tokens to which the full run's answer attends most, by layer (left) and in the whole model "
+        "(right): each run of A ({}) minus the paired run of B ({}).",
         sides[0].name, sides[1].name);
     figure.caption += text_of_left_out(pairs.left_out);
     return figure;
@@ -177,20 +176,19 @@ namespace kvscope::analysis {
 
 FigureDefinition recall_figure() {
     using namespace recall_file;
-    return {
-        "recall",
-        "Recall",
-        "Share of the tokens with the most attention from the full run's answer that each head keeps, by layer and in "
-        "the whole model, one line per run",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
-         {"layers", "default: all; the model's recall always includes all layers"}},
-        check,
-        of_one_trace<make>,
-        numbers,
-        "DapQ, Figure 3",
-        make,
-        make_difference,
-        difference_numbers};
+    return {"recall",
+            "Recall",
+            "Share kept of the tokens to which the full run's answer attends most, by layer and in the whole model, "
+            "one line per run",
+            {{"runs", "labels, policies or numbers of runs; default: all except full"},
+             {"layers", "default: all; the model's recall always includes all layers"}},
+            check,
+            of_one_trace<make>,
+            numbers,
+            "DapQ, Figure 3",
+            make,
+            make_difference,
+            difference_numbers};
 }
 
 }  // namespace kvscope::analysis

@@ -173,8 +173,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     SubjectTable table(
         "retention",
-        "Heads that keep each token, and its share of their entries (1/n for n merged tokens), without tokens that no "
-        "head of a layer keeps",
+        "Heads that keep each token, and the entries that the token takes (1/n for n merged tokens); tokens that no "
+        "head of a layer keeps are omitted",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::token,
          Column{"heads", "Heads", "", ColumnType::integer}, Column{"heads_total", "Of", "", ColumnType::integer},
          Column{"entries", "Entries", "", ColumnType::real, 2}});

@@ -243,9 +243,8 @@ std::vector<Pair> read_pairs(std::span<const TracePart, 2> sides) {
         if (a && b) pairs.push_back({shown, std::move(*a), std::move(*b)});
     }
     if (pairs.empty()) {
-        throw NothingToShow(
-            fmt::format("{} and {}: no pair has two runs that were compared with the full run at each decode step",
-                        sides[0].reader->path().string(), sides[1].reader->path().string()));
+        throw NothingToShow(fmt::format("{} and {}: no pair of runs was compared with the full run at each decode step",
+                                        sides[0].reader->path().string(), sides[1].reader->path().string()));
     }
     return pairs;
 }
@@ -350,8 +349,8 @@ FigureDefinition step_kl_figure() {
     FigureDefinition definition{
         "step-kl",
         "KL per step",
-        "Divergence of each run's next-token distribution from the full run's at each decode step, and the steps with "
-        "another greedy token",
+        "KL divergence of each run's predictions from the full run's at each decode step, and where the greedy tokens "
+        "differ",
         {{"runs", "labels, policies or numbers of runs; default: all except full"},
          {"source", "scale of the KL axis: linear (default) or logarithmic", {"linear", "logarithmic"}}},
         check,

@@ -113,7 +113,8 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     if (scores.groups.empty()) {
         std::vector<std::string> names;
         for (const auto& group : all) add_once(names, group.setting);
-        throw FigureError(fmt::format("no chosen setting is in the results; they have {}", fmt::join(names, ", ")));
+        throw FigureError(
+            fmt::format("the results have none of the chosen settings; they have {}", fmt::join(names, ", ")));
     }
     scores.budgets = budgets_of(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {

@@ -73,9 +73,8 @@ namespace kvscope::analysis {
 RankingDefinition marks_ranking() {
     return {"marks",
             "Occurrences of the mark",
-            "Occurrences of a text in the prompt by the share that runs keep, lowest first, with the attention that "
-            "each run "
-            "lost there, also weighted by the run's KL",
+            "Occurrences of a text in the prompt, sorted by the share that runs keep, with the attention that each run "
+            "lost there",
             RankedRuns::any,
             {{"mark", "the text to search for; upper and lower case are equal"},
              {"runs", "labels, policies or numbers of runs; default: all except full"},

@@ -112,16 +112,15 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition range_ranking() {
-    return {
-        "range",
-        "Runs by kept share of the selected tokens",
-        "Runs by the share of a token range that they keep, with its bytes and scores, the full run's attention to it, "
-        "and the attention lost, also weighted by the run's KL",
-        RankedRuns::any,
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
-         {"layers", "default: all"},
-         {"tokens", "first and last token, as in 100-220; default: all"}},
-        range_file::make};
+    return {"range",
+            "Runs by kept share of the selected tokens",
+            "Runs by the share of a token range that they keep, with the range's bytes and scores and the attention "
+            "lost there",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all except full"},
+             {"layers", "default: all"},
+             {"tokens", "first and last token, as in 100-220; default: all"}},
+            range_file::make};
 }
 
 }  // namespace kvscope::analysis

@@ -58,7 +58,7 @@ namespace kvscope::analysis {
 RankingDefinition steps_ranking() {
     return {"steps",
             "Steps that diverge most",
-            "Decode steps by the KL of a run's prediction from the full run's, with the token of the full run's answer",
+            "Decode steps by their KL divergence from the full run, with the full run's token",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}},
             steps_file::make};
