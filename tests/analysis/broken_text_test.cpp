@@ -11,7 +11,7 @@ using Strings = std::vector<std::string>;
 
 BrokenText broken(const Strings& tokens, size_t width = 40) { return {tokens, tokens.size(), width}; }
 
-/// The pieces of a line as they stand.
+/// Returns the pieces of each line in their order on screen.
 Strings from_left(const BrokenText& text, size_t line = 0) {
     std::vector<BrokenText::Piece> pieces;
     for (const auto& piece : text.pieces())
@@ -22,7 +22,7 @@ Strings from_left(const BrokenText& text, size_t line = 0) {
     return out;
 }
 
-/// The pieces, those that are set together as one.
+/// Returns the pieces, with those that are drawn together joined.
 Strings together(const BrokenText& text) {
     Strings out;
     bool joins = false;
@@ -38,13 +38,13 @@ Strings together(const BrokenText& text) {
 
 }  // namespace
 
-TEST_CASE("broken text: what is written from right to left stands so") {
+TEST_CASE("broken text: right-to-left text is in visual order") {
     CHECK(from_left(broken({"a", " שלום", " עולם", " b"})) == Strings{"a", " עולם", " שלום", " b"});
     CHECK(from_left(broken({"שלום", " 1", "2", " עולם", "."})) == Strings{".", " עולם", " 1", "2", "שלום"});
     CHECK(from_left(broken({"one", " two", "."})) == Strings{"one", " two", "."});
 }
 
-TEST_CASE("broken text: a paragraph that is read from right to left stands at the right") {
+TEST_CASE("broken text: right-to-left paragraphs are aligned right") {
     const BrokenText text = broken({"שלום", " עולם", "\n", "one", " שלום"}, 20);
     REQUIRE(text.n_lines() == 2);
     const auto& pieces = text.pieces();
@@ -58,7 +58,7 @@ TEST_CASE("broken text: a paragraph that is read from right to left stands at th
     CHECK(pieces[3].is_right_to_left);
 }
 
-TEST_CASE("broken text: a line stands where its paragraph does, whatever script it holds") {
+TEST_CASE("broken text: the direction of the paragraph determines the alignment of its lines") {
     const BrokenText hebrew = broken({"שלום", " עולם", " one", " two", " three"}, 14);
     REQUIRE(hebrew.n_lines() == 2);
     CHECK(from_left(hebrew, 1) == Strings{" two", " three"});
@@ -70,26 +70,26 @@ TEST_CASE("broken text: a line stands where its paragraph does, whatever script 
     CHECK_FALSE(english.pieces()[3].begins_line);
 }
 
-TEST_CASE("broken text: tabs and controls have cells") {
+TEST_CASE("broken text: tabs and control characters take cells") {
     const BrokenText text = broken({"if:", "\n", "\t", "\treturn", "\r\n", "\x1b["});
     CHECK(from_left(text, 1) == Strings{"    ", "    return", "␍"});
     CHECK(text.pieces()[1].n_cells == 4);
     CHECK(from_left(text, 2) == Strings{"⟨1B⟩["});
 }
 
-TEST_CASE("broken text: letters that join across tokens are set together, within a line") {
+TEST_CASE("broken text: letters that join across tokens are drawn together within a line") {
     CHECK(together(broken({"a", " مر", "ح", "با", " b"})) == Strings{"a", " مرحبا", " b"});
     CHECK(together(broken({"नम", "स्", "ते"})) == Strings{"नमस्ते"});
     CHECK(together(broken({"tre", "aty", "東", "京"})) == Strings{"tre", "aty", "東", "京"});
     CHECK(together(broken({"حبا", "مرح", "با"}, 6)) == Strings{"حبامرح", "با"});
-    // A letter that tokens share: 0xD9 0x85 is م.
+    // 0xD9 0x85 is م, a letter that two tokens share.
     CHECK(together(broken({"⟨D9⟩", "⟨85⟩", "رحبا"})) == Strings{"م‿رحبا"});
     CHECK(together(broken({"f", "⟨C3⟩", "⟨BC⟩r"})) == Strings{"f", "ü", "‿r"});
-    // An ideograph or an emoji stands in the first of its tokens.
+    // An ideograph or an emoji is in the first of its tokens.
     CHECK(together(broken({"⟨E6⟩", "⟨97⟩⟨A5⟩", "本"})) == Strings{"日", "‿", "本"});
 }
 
-TEST_CASE("broken text: a token that is wider than a line goes on in the next one") {
+TEST_CASE("broken text: a token that is wider than a line continues in the next line") {
     const BrokenText text = broken({"ab", "cdefgh", "i"}, 4);
     CHECK(from_left(text, 0) == Strings{"ab"});
     CHECK(from_left(text, 1) == Strings{"cdef"});

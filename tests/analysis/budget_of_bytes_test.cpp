@@ -17,7 +17,7 @@ size_t column_of(const Table& table, const std::string& name) {
     throw std::out_of_range(name);
 }
 
-/// By the run's number.
+/// Returns the cell of a run, by its number.
 std::map<int64_t, Cell> budgets_in(const Table& table) {
     std::map<int64_t, Cell> budgets;
     for (const Row& row : table.rows)
@@ -25,7 +25,7 @@ std::map<int64_t, Cell> budgets_in(const Table& table) {
     return budgets;
 }
 
-/// The whole model's points of a figure of shares, by their run.
+/// Returns the points for the whole model in a figure of shares, by run.
 std::map<int, double> places_of(const Panel& panel) {
     std::map<int, double> places;
     for (const Shape& shape : panel.shapes)
@@ -35,7 +35,7 @@ std::map<int, double> places_of(const Panel& panel) {
 
 }  // namespace
 
-TEST_CASE("tables have budgets that are a share of the bytes as shares, and those of entries as numbers") {
+TEST_CASE("tables show budgets of bytes as shares and budgets of entries as numbers") {
     const test::PolicyTrace stored({{"full", 60}, {"think:window=8,recent=8", 45}, {"snapkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
     for (const Table& table : {cost_table(reader, 0), figure_definition("coverage").numbers(reader, {})}) {
@@ -47,7 +47,7 @@ TEST_CASE("tables have budgets that are a share of the bytes as shares, and thos
     CHECK(std::get<int64_t>(budgets_in(cost_table(reader, 0))[0]) == 60);
 }
 
-TEST_CASE("an axis of budgets counts entries, or per cent of the full cache where one budget is a share of bytes") {
+TEST_CASE("an axis of budgets shows entries, or per cent of the full cache if a budget is a share of bytes") {
     const test::PolicyTrace stored({{"full", 60},
                                     {"think:window=8,recent=8", 45},
                                     {"snapkv:window=8", 20},
@@ -71,7 +71,7 @@ TEST_CASE("an axis of budgets counts entries, or per cent of the full cache wher
     }
 }
 
-TEST_CASE("budgets are joined from the smallest to the largest, to scale, in whatever order they were recorded") {
+TEST_CASE("budgets are joined in ascending order and drawn to scale") {
     const test::PolicyTrace stored({{"full", 60},
                                     {"snapkv:window=8", 40},
                                     {"snapkv:window=8", 10},
@@ -82,14 +82,14 @@ TEST_CASE("budgets are joined from the smallest to the largest, to scale, in wha
     CHECK(panel.x.scale == Scale::logarithmic);
     std::vector<std::string> ticks;
     for (const Tick& tick : panel.x.ticks) ticks.push_back(tick.label);
-    CHECK(ticks == std::vector<std::string>{"10", "20", "40"});  // 21 has no room for its label
+    CHECK(ticks == std::vector<std::string>{"10", "20", "40"});  // the label of 21 does not fit
     int n_lines = 0;
     for (const Shape& shape : panel.shapes)
         if (const auto* line = std::get_if<Line>(&shape)) {
             ++n_lines;
             CHECK(line->x == std::vector<double>{10, 20, 21, 40});
             const auto points = figure_definition("coverage").numbers(reader, {});
-            std::vector<double> shares;  // of the whole model, by the runs 2, 3, 4, 1
+            std::vector<double> shares;  // of the whole model, for runs 2, 3, 4, 1
             for (const int run : {2, 3, 4, 1})
                 for (const Row& row : points.rows)
                     if (std::get<int64_t>(row.cells[column_of(points, "run")]) == run &&

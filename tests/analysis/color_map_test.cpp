@@ -5,7 +5,7 @@
 
 using namespace kvscope::analysis;
 
-TEST_CASE("viridis begins dark, ends yellow, and its reverse is its reverse") {
+TEST_CASE("viridis begins dark and ends yellow, and its reversed map is the reverse") {
     CHECK(color_at(ColorMap::viridis, 0) == Rgb{0x44, 0x01, 0x54});
     CHECK(color_at(ColorMap::viridis, 1) == Rgb{0xFD, 0xE7, 0x25});
     const auto forward = color_table(ColorMap::viridis);
@@ -15,7 +15,7 @@ TEST_CASE("viridis begins dark, ends yellow, and its reverse is its reverse") {
     for (size_t i = 0; i < 256; ++i) REQUIRE(forward[i] == backward[255 - i]);
 }
 
-TEST_CASE("viridis grows lighter all the way") {
+TEST_CASE("viridis becomes lighter from entry to entry") {
     double before = -1;
     for (const Rgb c : color_table(ColorMap::viridis)) {
         const auto linear = [](uint8_t v) { return std::pow(v / 255.0, 2.2); };
@@ -25,7 +25,7 @@ TEST_CASE("viridis grows lighter all the way") {
     }
 }
 
-TEST_CASE("the diverging map is exactly neutral in its middle, blue below, red above") {
+TEST_CASE("the diverging map is neutral in the middle, blue below and red above") {
     const Rgb middle = color_at(ColorMap::blue_white_red, 0.5);
     CHECK(middle == Rgb{0xF7, 0xF7, 0xF7});
     CHECK(color_table(ColorMap::blue_white_red).size() % 2 == 1);
@@ -33,16 +33,16 @@ TEST_CASE("the diverging map is exactly neutral in its middle, blue below, red a
     const Rgb high = color_at(ColorMap::blue_white_red, 0.8);
     CHECK(low.b > low.r);
     CHECK(high.r > high.b);
-    CHECK(color_at(ColorMap::blue_white_red, 0.1) == Rgb{0x21, 0x66, 0xAC});  // an anchor of the map itself
+    CHECK(color_at(ColorMap::blue_white_red, 0.1) == Rgb{0x21, 0x66, 0xAC});  // an anchor of the map
 }
 
-TEST_CASE("values beside the map are cut to it") {
+TEST_CASE("values outside the map are clamped") {
     CHECK(color_at(ColorMap::viridis, -1) == color_at(ColorMap::viridis, 0));
     CHECK(color_at(ColorMap::viridis, 7) == color_at(ColorMap::viridis, 1));
     CHECK(color_at(ColorMap::viridis, NAN) == color_at(ColorMap::viridis, 0));
 }
 
-TEST_CASE("run colours are seven, all different, none black") {
+TEST_CASE("the seven colors of runs are different and not black") {
     const auto colors = okabe_ito();
     REQUIRE(colors.size() == 7);
     for (size_t i = 0; i < 7; ++i) {

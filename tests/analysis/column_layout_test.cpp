@@ -29,7 +29,7 @@ const TextCells policies = {
     {"h2o", "heavy hitters"},
 };
 
-/// A key and many numbers, as the table of runs has.
+/// Returns a table with a key column and many columns of numbers, as the table of runs.
 TextCells wide_table(size_t n_numbers) {
     TextCells cells = {{"Run", "Label"}, {"0", "full"}, {"1", "snapkv @ 64"}};
     for (size_t i = 0; i < n_numbers; ++i) {
@@ -48,13 +48,13 @@ std::vector<bool> numbers_of(const TextCells& cells) {
 
 }  // namespace
 
-TEST_CASE("a table without a width is as wide as it is") {
+TEST_CASE("a table without a given width has its natural width") {
     CHECK(columns_of_text({{"N", "Label"}, {"1", "a b"}, {"20", "c"}}, {true, false}, 0) ==
           " N  Label\n 1  a b\n20  c\n");
     CHECK(lines_of(columns_of_text(policies, {false, false}, 0)).size() == 3);
 }
 
-TEST_CASE("text is broken at spaces where a table is too wide, and every word is there") {
+TEST_CASE("text is broken at spaces if a table is too wide, and no word is lost") {
     const std::string shown = columns_of_text(policies, {false, false}, 50);
     CHECK(widest(shown) <= 50);
     CHECK(lines_of(shown)[0] == "Policy         Keeps");
@@ -65,7 +65,7 @@ TEST_CASE("text is broken at spaces where a table is too wide, and every word is
           widest(columns_of_text(policies, {false, false}, 0)));
 }
 
-TEST_CASE("columns that do not fit follow below, with the columns that name the row") {
+TEST_CASE("columns that do not fit follow below, with the key columns") {
     const TextCells cells = wide_table(20);
     for (const size_t width : {40, 80, 100, 200}) {
         const std::string shown = columns_of_text(cells, numbers_of(cells), width);
@@ -76,7 +76,7 @@ TEST_CASE("columns that do not fit follow below, with the columns that name the 
         CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
                   return line.find("snapkv @ 64") != std::string::npos;
               }) == n_parts);
-        for (size_t i = 0; i < 20; ++i) {  // headings may be broken: "Number" over "7"
+        for (size_t i = 0; i < 20; ++i) {  // headings may be broken: "Number" above "7"
             size_t n_values = 0;
             for (size_t at = 0; (at = shown.find("12345.5", at)) != std::string::npos; ++at) ++n_values;
             REQUIRE(n_values == 20);
@@ -84,7 +84,7 @@ TEST_CASE("columns that do not fit follow below, with the columns that name the 
     }
 }
 
-TEST_CASE("words longer than a column are broken within, wide characters count as two") {
+TEST_CASE("words longer than a column are broken, and wide characters count as two columns") {
     CHECK(broken_lines("abcdefgh ij", 4) == std::vector<std::string>{"abcd", "efgh", "ij"});
     CHECK(broken_lines("", 4) == std::vector<std::string>{""});
     CHECK(broken_lines("ab cd", 5) == std::vector<std::string>{"ab cd"});

@@ -27,7 +27,7 @@ TEST_CASE("coverage of model, layers and heads by hand") {
     CHECK(heads[3].share == Approx(2.0 / 6));
 }
 
-TEST_CASE("coverage equals that of a plain loop") {
+TEST_CASE("coverage equals the result of a plain loop") {
     const auto sets = test::random_sets(4, 3, 29, GENERATE(4U, 5U));
     size_t model = 0;
     std::vector<size_t> layers(4, 0);
@@ -51,9 +51,9 @@ TEST_CASE("an empty prompt has coverage 0") {
     CHECK(model_coverage(sets.view()).share == 0);
 }
 
-TEST_CASE("of policies that keep the same the legend says whose curves are seen") {
+TEST_CASE("the legend says which curve covers the curves of policies that keep the same tokens") {
     const trace::sample::TemporaryFolder folder;
-    // The sample's kept sets go by the budget alone.
+    // The sample's kept sets depend only on the budget.
     trace::sample::write_runs(folder / "t.h5", {{"snapkv", 16}, {"h2o", 16}, {"aperturekv", 20}});
     const trace::Reader reader(folder / "t.h5");
     const Figure figure = figure_definition("coverage").make(reader, {});
@@ -62,7 +62,7 @@ TEST_CASE("of policies that keep the same the legend says whose curves are seen"
         if (entry.symbol == LegendEntry::Symbol::line && labels.size() < 3) labels.push_back(entry.label);
     CHECK(labels == std::vector<std::string>{"snapkv (under h2o)", "h2o", "aperturekv"});
 
-    // Runs of two traces each have an entry, and share colours: none is said to lie under another.
+    // Runs of two traces have separate entries that share colors, so that none is marked as covered.
     const std::vector<TracePart> twice{{&reader, {}, "a"}, {&reader, {}, "b"}};
     for (const LegendEntry& entry : make_figure(figure_definition("coverage"), twice).legend)
         CHECK_THAT(entry.label, !Catch::Matchers::Contains("under"));

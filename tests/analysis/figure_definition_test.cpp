@@ -18,7 +18,7 @@ using namespace kvscope::analysis::test;
 using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
 
-TEST_CASE("every figure's file is in the list, under its own name") {
+TEST_CASE("every file in figures/ defines a listed figure with the file's name") {
     std::set<std::string> names;
     for (const FigureDefinition& definition : figure_definitions()) {
         CHECK(names.insert(definition.name).second);
@@ -60,7 +60,7 @@ TEST_CASE("runs are chosen by label, policy or number, in the trace's order") {
     CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("no prompt 1"));
 }
 
-TEST_CASE("layers are chosen ascending and each once") {
+TEST_CASE("layers are chosen in ascending order without repetition") {
     const SampleTrace sample;
     FigureOptions options;
     CHECK(chosen_layers(sample.reader(), options) == std::vector<int>{0, 1, 2});
@@ -70,7 +70,7 @@ TEST_CASE("layers are chosen ascending and each once") {
     CHECK_THROWS_WITH(chosen_layers(sample.reader(), options), Contains("no layer 3") && Contains("0 to 2"));
 }
 
-TEST_CASE("retention: picture and numbers are the kept sets, counted") {
+TEST_CASE("retention: picture and numbers count the kept sets") {
     const SampleTrace sample;
     FigureOptions options;
     options.runs = {"snapkv"};
@@ -114,7 +114,7 @@ TEST_CASE("retention: picture and numbers are the kept sets, counted") {
     }
 }
 
-TEST_CASE("coverage: lines are percent of the numbers, runs keep their colours") {
+TEST_CASE("coverage: lines are the numbers in per cent, and runs keep their colors") {
     const SampleTrace sample;
     FigureOptions options;
     const FigureDefinition& definition = figure_definition("coverage");
@@ -124,7 +124,7 @@ TEST_CASE("coverage: lines are percent of the numbers, runs keep their colours")
     std::set<uint32_t> layer_one;
     const auto kept = sample.reader().kept(0, 3);
     for (size_t row = 0; row < 2; ++row) layer_one.insert(kept->row(1, row).begin(), kept->row(1, row).end());
-    const Row& row = table.rows[2 * 4 + 2];  // run 3, layer 1; each run has the model's coverage first
+    const Row& row = table.rows[2 * 4 + 2];  // run 3, layer 1; the first row of each run is for the model
     CHECK(whole(row.cells[0]) == 3);
     CHECK(whole(row.cells[4]) == 1);
     CHECK(whole(row.cells[5]) == static_cast<int64_t>(layer_one.size()));
@@ -137,7 +137,7 @@ TEST_CASE("coverage: lines are percent of the numbers, runs keep their colours")
     CHECK(std::get<Line>(one.panels[0].shapes[0]).style.color == line.style.color);
 }
 
-TEST_CASE("jsd: heads by similarity stand in each layer's own order, which both axes and the numbers name") {
+TEST_CASE("jsd: heads are sorted by similarity in each layer, and axes and numbers name them") {
     const SampleTrace sample;
     const FigureDefinition& definition = figure_definition("jsd");
     FigureOptions options;
@@ -173,7 +173,7 @@ TEST_CASE("jsd: heads by similarity stand in each layer's own order, which both 
     CHECK_THROWS_WITH(make_difference(definition, a, b), Contains("order"));
 }
 
-TEST_CASE("jsd: each source is read from its own place and named") {
+TEST_CASE("jsd: each source reads its own data and names it") {
     const SampleTrace sample;
     const FigureDefinition& definition = figure_definition("jsd");
     FigureOptions options;
@@ -210,7 +210,7 @@ TEST_CASE("jsd: each source is read from its own place and named") {
     CHECK_THROWS_WITH(definition.numbers(sample.reader(), options), Contains("attention, kv-heads, scores"));
 }
 
-TEST_CASE("every figure carries its recipe and date, and heeds size and title") {
+TEST_CASE("every figure has its recipe and date, and uses size and title") {
     const SampleTrace sample;
     FigureOptions options;
     options.title = true;
@@ -232,7 +232,7 @@ TEST_CASE("every figure carries its recipe and date, and heeds size and title") 
     CHECK_THROWS_AS(figure_definition("jsd").make(sample.reader(), options), FigureError);
 }
 
-TEST_CASE("choices that a trace cannot serve are named, by every figure, as picture and as numbers") {
+TEST_CASE("every figure reports choices that the trace does not have") {
     const SampleTrace sample;
     FigureOptions no_prompt;
     no_prompt.prompt = 5;
@@ -250,7 +250,7 @@ TEST_CASE("choices that a trace cannot serve are named, by every figure, as pict
     }
 }
 
-TEST_CASE("figures of an incomplete trace, and of one without anything yet") {
+TEST_CASE("figures of an incomplete trace and of an empty trace") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
@@ -270,7 +270,7 @@ TEST_CASE("figures of an incomplete trace, and of one without anything yet") {
     }
 }
 
-TEST_CASE("check says beforehand what make and numbers throw, of every figure and every source") {
+TEST_CASE("check throws the same as make and numbers, for every figure and source") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "begun.h5", trace::sample::recipe, {.generator = "sample"});
@@ -306,7 +306,7 @@ TEST_CASE("check says beforehand what make and numbers throw, of every figure an
     }
 }
 
-TEST_CASE("an option that a figure does not heed is an error that names what it heeds") {
+TEST_CASE("an option that a figure does not use is an error that lists the used options") {
     const auto refused = [](const char* figure, const FigureOptions& options, const auto& matcher) {
         CHECK_THROWS_AS(check_options(figure_definition(figure), options), FigureError);
         CHECK_THROWS_WITH(check_options(figure_definition(figure), options), matcher);
@@ -333,7 +333,7 @@ TEST_CASE("an option that a figure does not heed is an error that names what it 
     refused("step-kl", columns, Contains("--column"));
     CHECK_NOTHROW(check_options(figure_definition("cost"), columns));
 
-    // What is meant for other figures is left to them.
+    // Options for other figures are ignored.
     runs.layers = {1};
     CHECK(heeded_options(figure_definition("jsd"), runs).runs == runs.runs);
     CHECK(heeded_options(figure_definition("step-kl"), runs).layers.empty());
@@ -343,7 +343,7 @@ TEST_CASE("an option that a figure does not heed is an error that names what it 
     CHECK(heeded_options(figure_definition("spectrum"), runs).layers == runs.layers);
 }
 
-TEST_CASE("a figure that chooses among runs by itself says which") {
+TEST_CASE("a figure with a default choice of runs says which it shows") {
     const SampleTrace sample;
     const auto choice = [&](const char* figure, const FigureOptions& options) {
         return figure_definition(figure).own_choice(sample.reader(), options);
@@ -357,7 +357,7 @@ TEST_CASE("a figure that chooses among runs by itself says which") {
     CHECK(choice("jsd", {}).empty());
 }
 
-TEST_CASE("prompt: a long one takes pages of equal length, none longer than paper") {
+TEST_CASE("prompt: a long prompt fills pages of equal length that fit on paper") {
     trace::sample::Options long_one;
     long_one.n_tokens = 6000;
     long_one.n_layers = 1;
@@ -381,7 +381,7 @@ TEST_CASE("prompt: a long one takes pages of equal length, none longer than pape
     CHECK(tokens.count(" w5999") == 1);
     CHECK(tokens.size() > 4000);
 
-    // Short ones stand together, several rows of runs on one page.
+    // Short prompts share a page, in several rows of runs.
     const SampleTrace short_one;
     options.runs = {"1", "2", "3", "4", "5"};
     const auto one = pages_of(figure_definition("prompt").make(short_one.reader(), options));
@@ -390,14 +390,14 @@ TEST_CASE("prompt: a long one takes pages of equal length, none longer than pape
     CHECK(one.front().panels.size() == 5);
 }
 
-TEST_CASE("step-kl: each row of the map has room for its label") {
+TEST_CASE("step-kl: each row of the map has space for its label") {
     const SampleTrace sample;
     const Figure figure = figure_definition("step-kl").make(sample.reader(), {});
     REQUIRE(figure.row_heights.size() == 2);
     CHECK(figure.row_heights[1] / static_cast<double>(figure.panels[1].y.ticks.size()) >= 3);
 }
 
-TEST_CASE("cost table: what the trace says of each run") {
+TEST_CASE("cost table: the numbers of each run in the trace") {
     const SampleTrace sample;
     const Table table = cost_table(sample.reader(), 0);
     REQUIRE(table.rows.size() == 7);
@@ -437,7 +437,7 @@ TEST_CASE("cost table: what the trace says of each run") {
     }
 }
 
-TEST_CASE("cost table: a run that has every token is no best of measures of what was dropped") {
+TEST_CASE("cost table: a run that keeps every token is never best in measures of dropped tokens") {
     const test::PolicyTrace stored(
         {{"full", 60}, {"think:window=8,recent=8", 45}, {"snapkv:window=8", 20}, {"snapkv:window=8", 80}});
     const Table table = cost_table(stored.reader(), 0);

@@ -1,4 +1,4 @@
-// The figures of one run, of two and of the model: pictures and tables hold the trace's own numbers.
+// Figures of one run, of two runs and of the model: pictures and tables show the numbers of the trace.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -39,7 +39,7 @@ int heads_keeping(const trace::Reader& reader, int run, size_t layer, uint32_t t
 
 }  // namespace
 
-TEST_CASE("evenly spaced numbers have both ends") {
+TEST_CASE("evenly spaced numbers include both ends") {
     CHECK(evenly_spaced(30, 4) == std::vector<int>{0, 10, 19, 29});
     CHECK(evenly_spaced(3, 9) == std::vector<int>{0, 1, 2});
     CHECK(evenly_spaced(5, 1) == std::vector<int>{0});
@@ -55,7 +55,7 @@ TEST_CASE("query similarity: maps of the chosen layers and heads, and their mean
     const Figure maps = made(sample.reader(), "query-similarity", options);
     REQUIRE(maps.panels.size() == 2);
     CHECK(layer_of<HeatMap>(maps, 1).values == std::vector<float>(stored.begin() + 3 * 64, stored.begin() + 4 * 64));
-    CHECK(maps.panels[0].x.max == 47.5);  // the window is the prompt's end
+    CHECK(maps.panels[0].x.max == 47.5);  // the window is the end of the prompt
     CHECK(maps.panels[0].x.min == 39.5);
     const Table table = table_of(sample.reader(), "query-similarity", options);
     REQUIRE(table.rows.size() == 128);
@@ -81,7 +81,7 @@ TEST_CASE("query similarity: maps of the chosen layers and heads, and their mean
     CHECK_THROWS_WITH(made(sample.reader(), "query-similarity", options), Contains("no query head 4"));
 }
 
-TEST_CASE("spectrum: eigenvalues, their shares and neighbours' similarity") {
+TEST_CASE("spectrum: eigenvalues, their shares and the similarity of adjacent tokens") {
     const SampleTrace sample;
     FigureOptions options;
     options.layers = {1};
@@ -96,7 +96,7 @@ TEST_CASE("spectrum: eigenvalues, their shares and neighbours' similarity") {
     options.source = "cumulative";
     const Table shares = table_of(sample.reader(), "spectrum", options);
     CHECK(real(shares.rows.back().cells[4]) == Approx(1));
-    options.heads = {3};  // of 4 query heads on 2 KV heads: it reads KV head 1
+    options.heads = {3};  // query head 3 of 4 uses KV head 1 of 2
     const auto of_heads = sample.reader().read_layer<float>(Place::of_model(), schema::model::head_spectrum_v, 1);
     options.source = "";
     const Table heads = table_of(sample.reader(), "spectrum", options);
@@ -132,10 +132,11 @@ TEST_CASE(
     CHECK(real(table_of(sample.reader(), "spectrum", options).rows.at(3).cells[4]) == means.y[3]);
     options.heads = {3};
     CHECK(layer_of<Line>(made(sample.reader(), "spectrum", options), 0).y[5] == static_cast<double>(stored[3 * 8 + 5]));
-    CHECK(whole(table_of(sample.reader(), "spectrum", options).rows[8].cells[2]) == 1);  // the KV head that it reads
+    CHECK(whole(table_of(sample.reader(), "spectrum", options).rows[8].cells[2]) ==
+          1);  // the KV head that the query head uses
 }
 
-TEST_CASE("spectrum: similarity of layers and of heads are maps without what is compared with itself") {
+TEST_CASE("spectrum: similarity maps of layers and of heads omit the diagonal") {
     const SampleTrace sample;
     FigureOptions options;
     options.source = "layer-similarity";
@@ -163,7 +164,7 @@ TEST_CASE("spectrum: similarity of layers and of heads are maps without what is 
     CHECK(table_of(sample.reader(), "spectrum", options).rows.size() == 1);
 }
 
-TEST_CASE("spectrum: the gradient's alignment is a point for each query head of the layers") {
+TEST_CASE("spectrum: the alignment figure has a point for each query head of the layers") {
     const SampleTrace sample;
     FigureOptions options;
     options.source = "alignment";
@@ -171,12 +172,12 @@ TEST_CASE("spectrum: the gradient's alignment is a point for each query head of 
     const auto c12 = sample.reader().read<float>(Place::of_prompt(0), schema::prompt::gradient_alignment_c12);
     const Figure figure = made(sample.reader(), "spectrum", options);
     REQUIRE(figure.panels.size() == 3);
-    const Scatter& points = layer_of<Scatter>(figure, 0, 2);  // behind the dashed line and layer 0
+    const Scatter& points = layer_of<Scatter>(figure, 0, 2);  // after the dashed line and layer 0
     CHECK(points.label == "layer 2");
     REQUIRE(points.y.size() == 4);
     CHECK(points.y[3] == static_cast<double>(c12.at(11)));
-    CHECK(layer_of<Line>(figure, 1).y.back() > 0);  // c22 as c11
-    CHECK(layer_of<Line>(figure, 2).y.back() < 0);  // c22 against c12
+    CHECK(layer_of<Line>(figure, 1).y.back() > 0);  // c22 has the sign of c11
+    CHECK(layer_of<Line>(figure, 2).y.back() < 0);  // c22 and c12 have opposite signs
     const Table table = table_of(sample.reader(), "spectrum", options);
     REQUIRE(table.rows.size() == 8);
     CHECK(real(table.rows[7].cells[3]) == static_cast<double>(c12.at(11)));
@@ -184,7 +185,7 @@ TEST_CASE("spectrum: the gradient's alignment is a point for each query head of 
     CHECK_THROWS_AS(check_options(figure_definition("spectrum"), options), FigureError);
 }
 
-TEST_CASE("spectrum of a trace of the model alone") {
+TEST_CASE("spectrum of a trace that contains only the model") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
@@ -198,7 +199,7 @@ TEST_CASE("spectrum of a trace of the model alone") {
     CHECK_THROWS_AS(made(reader, "spectrum", options), NothingToShow);
 }
 
-TEST_CASE("budgets: entries of each head, heads downwards and layers to the right") {
+TEST_CASE("budgets: entries of each head, with heads from top to bottom and layers from left to right") {
     const SampleTrace sample;
     FigureOptions options;
     options.runs = {"4", "full"};
@@ -214,7 +215,7 @@ TEST_CASE("budgets: entries of each head, heads downwards and layers to the righ
     CHECK(whole(table.rows[11].cells[5]) == static_cast<int64_t>(kept->count(2, 1)));
 }
 
-TEST_CASE("cost: any two columns of the table of runs") {
+TEST_CASE("cost: any two columns of the table of runs can be drawn") {
     const SampleTrace sample;
     FigureOptions options;
     const Figure figure = made(sample.reader(), "cost", options);
@@ -234,11 +235,11 @@ TEST_CASE("cost: any two columns of the table of runs") {
     CHECK_THROWS_WITH(table_of(sample.reader(), "cost", options), Contains("two columns"));
     options.columns = {"budget", "peak_bytes"};
     CHECK_THROWS_AS(made(sample.reader(), "cost", options), NothingToShow);
-    options.runs = {};  // one of the runs has it
+    options.runs = {};  // one of the runs has the number
     CHECK_THAT(made(sample.reader(), "cost", options).caption, Contains("a number is missing: snapkv 16"));
 }
 
-TEST_CASE("cost: a policy's line joins its budgets by size, in whichever order its runs are") {
+TEST_CASE("cost: a policy's line joins its budgets in ascending order, whatever the order of the runs") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write_runs(folder / "t.h5", {{"snapkv", 24}, {"h2o", 8}, {"snapkv", 16}, {"snapkv", 32}});
     const trace::Reader reader(folder / "t.h5");
@@ -251,7 +252,7 @@ TEST_CASE("cost: a policy's line joins its budgets by size, in whichever order i
     CHECK(lines == std::vector<std::vector<double>>{{16, 24, 32}});
 }
 
-TEST_CASE("cost: axes begin at zero only where that leaves no more than half of them empty") {
+TEST_CASE("cost: axes begin at zero unless more than half of them would be empty") {
     const SampleTrace sample;
     FigureOptions options;
     options.columns = {"budget", "agreement"};
@@ -260,7 +261,7 @@ TEST_CASE("cost: axes begin at zero only where that leaves no more than half of 
     CHECK(far.x.min > 15);
     CHECK(far.x.min < 16);
     CHECK(far.x.max > 24);
-    options.runs = {"snapkv 24", "full"};  // 24 and 48: zero is not farther than they are from one another
+    options.runs = {"snapkv 24", "full"};  // 24 and 48: zero is as near as they are to each other
     const Panel near = made(sample.reader(), "cost", options).panels.at(0);
     CHECK(near.x.min == 0);
     options.runs = {"snapkv 24"};
@@ -269,7 +270,7 @@ TEST_CASE("cost: axes begin at zero only where that leaves no more than half of 
     CHECK(one.x.max > 24);
 }
 
-TEST_CASE("cost: one value has an axis around it that is of its size, however small, and never beyond zero") {
+TEST_CASE("cost: a single value has an axis around it in its order of magnitude that does not cross zero") {
     for (const double value : {4.6e-4, 0.5, -3e-5, 7e9}) {
         CAPTURE(value);
         for (const double apart : {0.0, 1e-7}) {
@@ -297,7 +298,7 @@ TEST_CASE("cost: one value has an axis around it that is of its size, however sm
     }
 }
 
-TEST_CASE("KL per step: the stored curves, and agreement beneath") {
+TEST_CASE("KL per step: the stored curves, and the agreement below") {
     const SampleTrace sample;
     FigureOptions options;
     options.runs = {"snapkv 24"};
@@ -306,7 +307,7 @@ TEST_CASE("KL per step: the stored curves, and agreement beneath") {
     CHECK(layer_of<Line>(figure, 0).y.at(3) == static_cast<double>(stored[3]));
     CHECK(layer_of<Categories>(figure, 1).ids == std::vector<uint8_t>{0, 0, 0, 0, 0, 1});
     CHECK(layer_of<Line>(figure, 0).style.marker == Marker::none);
-    CHECK(figure.legend.at(0).style.marker == Marker::none);  // it shows what is drawn
+    CHECK(figure.legend.at(0).style.marker == Marker::none);  // the legend shows the drawn style
     const Table table = table_of(sample.reader(), "step-kl", options);
     REQUIRE(table.rows.size() == stored.size());
     CHECK(whole(table.rows.back().cells[4]) == 0);
@@ -315,7 +316,7 @@ TEST_CASE("KL per step: the stored curves, and agreement beneath") {
     CHECK(layer_of<Line>(made(sample.reader(), "step-kl", options), 0).y.at(0) > 0);  // zero has no logarithm
 }
 
-TEST_CASE("runs that were not compared are left out of KL per step, and named") {
+TEST_CASE("KL per step omits runs that were not compared, and names them") {
     const trace::sample::TemporaryFolder folder;
     const trace::sample::Options sample;
     const auto prompt = trace::sample::prompt(sample);
@@ -340,7 +341,7 @@ TEST_CASE("runs that were not compared are left out of KL per step, and named") 
     for (const char* name : {"retention", "coverage", "budgets"}) CHECK_NOTHROW(made(reader, name, options));
 }
 
-TEST_CASE("difference: A less B in the order they are named in") {
+TEST_CASE("difference: A minus B in the order in which they are named") {
     const SampleTrace sample;
     FigureOptions options;
     options.runs = {"snapkv 24", "snapkv 16"};
@@ -354,7 +355,7 @@ TEST_CASE("difference: A less B in the order they are named in") {
     CHECK(map.reduction == Reduction::magnitude);
     CHECK(figure.color_scales.at(0).min == -2);
     CHECK(figure.color_scales.at(0).max == 2);
-    CHECK(figure.panels.front().note.starts_with("same entries "));  // as the caption calls them
+    CHECK(figure.panels.front().note.starts_with("same entries "));  // the term of the caption
     CHECK_THAT(figure.caption, Contains("Same entries: "));
 
     options.source = "classes";
@@ -377,7 +378,7 @@ TEST_CASE("difference: A less B in the order they are named in") {
     CHECK_THROWS_WITH(made(sample.reader(), "difference", options), Contains("two runs") && Contains("3"));
 }
 
-TEST_CASE("prompt: every token on a ground that says how many layers, or heads, keep it") {
+TEST_CASE("prompt: the background of each token shows how many layers or heads keep it") {
     const SampleTrace sample;
     const trace::Reader& reader = sample.reader();
     FigureOptions options;
@@ -425,7 +426,7 @@ TEST_CASE("prompt: every token on a ground that says how many layers, or heads, 
     CHECK_THROWS_WITH(made(reader, "prompt", options), Contains("layers, heads"));
 }
 
-/// A trace of the full cache alone, whose prompt has these tokens.
+/// Returns a trace of the full run alone, whose prompt has these tokens.
 struct SaidTrace {
     trace::sample::TemporaryFolder folder;
     trace::Reader reader;
@@ -447,7 +448,7 @@ struct SaidTrace {
     }
 };
 
-TEST_CASE("prompt: a character that tokens share is whole in the first of them, in every script") {
+TEST_CASE("prompt: a character that tokens share is in the first of them, in every script") {
     const SaidTrace said(
         {"f", "⟨C3⟩", "⟨BC⟩r", " ⟨E6⟩⟨97⟩", "⟨A5⟩", "本", "⟨F0⟩", "⟨9F⟩", "⟨98⟩", "⟨80⟩", "x⟨E2⟩", "y"});
     const trace::Reader& reader = said.reader;
@@ -457,11 +458,11 @@ TEST_CASE("prompt: a character that tokens share is whole in the first of them, 
         if (const auto* label = std::get_if<TextLabel>(&shape)) texts.push_back(label->text);
     CHECK(texts == std::vector<std::string>{"f", "ü", "‿r", " 日", "‿", "本", "😀", "‿", "‿", "‿", "x⟨E2⟩", "y"});
     CHECK_THAT(figure.caption, Contains("‿"));
-    // The numbers have each token as it is.
+    // The table has each token unchanged.
     CHECK(std::get<std::string>(cell(table_of(reader, "prompt", {}), 1, "text")) == "⟨C3⟩");
 }
 
-TEST_CASE("prompt: letters that join across tokens are one label, each token's in its ink") {
+TEST_CASE("prompt: letters that join across tokens are one label, with one color per token") {
     const SaidTrace said({"say", " مر", "⟨D8⟩", "⟨AD⟩", "با", " to", " all", " of", " you", " who", " are", " here"});
     const trace::Reader& reader = said.reader;
     const Figure figure = made(reader, "prompt", {});
@@ -475,7 +476,7 @@ TEST_CASE("prompt: letters that join across tokens are one label, each token's i
     CHECK(word.subject.token == 1);
     std::vector<size_t> ends;
     for (const auto& ink : word.inks) ends.push_back(ink.end);
-    CHECK(ends == std::vector<size_t>{5, 7, 7, 11});  // of the letter that two tokens share the first one has all
+    CHECK(ends == std::vector<size_t>{5, 7, 7, 11});  // the first of two tokens has all of a letter that they share
     CHECK(word.width == 3 + 1 + 1 + 2);
     CHECK(word.x == 3 + word.width / 2);
     CHECK(labels[2].x == 3 + word.width + 1.5);
@@ -483,18 +484,18 @@ TEST_CASE("prompt: letters that join across tokens are one label, each token's i
     CHECK(figure.caption.find("‿") == std::string::npos);
 }
 
-TEST_CASE("prompt: a line is numbered by its first token, from whichever side it is read") {
+TEST_CASE("prompt: a line is numbered by its first token, in either reading direction") {
     const SaidTrace said(std::vector<std::string>(60, " שלום"));
     const trace::Reader& reader = said.reader;
     FigureOptions options;
-    options.width_mm = 57;  // 28 cells: five words a line
+    options.width_mm = 57;  // 28 cells: five words per line
     const Figure figure = made(reader, "prompt", options);
     std::vector<std::string> numbers;
     for (const auto& tick : figure.panels.at(0).y.ticks) numbers.push_back(tick.label);
     CHECK(numbers == std::vector<std::string>{"0", "25", "50"});
 }
 
-TEST_CASE("retention, difference and prompt of a run that merges show one n-th of an entry of n") {
+TEST_CASE("retention, difference and prompt count a token in a merged entry of n as 1/n") {
     const SampleTrace sample;
     const trace::Reader& reader = sample.reader();
     constexpr int merging = 4;
@@ -513,7 +514,7 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     options.layers = {2};
     const Figure retention = made(reader, "retention", options);
     REQUIRE(retention.color_scales.size() == 2);
-    CHECK(retention.color_scales[0].whole_numbers);  // the other run's: a count of heads
+    CHECK(retention.color_scales[0].whole_numbers);  // the scale of the other run counts heads
     CHECK(layer_of<HeatMap>(retention, 0).color_scale == 0);
     CHECK(layer_of<HeatMap>(retention, 1).color_scale == 1);
     const ColorScale& scale = retention.color_scales[1];
@@ -528,7 +529,7 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     for (uint32_t token = 0; token < 48; ++token) {
         sum += static_cast<double>(map.values.at(token));
         CHECK(map.values.at(token) == static_cast<float>(entries_of(2, token)));
-        CHECK(map.values.at(token) >= static_cast<float>(scale.min));  // what is below is drawn as dropped
+        CHECK(map.values.at(token) >= static_cast<float>(scale.min));  // lower values are drawn as dropped
     }
     CHECK(sum == Approx(static_cast<double>(kept->count(2, 0) + kept->count(2, 1))).epsilon(1e-6));
     for (const Row& row : table_of(reader, "retention", options).rows) {
@@ -578,7 +579,7 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     CHECK(made(reader, "prompt", options).color_scales.at(0).min < 1);
 }
 
-TEST_CASE("of two traces each map has the scale of its kind: whole numbers, or parts of entries") {
+TEST_CASE("maps of two traces use the scale of their kind: whole numbers or parts of entries") {
     const SampleTrace sample;
     TracePart a{&sample.reader(), {}, "a"}, b{&sample.reader(), {}, "b"};
     a.options.runs = {1};

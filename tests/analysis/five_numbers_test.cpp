@@ -6,7 +6,7 @@
 
 using kvscope::analysis::five_numbers;
 
-TEST_CASE("five numbers of a box") {
+TEST_CASE("five numbers of a box plot") {
     const auto of_four = five_numbers({4, 1, 3, 2});
     CHECK(of_four.min == 1);
     CHECK(of_four.lower_quartile == Approx(1.75));

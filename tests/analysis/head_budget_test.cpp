@@ -6,6 +6,6 @@
 
 using namespace kvscope::analysis;
 
-TEST_CASE("the budget of a head is what it keeps") {
+TEST_CASE("the budget of a head is the number of its entries") {
     CHECK(head_budgets(test::by_hand().view()) == std::vector<uint32_t>{3, 2, 0, 2});
 }

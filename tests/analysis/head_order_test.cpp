@@ -8,7 +8,7 @@ using kvscope::analysis::head_order;
 
 namespace {
 
-/// Heads on a line, their distance as divergence.
+/// Returns the distances of heads on a line as divergences.
 std::vector<float> distances(const std::vector<float>& places) {
     std::vector<float> matrix;
     for (const float a : places) {
@@ -19,13 +19,13 @@ std::vector<float> distances(const std::vector<float>& places) {
 
 }  // namespace
 
-TEST_CASE("heads on a line come in the line's order", "[head-order]") {
+TEST_CASE("heads on a line are returned in the order of the line", "[head-order]") {
     const std::vector<float> places = {5.1F, 0.0F, 9.0F, 5.0F, 0.3F, 9.6F};
     const auto order = head_order(distances(places), places.size());
     CHECK(order == std::vector<size_t>{1, 4, 3, 0, 2, 5});
 }
 
-TEST_CASE("two groups do not mix, and equal distances keep the heads' order", "[head-order]") {
+TEST_CASE("two groups do not mix, and equal distances keep the order of the heads", "[head-order]") {
     std::vector<float> matrix(16, 1.0F);
     for (size_t i = 0; i < 4; ++i) {
         for (size_t j = 0; j < 4; ++j) {

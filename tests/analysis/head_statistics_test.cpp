@@ -10,8 +10,8 @@
 using namespace kvscope::analysis;
 namespace trace = kvscope::trace;
 
-TEST_CASE("head statistics: groups averaged, window left out") {
-    // Four query heads, two KV heads, four prefix tokens and a window of one (whose values must not matter).
+TEST_CASE("head statistics: averaged over groups, without the window") {
+    // Four query heads, two KV heads, four tokens before a window of one, whose values must not matter.
     const std::vector<float> attention{0.4F, 0.0F, 0.0F, 0.0F, 9.0F,   //
                                        0.0F, 0.4F, 0.0F, 0.0F, 1.0F,   // group 0: 0.2, 0.2, 0, 0
                                        0.1F, 0.1F, 0.1F, 0.1F, 0.0F,   //
@@ -27,7 +27,8 @@ TEST_CASE("head statistics: groups averaged, window left out") {
     CHECK_THROWS_AS(head_statistics(attention, 4, 2, 5), std::invalid_argument);
 }
 
-TEST_CASE("head statistics as a figure: a map for each number, heads downwards, layers to the right") {
+TEST_CASE(
+    "head statistics as a figure: one map per number, with heads from top to bottom and layers from left to right") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");

@@ -16,7 +16,7 @@ Line line(std::vector<double> x, std::vector<double> y, Dash dash = Dash::solid)
 
 }  // namespace
 
-TEST_CASE("a curve is hidden by one that goes where it goes") {
+TEST_CASE("a curve is hidden by another curve with the same course") {
     Panel panel;
     panel.y.max = 100;
     panel.x.scale = Scale::logarithmic;
@@ -25,13 +25,13 @@ TEST_CASE("a curve is hidden by one that goes where it goes") {
     const Line above = line({1, 10, 100}, {0, 50, 100});
     CHECK(is_hidden_by(above, above, panel));
     CHECK(is_hidden_by(line({10, 100}, {50, 100}), above, panel));     // a part of it
-    CHECK(is_hidden_by(line({10, 100}, {50.2, 99.8}), above, panel));  // nearer than a line is wide
+    CHECK(is_hidden_by(line({10, 100}, {50.2, 99.8}), above, panel));  // closer than the width of a line
     CHECK(is_hidden_by(line({std::sqrt(10.0)}, {25}), above, panel));  // on the line between two points
     CHECK_FALSE(is_hidden_by(line({10, 100}, {52, 100}), above, panel));
-    CHECK_FALSE(is_hidden_by(line({10, 200}, {50, 100}), above, panel));                      // goes on where it ends
-    CHECK_FALSE(is_hidden_by(above, line({1, 10, 100}, {0, 50, 100}, Dash::dashed), panel));  // seen in its gaps
+    CHECK_FALSE(is_hidden_by(line({10, 200}, {50, 100}), above, panel));  // continues beyond its end
+    CHECK_FALSE(is_hidden_by(above, line({1, 10, 100}, {0, 50, 100}, Dash::dashed), panel));  // visible in its gaps
     CHECK(is_hidden_by(line({1, 10}, {0, 50}, Dash::dashed), line({1, 10}, {0, 50}, Dash::dashed), panel));
-    CHECK_FALSE(is_hidden_by(line({1, 10}, {NAN, NAN}), above, panel));  // there is none
+    CHECK_FALSE(is_hidden_by(line({1, 10}, {NAN, NAN}), above, panel));  // has no points
     CHECK(is_hidden_by(line({1, 10}, {NAN, 50}), above, panel));
     CHECK_FALSE(is_hidden_by(line({1, 10}, {0, 50}), line({1, 10}, {NAN, 50}), panel));
 }

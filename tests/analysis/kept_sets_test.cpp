@@ -6,14 +6,14 @@
 
 using namespace kvscope::analysis;
 
-TEST_CASE("kept sets that fit are taken") {
+TEST_CASE("consistent kept sets are accepted") {
     CHECK_NOTHROW(check_kept_sets(test::by_hand().view()));
     CHECK_NOTHROW(check_kept_sets(test::OwnedSets(0, 0, 0, {}).view()));
     CHECK(test::by_hand().view().count(0, 0) == 3);
     CHECK(test::by_hand().view().row(1, 1)[0] == 2);
 }
 
-TEST_CASE("kept sets that contradict themselves are refused with the row") {
+TEST_CASE("inconsistent kept sets are rejected, naming the row") {
     using Catch::Matchers::Contains;
     CHECK_THROWS_WITH(check_kept_sets(test::OwnedSets(1, 2, 6, {{0}, {3, 3}}).view()), Contains("layer 0, row 1"));
     CHECK_THROWS_WITH(check_kept_sets(test::OwnedSets(1, 2, 6, {{4, 1}, {3}}).view()), Contains("layer 0, row 0"));

@@ -5,8 +5,8 @@
 
 using namespace kvscope::analysis;
 
-TEST_CASE("JSD of KV heads: groups averaged, window left out, rows normalised") {
-    // Four query heads, two KV heads, three prefix tokens and a window of one (whose values must not matter).
+TEST_CASE("JSD of KV heads: averaged over groups, without the window, normalized") {
+    // Four query heads, two KV heads, three tokens before a window of one, whose values must not matter.
     const std::vector<float> attention{0.2F, 0.0F, 0.0F, 9.0F,   //
                                        0.0F, 0.2F, 0.0F, 1.0F,   // group 0: (0.5, 0.5, 0)
                                        0.0F, 0.3F, 0.0F, 0.0F,   //
@@ -19,12 +19,12 @@ TEST_CASE("JSD of KV heads: groups averaged, window left out, rows normalised") 
     CHECK(jsd[1] == Approx(0.5 * std::log(2.0)));  // half of the mass is shared
 }
 
-TEST_CASE("JSD of KV heads: without groups and without overlap it is ln 2") {
+TEST_CASE("JSD of KV heads without groups and overlap is ln 2") {
     const auto jsd = kv_head_jsd(std::vector<float>{1, 0, 0, 0, 1, 0}, 2, 2, 1);
     CHECK(jsd[1] == Approx(std::log(2.0)));
 }
 
-TEST_CASE("JSD of KV heads: sizes that do not fit are refused") {
+TEST_CASE("JSD of KV heads: sizes that do not match are rejected") {
     CHECK_THROWS_AS(kv_head_jsd(std::vector<float>(6), 3, 2, 1), std::invalid_argument);
     CHECK_THROWS_AS(kv_head_jsd(std::vector<float>(7), 2, 2, 1), std::invalid_argument);
     CHECK_THROWS_AS(kv_head_jsd(std::vector<float>(6), 2, 2, 3), std::invalid_argument);

@@ -5,7 +5,7 @@
 
 namespace kvscope::analysis {
 
-TEST_CASE("numbers have three significant digits, or as many as tell two of them apart") {
+TEST_CASE("numbers have three significant digits, or as many as are needed to distinguish two of them") {
     CHECK(format_number(0.003149) == "0.00315");
     CHECK(format_number(0.5) == "0.500");
     CHECK(format_number(123) == "123");
@@ -22,7 +22,7 @@ TEST_CASE("numbers have three significant digits, or as many as tell two of them
     CHECK(format_number(0.100001, 6) != format_number(0.100002, 6));
 }
 
-TEST_CASE("a share is never shown as nothing or as all that is not") {
+TEST_CASE("a small share is not shown as zero, and a share below one is not shown as 100 %") {
     CHECK(format_share(0.1234) == "12.3 %");
     CHECK(format_share(0) == "0.0 %");
     CHECK(format_share(1) == "100.0 %");

@@ -18,7 +18,7 @@ std::vector<std::string> titles_of(const Figure& figure, size_t most_characters)
 
 }  // namespace
 
-TEST_CASE("titles of narrow panels are shorter in all of them, and stay different") {
+TEST_CASE("titles of narrow panels are all shortened and stay different") {
     Figure figure;
     figure.panels = {of_layer(2, "Layer 2"), of_layer(12, "Layer 12")};
     CHECK(titles_of(figure, 8) == std::vector<std::string>{"Layer 2", "Layer 12"});
@@ -32,7 +32,7 @@ TEST_CASE("titles of narrow panels are shorter in all of them, and stay differen
     CHECK(titles_of(figure, 5) == std::vector<std::string>{"K L2", "V L2", "snapkv @ 64"});
 }
 
-TEST_CASE("titles of several traces are shorter behind the name, and have none below a heading with it") {
+TEST_CASE("titles of several traces are shortened after the trace's name, or omitted below a heading") {
     Figure figure;
     figure.panels = {of_layer(2, "one: Layer 2"), of_layer(12, "two: Layer 12")};
     figure.panels[0].trace_name = "one";

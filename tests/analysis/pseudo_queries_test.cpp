@@ -9,7 +9,7 @@ using namespace kvscope::analysis;
 
 namespace {
 
-/// A prompt of 100 tokens; `lift` is added to all that is after RoPE.
+/// Returns a prompt of 100 tokens; `lift` is added to all values after RoPE.
 PromptQueries measured(const std::string& name, double lift) {
     PromptQueries prompt{name, 100, 8, {}, {}};
     prompt.conditions = {{true, "the answer", 100, 0, {1}, {1}},
@@ -31,7 +31,7 @@ std::vector<Layer> layers_of(const Panel& panel) {
 
 }  // namespace
 
-TEST_CASE("a single trial is a point, several are a box of five numbers", "[pseudo-queries]") {
+TEST_CASE("a single trial is a point, several trials are a box of five numbers", "[pseudo-queries]") {
     const auto prompt = measured("report", 0);
     const Figure figure = pseudo_query_figure({&prompt, 1});
     REQUIRE(figure.panels.size() == 2);
@@ -49,7 +49,7 @@ TEST_CASE("a single trial is a point, several are a box of five numbers", "[pseu
     CHECK(points[2].y[0] < points[3].y[0]);
     CHECK(points[2].y[0] == Approx(1).margin(0.5));
 
-    // Of 0.4, 0.6, 0.8: quartiles 0.5 and 0.7, the median the line that is drawn last.
+    // 0.4, 0.6, 0.8 have the quartiles 0.5 and 0.7; the median is the last line.
     std::vector<Line> box;
     for (const auto& line : layers_of<Line>(left)) {
         if (line.label == "report, after RoPE") box.push_back(line);
@@ -77,12 +77,12 @@ TEST_CASE("a single trial is a point, several are a box of five numbers", "[pseu
     CHECK(has_edge(0.7));
 }
 
-TEST_CASE("the curve runs over how far before its place the answer stands", "[pseudo-queries]") {
+TEST_CASE("the curve shows the distance of the answer from its true place", "[pseudo-queries]") {
     const PromptQueries prompts[] = {measured("one", 0), measured("two", 0.1)};
     const Figure figure = pseudo_query_figure(prompts);
     REQUIRE(figure.panels.size() == 2);
     const auto curves = layers_of<Line>(figure.panels[1]);
-    REQUIRE(curves.size() == 4);  // two prompts, both sides of RoPE
+    REQUIRE(curves.size() == 4);  // two prompts, each after and before RoPE
     CHECK(curves[0].x == std::vector<double>{100, 50, 0});
     CHECK(curves[0].y == std::vector<double>{0.5, 0.75, 1});
     CHECK(curves[1].y == std::vector<double>{0.9, 0.9, 0.9});
