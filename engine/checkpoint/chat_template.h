@@ -18,21 +18,17 @@ struct Message {
     std::string content;
 };
 
-/// A model's Jinja chat template, rendered as by `apply_chat_template` of transformers: trim_blocks and lstrip_blocks
-/// are on, with the same variables (messages, tools and documents as none, add_generation_prompt, bos_token, eos_token
-/// and the other special tokens) and functions (raise_exception, strftime_now, tojson). A separate program reads and
-/// renders templates, with limits on time, memory and depth. StopCheck can end it.
+/// A model's Jinja chat template, rendered with the variables and functions of transformers' `apply_chat_template`. A
+/// separate program renders templates, with limits on time, memory and depth. StopCheck can end it.
 class ChatTemplate {
  public:
-    /// Returns the template of a GGUF file or a Hugging Face directory: chat_template.jinja, else chat_template in
-    /// tokenizer_config.json, else chat_template.json. Of several templates, it takes the one named "default"; if there
-    /// is none, the result has a problem. Returns nullopt if the model has no template.
-    /// @throws CheckpointError if a file is damaged or the template is not valid Jinja
+    /// Returns the template of a GGUF file or a Hugging Face directory, the one named "default" if there are several,
+    /// or nullopt. Without a default one, the result has a problem. @throws CheckpointError for damaged files, invalid
+    /// Jinja
     static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
-    /// @param origin         names the template in error messages, usually its file
-    /// @param special_tokens variables such as bos_token, with their text
-    /// @param problem        reason why nothing can be rendered; the source is then ignored
+    /// @param origin  names the template in error messages, usually its file
+    /// @param problem reason why nothing can be rendered; the source is then ignored
     /// @throws CheckpointError if the template is not valid Jinja
     ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
                  std::string problem = {});
@@ -53,15 +49,14 @@ class ChatTemplate {
     std::shared_ptr<const Origin> origin_;
 };
 
-/// A prompt as the model reads it.
 struct RenderedPrompt {
     std::string text;
     size_t question_begin = 0;  ///< text.size() if there is no question
 };
 
-/// Applies the template, if any, to one user message, context + "\n\n" + question, or only the context if the question
-/// is empty. Finds the start of the question in the result. Templates may strip white space around the message.
-/// @throws CheckpointError if the template changes the message otherwise, so that the question is not found
+/// Applies the template, if any, to context + "\n\n" + question, or only the context if the question is empty, and
+/// finds the start of the question. Templates may strip white space around the message.
+/// @throws CheckpointError if the template changes the message otherwise
 RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
                              std::string_view question, std::optional<std::time_t> now = std::nullopt);
 

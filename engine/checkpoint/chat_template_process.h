@@ -6,14 +6,13 @@
 
 namespace kvscope::checkpoint {
 
-/// A template was stopped because it took too much time or memory, or was nested too deeply. The message names the
-/// limit.
+/// A template was stopped because it exceeded a limit of time, memory or depth, which the message names.
 struct TemplateLimit : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Sends the request to the program kvscope-chat-template, which is installed beside this one, and waits for the reply.
-/// StopCheck can end the wait. Safe with threads: no code of ours runs between fork and exec.
+/// Sends the request to the program kvscope-chat-template and waits for the reply. StopCheck can end the wait.
+/// Thread-safe.
 /// @throws TemplateLimit; std::runtime_error if the program is missing or cannot be started
 chat_template::Reply ask_template_process(const chat_template::Request& request);
 

@@ -7,7 +7,6 @@
 
 namespace kvscope::checkpoint {
 
-/// A model's chat template before it is parsed.
 struct ChatTemplateSource {
     std::string jinja;
     std::map<std::string, std::string> special_tokens;  ///< bos_token, eos_token, ...: variables of the template
@@ -15,7 +14,6 @@ struct ChatTemplateSource {
     std::string problem;  ///< reason why the model's templates cannot be used; empty if jinja is valid
 };
 
-/// @throws CheckpointError if a file is damaged
 std::optional<ChatTemplateSource> find_chat_template(const std::filesystem::path& model);
 
 }  // namespace kvscope::checkpoint

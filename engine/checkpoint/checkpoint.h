@@ -31,8 +31,7 @@ struct TokenizerFiles {
     std::filesystem::path chat_template;
 };
 
-/// A validated model on disk: every tensor that its configuration requires exists with the right shape and lies within
-/// its file. Reading is thread-safe.
+/// A validated model on disk: every required tensor exists with the right shape. Reading is thread-safe.
 class Checkpoint {
  public:
     virtual ~Checkpoint() = default;
@@ -43,27 +42,24 @@ class Checkpoint {
 
     /// Reads a whole tensor, dequantized, in Hugging Face's layout: (out, in) row-major, with rows of Q and K ordered
     /// for rotated pairs (i, i + d/2).
-    /// @throws CheckpointError if the tensor does not exist or its file can no longer be read
-    /// @throws std::invalid_argument if `out` does not have the tensor's size
+    /// @throws CheckpointError if the tensor cannot be read; std::invalid_argument if `out` has the wrong size
     virtual void read_f32(std::string_view name, std::span<float> out) const = 0;
 
     /// Like read_f32(), as bf16 bits: copied if the file has bf16, else rounded from f32 to nearest even.
     virtual void read_bf16(std::string_view name, std::span<uint16_t> out) const = 0;
 
-    /// Returns TensorInfo::stored_type. @throws CheckpointError if the tensor does not exist
     virtual std::string stored_type(std::string_view name) const = 0;
 
-    /// Reads a matrix with the file's bytes per row and Hugging Face's order of rows.
-    /// @throws as read_f32()
+    /// Reads a matrix with the file's bytes per row and Hugging Face's order of rows. @throws as read_f32()
     virtual void read_stored(std::string_view name, std::span<std::byte> out) const = 0;
 
-    /// Path that was opened: the (first) GGUF file or the directory.
+    /// The (first) GGUF file or the directory.
     virtual const std::filesystem::path& path() const = 0;
 
     virtual TokenizerFiles tokenizer_files() const = 0;
 
-    /// Returns 64 hexadecimal digits that change with any weight or with the configuration (see docs/models.md). Reads
-    /// every byte once and then uses a cache until a file changes.
+    /// Returns 64 hexadecimal digits that change with any weight or with the configuration (see docs/models.md).
+    /// Cached.
     std::string fingerprint() const;
 
  protected:
@@ -71,14 +67,13 @@ class Checkpoint {
     virtual std::vector<std::filesystem::path> files() const = 0;
 };
 
-/// Returns a note for the user if the tokenizer has more tokens than the model has embeddings, else an empty text. As
-/// in transformers, such a model can be used: prompts with these tokens are refused, and answers cannot contain them.
+/// Returns a note for the user if the tokenizer has more tokens than the model has embeddings, else an empty text.
+/// Prompts with these tokens are refused, and answers cannot contain them.
 std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config);
 
 /// Opens a GGUF file (also the first of a split set), a Hugging Face directory, or a .safetensors file beside its
 /// config.json, and checks everything except the values of weights.
-/// @throws CheckpointError that names the file, the expected and the found content, and lists supported models if the
-///         model is unsupported
+/// @throws CheckpointError that names the file, the expected and the found content
 std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace kvscope::checkpoint

@@ -27,8 +27,7 @@ struct ClassifierConfig {
     int64_t context_length() const;
 };
 
-/// Reads config.json of a Hugging Face directory.
-/// @throws CheckpointError that names the file, the expected and the found content
+/// Reads config.json of a Hugging Face directory. @throws CheckpointError
 ClassifierConfig read_classifier_config(const std::filesystem::path& directory);
 
 /// Returns "supported are ..." with the published classifiers.

@@ -6,8 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Extension of rotary positions beyond the original training context. Names and meaning are those of transformers'
-/// `rope_scaling` / `rope_parameters`.
+/// Extension of rotary positions beyond the training context, as in transformers' `rope_scaling` / `rope_parameters`.
 struct RopeScaling {
     enum class Kind { none, linear, llama3, yarn };
     Kind kind = Kind::none;

@@ -9,18 +9,14 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns one line that names every supported family, for error messages.
 std::string supported_models();
 
-/// Returns the text with A to Z in lower case, to search for a family's name.
 std::string lower_case(std::string text);
 
-/// Returns the reason why a model type ("qwen3_moe", "Qwen2VLForConditionalGeneration") is not supported: a mixture of
-/// experts, a vision model, ... Empty if the type is unknown.
+/// Returns why a model type ("qwen3_moe") is not supported: a mixture of experts, a vision model, ... Empty if unknown.
 std::string kind_of_refused_model(const std::string& name);
 
-/// Checks that sizes are positive, plausible and consistent, and that rotary parameters are valid.
-/// @throws CheckpointError that names `file`
+/// Checks that sizes and rotary parameters are plausible and consistent. @throws CheckpointError
 void check_config(const ModelConfig& config, const std::filesystem::path& file);
 
 /// YaRN's default factor of cos and sin: 0.1 ln(factor) + 1.
@@ -32,10 +28,9 @@ struct ExpectedTensor {
     std::vector<int64_t> shape;
 };
 
-/// Returns all required tensors; lm_head.weight only if embeddings are not tied.
+/// Returns all required tensors, with lm_head.weight unless embeddings are tied.
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
-/// Returns "(576, 1536)".
 std::string shape_text(const std::vector<int64_t>& shape);
 
 }  // namespace kvscope::checkpoint

@@ -15,8 +15,7 @@ using GgufTensors = std::map<std::string, const GgufTensor*, std::less<>>;
 /// Whether llama.cpp's converter stores the rows of Q and K of this architecture in the order of rotated pairs.
 bool gguf_permutes_qk(std::string_view architecture);
 
-/// Reads a model's configuration from a GGUF file's metadata and tensor names. Leaves `rope_factors` and `config_json`
-/// empty.
+/// Reads a model's configuration from metadata and tensor names, except `rope_factors` and `config_json`.
 /// @throws CheckpointError if the model is not supported, or metadata is missing or has the wrong type
 ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors);
 

@@ -10,9 +10,8 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns the format of a tensor's rows in memory: the file's format if a kernel can read it and it takes less memory
-/// than numbers of the model's type, else such numbers.
-/// @param stored_type as in TensorInfo
+/// Returns a tensor's format in memory: the file's if a kernel can read it and it is smaller than numbers of the
+/// model's type, else such numbers.
 kernels::WeightFormat held_format(const std::string& stored_type, int64_t columns, kernels::DType dtype);
 
 /// Memory for all weights of a model, computed before they are read.

@@ -12,18 +12,15 @@
 
 namespace kvscope::engine {
 
-/// A BERT-like encoder with a linear classifier, in f32 (Devlin et al. 2019, arXiv:1810.04805). Every token attends to
-/// all others, and normalization follows the residual sums. Immutable after construction.
+/// A BERT-like encoder with a linear classifier, in f32 (Devlin et al. 2019, arXiv:1810.04805). Immutable.
 class Encoder {
  public:
-    /// Reads all weights of a Hugging Face directory.
-    /// @throws checkpoint::CheckpointError if files are missing or damaged, or tensors have the wrong shape; Cancelled.
+    /// Reads all weights of a Hugging Face directory. @throws checkpoint::CheckpointError; Cancelled
     Encoder(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
     const checkpoint::ClassifierConfig& config() const { return config_; }
 
-    /// Returns logits (n, labels) in f32 for tokens read in one pass, including those around the text.
-    /// @throws std::logic_error if there are more tokens than `context_length`
+    /// Returns logits (n, labels) in f32 for at most `context_length` tokens, including those around the text.
     at::Tensor logits(std::span<const int32_t> ids) const;
 
  private:

@@ -8,11 +8,9 @@
 
 namespace kvscope::engine {
 
-/// Returns, for each token that policies see (N), the probability that a classifier keeps it: the mean over its bytes,
-/// which have the probabilities of their words. Tokens without words have 0. Tokens outside the user's context (chat
-/// template, question, control tokens), even partly, have NaN.
-/// @throws RunError if the context cannot be found in the prompt; std::invalid_argument if the context is not UTF-8;
-///         Cancelled.
+/// Returns, for each token that policies see (N), the probability that a classifier keeps it: the mean over its bytes'
+/// words, 0 without words, and NaN if it is partly outside the user's context (chat template, question).
+/// @throws RunError if the context is not found; std::invalid_argument if it is not UTF-8; Cancelled
 std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt, const TokenClassifier& classifier,
                                         const policies::TokenClassification& how, Progress& progress);
 

@@ -17,19 +17,17 @@ namespace kvscope::engine {
 /// LLMLingua-2's classifier, which decides whether tokens are kept (Pan et al. 2024, arXiv:2403.12968).
 class TokenClassifier {
  public:
-    /// @throws checkpoint::CheckpointError if the directory cannot be used; Cancelled.
+    /// @throws checkpoint::CheckpointError if the directory cannot be used; Cancelled
     TokenClassifier(const std::filesystem::path& directory, Progress& progress);
 
     const checkpoint::ClassifierTokenizer& tokenizer() const { return tokenizer_; }
     const Encoder& encoder() const { return encoder_; }
 
-    /// Returns the windows of tokens that are read together.
     std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
 
-    /// Returns, for each byte of a text, the probability that its word is kept: the mean over the word's tokens (or the
-    /// first token's), and 1 within `force_tokens`. A space has the probability of the following word. Bytes outside
-    /// words, such as line breaks, have NaN.
-    /// @throws std::invalid_argument if the text is not UTF-8; Cancelled.
+    /// Returns, for each byte, the probability that its word is kept: the mean over the word's tokens (or the first
+    /// token's), and 1 within `force_tokens`. Spaces have that of the following word. Bytes outside words have NaN.
+    /// @throws std::invalid_argument if the text is not UTF-8; Cancelled
     std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassification& how,
                                           Progress& progress) const;
 

@@ -8,12 +8,10 @@
 
 namespace kvscope::checkpoint {
 
-/// A file in the user's cache, $XDG_CACHE_HOME/kvscope (else ~/.cache/kvscope): an identity followed by the cached
-/// data. A cache that cannot be read or written is ignored, and damaged data are not found.
+/// A file in the user's cache, $XDG_CACHE_HOME/kvscope (else ~/.cache/kvscope): an identity followed by data. A cache
+/// that cannot be read or written is ignored, and damaged data are not found.
 class CacheEntry {
  public:
-    /// @param folder   within the cache
-    /// @param name     file name
     /// @param identity everything that the cached data depend on
     CacheEntry(const std::string& folder, const std::string& name, std::string identity);
 

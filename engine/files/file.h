@@ -7,11 +7,10 @@
 
 namespace kvscope::checkpoint {
 
-/// A regular file for reading at any offset from any thread. Uses positioned reads instead of a memory map: pages do
-/// not count as memory of this process, and truncated files and disk failures cause errors instead of signals.
+/// A regular file for reading at any offset from any thread. Not a memory map: pages do not count as memory of this
+/// process, and truncated files and disk failures cause errors instead of signals.
 class InputFile {
  public:
-    /// @throws CheckpointError if the file does not exist, is not regular or cannot be opened
     explicit InputFile(std::filesystem::path path);
     ~InputFile();
     InputFile(InputFile&& other) noexcept;
@@ -22,8 +21,7 @@ class InputFile {
     const std::filesystem::path& path() const { return path_; }
     uint64_t size() const { return size_; }
 
-    /// Fills `out` from `offset`. Thread-safe.
-    /// @throws CheckpointError if the file is too short or cannot be read
+    /// Fills `out` from `offset`. Thread-safe. @throws CheckpointError if the file is too short or cannot be read
     void read_at(uint64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -32,8 +30,7 @@ class InputFile {
     uint64_t size_ = 0;
 };
 
-/// Reads a text file.
-/// @throws CheckpointError if it cannot be read or is longer than `limit` bytes
+/// @throws CheckpointError if the file cannot be read or is longer than `limit` bytes
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
 
 }  // namespace kvscope::checkpoint

@@ -33,11 +33,10 @@ struct GgufTensor {
     uint64_t row_bytes = 0;
 };
 
-/// The container format of one GGUF file (versions 2 and 3, little-endian). Every length and offset is checked against
-/// the file, since ggml's own reader aborts on some damaged files. Every file accepted here is also accepted by ggml.
+/// One GGUF file (versions 2 and 3, little-endian). Every length and offset is checked against the file, since ggml's
+/// own reader aborts on some damaged files.
 class GgufFile {
  public:
-    /// @throws CheckpointError
     explicit GgufFile(const std::filesystem::path& path);
 
     const InputFile& file() const { return file_; }
@@ -46,8 +45,7 @@ class GgufFile {
 
     const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
     bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
-    /// Returns nullopt if the key is absent.
-    /// @throws CheckpointError if its value has another type
+    /// Returns nullopt if the key is absent. @throws CheckpointError if its value has another type
     std::optional<int64_t> integer(std::string_view key) const;
     std::optional<double> number(std::string_view key) const;
     std::optional<bool> boolean(std::string_view key) const;

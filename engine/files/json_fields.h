@@ -9,16 +9,13 @@
 
 namespace kvscope::checkpoint {
 
-/// Typed access to an object of a JSON file. Null fields count as missing. A field of the wrong type causes an error
-/// that names file and field.
+/// Typed access to a JSON object. Null fields count as missing. Wrong types cause errors with file and field.
 class JsonFields {
  public:
     /// @param where path of the object in the file, for messages: "" or "rope_scaling."
     JsonFields(const nlohmann::json& object, std::filesystem::path file, std::string where = "")
         : object_(&object), file_(std::move(file)), where_(std::move(where)) {}
 
-    /// Parses a file.
-    /// @throws CheckpointError if it is not a JSON object
     static nlohmann::json parse_file(const std::filesystem::path& file);
 
     bool has(const char* name) const { return find(name) != nullptr; }
@@ -34,11 +31,9 @@ class JsonFields {
     std::optional<bool> boolean(const char* name) const;
     std::optional<std::string> text(const char* name) const;
     std::optional<std::vector<std::string>> texts(const char* name) const;
-    /// Reads a number or an array of numbers.
     std::optional<std::vector<int64_t>> integers(const char* name) const;
     std::optional<JsonFields> object(const char* name) const;
 
-    /// @throws CheckpointError if the field is missing
     int64_t required_integer(const char* name) const;
 
     const std::filesystem::path& file() const { return file_; }

@@ -5,12 +5,12 @@
 
 namespace kvscope::checkpoint {
 
-/// Parses a JSON text of a model's files, with NaN and Infinity as in Python's json module. Nesting is limited to 256
-/// levels, because the library copies and prints values recursively.
+/// Parses JSON with NaN and Infinity, as Python does. Nesting is limited to 256 levels, because the library is
+/// recursive.
 /// @throws std::runtime_error that names the error and its byte offset
 nlohmann::json parse_json(std::string_view text);
 
-/// Like parse_json(), but keeps the order of fields in objects.
+/// Keeps the order of fields in objects.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
 }  // namespace kvscope::checkpoint

@@ -19,11 +19,10 @@ struct SafetensorsEntry {
     uint64_t end = 0;
 };
 
-/// One .safetensors file: eight bytes of header length, a JSON header, and the tensors' bytes without gaps. The
-/// constructor checks the whole header (types, shapes, sizes, bounds, overlaps).
+/// One .safetensors file: eight bytes of header length, a JSON header, and the tensors' bytes without gaps.
 class SafetensorsFile {
  public:
-    /// @throws CheckpointError
+    /// @throws CheckpointError if the header is invalid (types, shapes, sizes, bounds, overlaps)
     explicit SafetensorsFile(const std::filesystem::path& path);
 
     const std::filesystem::path& path() const { return file_.path(); }
@@ -34,7 +33,6 @@ class SafetensorsFile {
     void read_stored(const SafetensorsEntry& entry, std::span<std::byte> out) const;
     void read_bf16(const SafetensorsEntry& entry, std::span<uint16_t> out) const;
 
-    /// Whether two tensors hold the same bytes.
     bool same_bytes(const SafetensorsEntry& a, const SafetensorsFile& other, const SafetensorsEntry& b) const;
 
  private:
@@ -42,7 +40,6 @@ class SafetensorsFile {
     std::map<std::string, SafetensorsEntry, std::less<>> entries_;
 };
 
-/// Whether the values of this type can be read.
 bool is_readable_dtype(std::string_view dtype);
 
 }  // namespace kvscope::checkpoint

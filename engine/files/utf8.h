@@ -7,9 +7,8 @@
 
 namespace kvscope::checkpoint {
 
-/// The code point at an offset, with its length in bytes. For bytes that form no character (overlong forms, surrogates,
-/// values above U+10FFFF, truncated sequences), `valid` is false and `length` covers the maximal subpart. Replacing
-/// each by one U+FFFD gives the same result as Rust's from_utf8_lossy, Python and browsers.
+/// The code point at an offset, with its length in bytes. For bytes that form no character, `valid` is false and
+/// `length` covers the maximal subpart, which Rust's from_utf8_lossy, Python and browsers replace by one U+FFFD.
 struct Utf8Step {
     char32_t code_point = 0;
     uint8_t length = 0;
@@ -28,7 +27,6 @@ std::string utf8_lossy(std::string_view bytes);
 
 void append_utf8(std::string& out, char32_t code_point);
 
-/// Whether the code point has Unicode's property White_Space.
 bool is_white_space(char32_t code_point);
 
 }  // namespace kvscope::checkpoint

@@ -4,8 +4,7 @@
 
 namespace kvscope::chat_template {
 
-/// Parses the request's template with llama.cpp's Jinja interpreter and renders its messages. Time and memory depend on
-/// the template without limits, so only the program in main.cpp may call this, which sets limits.
+/// Parses and renders a template with llama.cpp's Jinja interpreter. Call only from main.cpp, which sets limits.
 Reply interpret(const Request& request);
 
 }  // namespace kvscope::chat_template

@@ -4,9 +4,8 @@
 
 namespace kvscope::chat_template {
 
-/// Protects the Jinja interpreter's stack from damaged or malicious templates, since the interpreter recurses over the
-/// template's structure. Refuses nesting and expressions deeper than in real templates. Also inserts calls of
-/// `enter_macro` and `leave_macro`, which the renderer defines, into every macro to count nested calls.
+/// Protects the recursive Jinja interpreter's stack: refuses deeper nesting and longer expressions than in real
+/// templates, and adds calls of `enter_macro` and `leave_macro`, which count nested calls, to every macro.
 /// @throws std::runtime_error if the template is too deep
 void limit_depth(jinja::lexer_result& lexed);
 

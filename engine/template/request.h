@@ -33,15 +33,12 @@ struct Reply {
     std::string text;
 };
 
-/// Exit code of the program if it runs out of memory.
 constexpr int exit_out_of_memory = 3;
 
 std::string to_bytes(const Request& request);
-/// @throws std::runtime_error if the bytes are not a request
 Request request_of(std::string_view bytes);
 
 std::string to_bytes(const Reply& reply);
-/// Returns nullopt if the bytes are not a reply.
 std::optional<Reply> reply_of(std::string_view bytes);
 
 }  // namespace kvscope::chat_template

@@ -7,15 +7,14 @@
 
 namespace kvscope::checkpoint {
 
-/// The normalizer of an encoder's tokenizer.json. It tracks the origin of each character. Kinds: Sequence,
-/// BertNormalizer, Precompiled, Replace, Strip.
+/// The normalizer of an encoder's tokenizer.json. It tracks the origin of each character.
 class AlignedNormalizer {
  public:
     virtual ~AlignedNormalizer() = default;
     virtual AlignedText apply(const AlignedText& text) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, and for missing or invalid fields
+/// Kinds: Sequence, BertNormalizer, Precompiled, Replace, Strip. @throws std::runtime_error for others
 std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -8,8 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// The pre-tokenizer of an encoder's tokenizer.json. It cuts text into the words that the model encodes separately.
-/// Kinds: Sequence, BertPreTokenizer, WhitespaceSplit, Metaspace.
+/// The pre-tokenizer of an encoder's tokenizer.json. It cuts text into words, which the model encodes separately.
 class AlignedPreTokenizer {
  public:
     virtual ~AlignedPreTokenizer() = default;
@@ -18,7 +17,7 @@ class AlignedPreTokenizer {
     virtual void cut(const AlignedText& text, std::vector<AlignedText>& out) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, and for missing or invalid fields
+/// Kinds: Sequence, BertPreTokenizer, WhitespaceSplit, Metaspace. @throws std::runtime_error for others
 std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

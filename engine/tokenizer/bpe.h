@@ -20,15 +20,13 @@ struct BpeOptions {
     bool ignore_merges = false;  ///< a word that equals a token becomes that token without merges
 };
 
-/// Byte-pair encoding of single words, as in the Hugging Face library `tokenizers` (model type "BPE"). O(n log n) in
-/// the length of a word.
+/// Byte-pair encoding of single words, as in the library `tokenizers` (model type "BPE"). O(n log n) in their length.
 class Bpe {
  public:
     using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
     using Merges = std::vector<std::pair<std::string, std::string>>;
 
-    /// @param merges in order of their rank
-    /// @throws std::runtime_error if a merge or the unknown token names a token outside the vocabulary
+    /// @param merges in order of rank @throws std::runtime_error if a merge names a token outside the vocabulary
     Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options);
 
     std::optional<int32_t> id_of(std::string_view token) const;
@@ -38,8 +36,7 @@ class Bpe {
      public:
         explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
 
-        /// Appends the ids of `word`, which must be UTF-8.
-        /// @param ends receives, for each id, the offset in the word at which its text ends; may be nullptr
+        /// Appends the ids of a word and, if `ends` is given, the end of each id's text within the word.
         void encode(std::string_view word, std::vector<int32_t>& out, std::vector<uint32_t>* ends = nullptr);
 
      private:
@@ -54,7 +51,6 @@ class Bpe {
             uint32_t rank;
             int32_t left;
             int32_t merged;
-            /// Order for a heap with the lowest rank on top, leftmost first.
             bool operator<(const Candidate& other) const {
                 return rank != other.rank ? rank > other.rank : left > other.left;
             }
@@ -80,8 +76,7 @@ class Bpe {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    /// Hash table from pairs of ids to rank and result. Open addressing, since it is queried several times per
-    /// character.
+    /// Open-addressing hash table from pairs of ids to rank and result; queried several times per character.
     class MergeTable {
      public:
         struct Entry {

@@ -15,17 +15,14 @@
 
 namespace kvscope::checkpoint {
 
-/// The tokenizer of a token classifier (tokenizer.json, WordPiece or Unigram). Returns the tokens of the library
-/// `tokenizers`, each with its bytes in the text. Immutable and thread-safe.
+/// The tokenizer of a token classifier (tokenizer.json, WordPiece or Unigram), equal to the library `tokenizers`.
+/// Immutable and thread-safe.
 class ClassifierTokenizer {
  public:
-    /// @throws CheckpointError that names the file and the damaged or unsupported field
     explicit ClassifierTokenizer(const std::filesystem::path& directory);
 
-    /// Returns the tokens of a text without the surrounding special tokens. Special tokens within the text are treated
-    /// as text.
-    /// @throws std::invalid_argument if `utf8` is not UTF-8 or is longer than 4 GiB; CheckpointError if the tokenizer
-    ///         exceeds the limits of TokenizerWork
+    /// Returns the tokens of a text without surrounding special tokens. Special tokens within the text count as text.
+    /// @throws std::invalid_argument for invalid UTF-8; CheckpointError if TokenizerWork's limits are exceeded
     std::vector<TextToken> encode(std::string_view utf8) const;
 
     /// The tokens around a text: [CLS] and [SEP], or <s> and </s>.

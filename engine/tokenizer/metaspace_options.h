@@ -6,7 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Options of a "Metaspace" pre-tokenizer: the replacement for spaces, and where it is prepended and where text is cut.
+/// Options of a "Metaspace" pre-tokenizer, which replaces spaces, prepends one and cuts text.
 struct MetaspaceOptions {
     enum class Prepend { always, first, never };
 
@@ -16,7 +16,6 @@ struct MetaspaceOptions {
     bool split = true;
 };
 
-/// @throws std::runtime_error if a field is invalid
 MetaspaceOptions read_metaspace(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

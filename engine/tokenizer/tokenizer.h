@@ -24,16 +24,14 @@ struct Encoding {
     size_t first_token_from(size_t byte) const;
 };
 
-/// A model's tokenizer. It converts text to token ids and back exactly as its reference: llama.cpp for GGUF files, the
-/// Hugging Face library `tokenizers` for tokenizer.json. Immutable and thread-safe.
+/// A model's tokenizer, equal to its reference: llama.cpp for GGUF files, the Hugging Face library `tokenizers` for
+/// tokenizer.json. Immutable and thread-safe.
 class Tokenizer {
  public:
     virtual ~Tokenizer() = default;
 
-    /// Returns the token ids of a text.
-    /// @param add_special   adds the tokens of the model's post-processor, such as BOS; false for text from a chat
-    ///         template, which contains these tokens
-    /// @param parse_special recognizes special tokens in the text (<|im_start|>) instead of encoding their characters
+    /// @param add_special   adds tokens such as BOS; false for text from a chat template, which contains them
+    /// @param parse_special recognizes special tokens in the text (<|im_start|>)
     /// @throws std::invalid_argument with the offset of the first invalid byte if `utf8` is not UTF-8
     std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const {
         return tokenize(utf8, add_special, parse_special, nullptr);
@@ -42,18 +40,15 @@ class Tokenizer {
     /// Like encode(), with the tokens' positions in the text, which may be up to 4 GiB long.
     Encoding encode_with_ends(std::string_view utf8, bool add_special, bool parse_special) const;
 
-    /// Returns valid UTF-8. Bytes that form no character become U+FFFD. Spaces before punctuation are kept, which
-    /// llama.cpp and transformers can remove.
-    /// @throws std::invalid_argument if an id is not in [0, vocab_size)
+    /// Returns valid UTF-8, with U+FFFD for bytes that form no character. Keeps spaces before punctuation, which
+    /// llama.cpp and transformers can remove. @throws std::invalid_argument if an id is not in the vocabulary
     virtual std::string decode(std::span<const int32_t> ids, bool skip_special = false) const = 0;
 
-    /// Returns the bytes of a token in the middle of a text, possibly a part of a character. Special tokens return
-    /// their spelling. Empty for unused ids (padding of the vocabulary).
+    /// Returns the bytes of a token in the middle of a text, possibly a part of a character. Empty for unused ids.
     /// @throws std::invalid_argument if `id` is not in [0, vocab_size)
     virtual std::string piece(int32_t id) const = 0;
 
-    /// Returns the piece as valid UTF-8 for display. Incomplete characters, and control characters except tab, line
-    /// feed and carriage return, appear as ⟨E2⟩.
+    /// Returns the piece as valid UTF-8 for display, with incomplete and control characters as ⟨E2⟩.
     std::string shown(int32_t id) const;
 
     /// Returns the highest id plus one.
@@ -61,7 +56,6 @@ class Tokenizer {
 
     virtual bool is_special(int32_t id) const = 0;
 
-    /// Returns the id of a token, spelled as in the vocabulary.
     virtual std::optional<int32_t> id_of(std::string_view token) const = 0;
 
     virtual std::optional<int32_t> bos() const = 0;
@@ -74,7 +68,6 @@ class Tokenizer {
     virtual std::string description() const = 0;
 
  protected:
-    /// @param ends receives Encoding::ends; may be nullptr
     virtual std::vector<int32_t> tokenize(std::string_view utf8, bool add_special, bool parse_special,
                                           std::vector<uint32_t>* ends) const = 0;
 
@@ -82,12 +75,12 @@ class Tokenizer {
     static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
 };
 
-/// Opens the tokenizer of a GGUF file or a Hugging Face directory (tokenizer.json; tokenizer_config.json, config.json
-/// and generation_config.json if present). A path to a .safetensors or tokenizer.json file stands for its directory.
+/// Opens the tokenizer of a GGUF file, a Hugging Face directory, or the directory of a .safetensors or tokenizer.json
+/// file.
 /// @throws CheckpointError that names the file and the error, also for unsupported kinds of tokenizers
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
 
-/// Decodes generated ids to text, one at a time. The results of push() and finish() together equal decode() of all ids.
+/// Decodes generated ids one at a time. The results of push() and finish() together equal decode() of all ids.
 class StreamDecoder {
  public:
     explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true)

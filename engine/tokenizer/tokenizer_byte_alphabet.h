@@ -6,8 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// GPT-2's spelling of bytes as printable characters: most printable ASCII and Latin-1 bytes represent themselves,
-/// others use U+0100 onwards (a space is Ġ).
+/// GPT-2's spelling of bytes as printable characters: bytes without one of their own use U+0100 onwards (space is Ġ).
 class ByteAlphabet {
  public:
     static const ByteAlphabet& instance();

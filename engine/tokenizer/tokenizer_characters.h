@@ -5,14 +5,12 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns the start of the character that ends at `end`.
 size_t previous_character(std::string_view text, size_t end);
 
 /// Whether the first (or last) character of a text is in Unicode's \w.
 bool starts_with_word(std::string_view text);
 bool ends_with_word(std::string_view text);
 
-/// Whether a text contains a decimal digit of any script.
 bool has_digit(std::string_view text);
 
 }  // namespace kvscope::checkpoint

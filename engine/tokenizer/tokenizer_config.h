@@ -15,8 +15,7 @@ namespace kvscope::checkpoint {
 struct NamedToken {
     AddedToken token;            ///< id -1 means the vocabulary's id of the text, or else the next free id
     std::filesystem::path file;  ///< for messages
-    /// Whether its flags replace those in tokenizer.json. If not, the token counts only if tokenizer.json does not
-    /// contain it.
+    /// Whether its flags replace those in tokenizer.json. If not, it counts only if tokenizer.json lacks it.
     bool replaces = false;
 };
 
@@ -27,11 +26,10 @@ struct TokenizerConfig {
     std::vector<NamedToken> tokens;                     ///< in the order of addition
     nlohmann::json whole = nlohmann::json::object();    ///< tokenizer_config.json
 
-    /// @throws CheckpointError that names the file and the invalid field
     static TokenizerConfig read(const std::filesystem::path& directory);
 };
 
-/// Returns a token's content and flags, with the defaults of the library `tokenizers`. Does not set the id.
+/// Returns a token's content and flags with the defaults of `tokenizers`, but not its id.
 AddedToken read_token_flags(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -9,8 +9,7 @@
 
 namespace kvscope::checkpoint {
 
-/// The decoder of a tokenizer.json. It converts tokens to text. Kinds: Sequence, ByteLevel, ByteFallback, Metaspace,
-/// Replace, Strip, Fuse.
+/// The decoder of a tokenizer.json. It converts tokens to text.
 class Decoder {
  public:
     virtual ~Decoder() = default;
@@ -18,11 +17,10 @@ class Decoder {
     /// Rewrites the spellings of consecutive tokens. Their concatenation is the text.
     virtual std::vector<std::string> apply(std::vector<std::string> tokens) const = 0;
 
-    /// Returns the bytes of one spelling in the middle of a text.
     virtual std::string piece(std::string_view token) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, and for missing or invalid fields
+/// Kinds: Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip, Fuse. @throws std::runtime_error for others
 std::unique_ptr<Decoder> make_decoder(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -6,14 +6,13 @@
 
 namespace kvscope::checkpoint {
 
-/// Reads a text file.
 /// @throws CheckpointError if the file cannot be read or is larger than 1 GiB
 std::string read_text_file(const std::filesystem::path& file);
 
 /// @throws CheckpointError with the position if the file is not a JSON object
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
-/// Like read_json_file(), but keeps the order of fields in objects.
+/// Keeps the order of fields in objects.
 nlohmann::ordered_json read_ordered_json_file(const std::filesystem::path& file);
 
 }  // namespace kvscope::checkpoint

@@ -8,8 +8,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A JSON value with its path, so that error messages name it: "pre_tokenizer.pretokenizers[1].behavior: expected a
-/// string, found a number". Errors are std::runtime_error, also for excessive nesting.
+/// A JSON value with its path, for errors such as "pre_tokenizer.pretokenizers[1].behavior: expected a string, found a
+/// number". Errors are std::runtime_error.
 class JsonNode {
  public:
     JsonNode(const nlohmann::json& value, std::string where) : JsonNode(value, std::move(where), 0) {}
@@ -17,20 +17,17 @@ class JsonNode {
     const nlohmann::json& json() const { return *value_; }
     const std::string& where() const { return where_; }
 
-    /// Returns a required member of an object.
     JsonNode at(std::string_view key) const;
 
     /// Returns a member of an object, or nullopt if it is missing or null.
     std::optional<JsonNode> find(std::string_view key) const;
 
-    /// Returns the number of elements in an array.
     size_t size() const;
     JsonNode operator[](size_t index) const;
 
     const std::string& text() const;
     int64_t integer() const;
 
-    /// Return a member, or `otherwise` if it is missing or null.
     bool boolean_or(std::string_view key, bool otherwise) const;
     std::string text_or(std::string_view key, std::string_view otherwise) const;
 

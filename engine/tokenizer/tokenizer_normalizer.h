@@ -7,15 +7,14 @@
 
 namespace kvscope::checkpoint {
 
-/// The normalizer of a tokenizer.json. It rewrites text before it is cut. Kinds: Sequence, NFC, NFD, NFKC, NFKD,
-/// Lowercase, Prepend, Replace, Strip.
+/// The normalizer of a tokenizer.json. It rewrites text before it is cut.
 class Normalizer {
  public:
     virtual ~Normalizer() = default;
     virtual TracedText apply(TracedView text) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, and for missing or invalid fields
+/// Kinds: Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip. @throws std::runtime_error for others
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -12,11 +12,9 @@ struct Surrounding {
     std::vector<int32_t> before, after;
 };
 
-/// Kinds: Sequence, TemplateProcessing, ByteLevel.
-/// @throws std::runtime_error for other kinds, and for missing or invalid fields
+/// Kinds: Sequence, TemplateProcessing, ByteLevel. @throws std::runtime_error for others
 void read_post_processor(const JsonNode& node, Surrounding& out);
 
-/// @throws std::runtime_error if the integer exceeds any vocabulary
 int32_t token_id(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -31,17 +31,16 @@ class TextArena {
     size_t bytes_ = 0;
 };
 
-/// The pre-tokenizer of a tokenizer.json. It cuts text into the words that the model encodes separately. Kinds:
-/// Sequence, Split, Digits, ByteLevel, Metaspace.
+/// The pre-tokenizer of a tokenizer.json. It cuts text into words, which the model encodes separately.
 class PreTokenizer {
  public:
     virtual ~PreTokenizer() = default;
 
-    /// Appends the non-empty parts of `piece`, which must be non-empty text, to `out`.
+    /// Appends the non-empty parts of a piece of text to `out`.
     virtual void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const = 0;
 };
 
-/// @throws std::runtime_error for other kinds, and for missing or invalid fields
+/// Kinds: Sequence, Split, Digits, ByteLevel, Metaspace. @throws std::runtime_error for others
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

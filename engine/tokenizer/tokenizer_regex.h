@@ -19,18 +19,17 @@ struct Span {
     bool matched = false;
 };
 
-/// A regular expression of a tokenizer.json, written for Oniguruma (Ruby syntax) and run by PCRE2. Syntax with a
-/// different meaning is translated (\s, \w, \h, line anchors, \u). Constructs without a PCRE2 equivalent are refused.
+/// A regular expression written for Oniguruma (Ruby syntax) and run by PCRE2. Syntax with a different meaning is
+/// translated (\s, \w, \h, line anchors, \u), and constructs without an equivalent are refused.
 class Regex {
  public:
-    /// @throws std::runtime_error if the pattern is invalid or unsupported
     static Regex from_oniguruma(std::string_view pattern);
 
     /// Returns a pattern that matches exactly this text.
     static Regex literal(std::string_view text);
 
-    /// Cuts `text` (valid UTF-8) into matches and the gaps between them, in order. Like Oniguruma's iterator, reports
-    /// empty matches except directly after another match.
+    /// Cuts `text` (valid UTF-8) into matches and gaps. Drops empty matches directly after another match, as Oniguruma
+    /// does.
     std::vector<Span> cut(std::string_view text) const;
 
  private:
@@ -42,8 +41,7 @@ class Regex {
     std::shared_ptr<pcre2_real_code_8> code_;
 };
 
-/// Returns the pattern of a Split or Replace in tokenizer.json: {"Regex": …} or {"String": …}.
-/// @throws std::runtime_error with the node's path if the pattern is neither or is invalid
+/// Returns the pattern {"Regex": …} or {"String": …} of a Split or Replace. @throws std::runtime_error
 Regex regex_of(const JsonNode& pattern);
 
 }  // namespace kvscope::checkpoint

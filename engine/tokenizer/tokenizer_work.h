@@ -6,13 +6,11 @@
 
 namespace kvscope::checkpoint {
 
-/// While this object exists, limits the work of this thread with a model's tokenizer, since patterns may not terminate
-/// and replacements may grow a text without bound. The limits are 5 s of processor time (more for texts above a
-/// megabyte), and 16 times the text or `longest`, whichever is larger. In nested objects, the inner
-/// one's length limit applies, and their times add up.
+/// While this object exists, limits this thread's work with a model's tokenizer, which may not terminate or may grow a
+/// text without bound: to 5 s of processor time (more for texts above a megabyte), and to 16 times the text or
+/// `longest`. In nested objects, the inner one's length limit applies, and their times add up.
 class TokenizerWork {
  public:
-    /// @param file       tokenizer file, for messages
     /// @param text_bytes length of the text to tokenize or decode
     /// @param longest    length in bytes that is always allowed
     TokenizerWork(const std::filesystem::path& file, size_t text_bytes, size_t longest = size_t{16} << 20);
@@ -20,16 +18,13 @@ class TokenizerWork {
     TokenizerWork(const TokenizerWork&) = delete;
     TokenizerWork& operator=(const TokenizerWork&) = delete;
 
-    /// Called for each small piece of work; takes some nanoseconds.
-    /// @throws CheckpointError if the time limit is exceeded; also the exceptions of StopCheck
+    /// Called for each small piece of work. @throws CheckpointError beyond the time limit; exceptions of StopCheck
     static void step();
 
-    /// Called with the current length of a text.
-    /// @throws CheckpointError if the limit is exceeded
+    /// Called with the current length of a text. @throws CheckpointError beyond the limit
     static void require_length(size_t bytes);
 
-    /// Reports that the work cannot be done. @throws CheckpointError with the tokenizer's file if known, else
-    /// std::runtime_error
+    /// @throws CheckpointError with the tokenizer's file if known, else std::runtime_error
     [[noreturn]] static void fail(const std::string& why);
 
  private:

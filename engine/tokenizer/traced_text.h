@@ -17,11 +17,9 @@ struct TracedView {
     TracedView part(size_t begin, size_t end) const {
         return {text.substr(begin, end - begin), ends ? ends + begin : nullptr};
     }
-    /// Returns the end for byte `at`, or 0 if ends are not requested.
     uint32_t end_of(size_t at) const { return ends ? ends[at] : 0; }
 };
 
-/// A text that a stage writes.
 class TracedText {
  public:
     explicit TracedText(bool is_traced) : is_traced_(is_traced) {}
