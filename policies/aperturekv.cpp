@@ -18,9 +18,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Query diversification (QD) and reallocation of budgets among heads by the distinctiveness of their score
-/// distributions (RABA). Equation numbers refer to the paper. Scores are f64, since they are nearly equal after the
-/// second softmax.
+/// Query diversification (QD), and budgets by the distinctiveness of the heads' score distributions (RABA). Equation
+/// numbers refer to the paper. Scores are f64, since they are nearly equal after the second softmax.
 class ApertureKv : public WindowPolicy {
  public:
     explicit ApertureKv(const ParameterValues& values)
@@ -50,14 +49,13 @@ class ApertureKv : public WindowPolicy {
     }
 
  private:
-    /// Scores (R, N) with NaN after the prefix, and the differences between their rows.
     struct Ranked {
         Scores<double> scores;
         std::vector<double> jsd;              ///< (R, R)
         std::vector<double> distinctiveness;  ///< (R) if budgets are reallocated, else empty
     };
 
-    /// Shared by all budgets, since only the initial budgets (Eq. 14) and later steps depend on the budget.
+    /// Shared by all budgets, since the steps up to Eq. 13 do not depend on the budget.
     std::shared_ptr<const Ranked> shared_ranked(LayerObservations& observations) const {
         const std::string key = fmt::format("aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_,
                                             sharpen_, tau_, divergence_, static_cast<int>(reduction_),
@@ -102,8 +100,7 @@ class ApertureKv : public WindowPolicy {
         if (sharpen_ != "none") kernels::softmax(scores, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, scores);
     }
 
-    /// Returns the prefix columns of s (R, N) as (R, n_prefix). Without the second softmax, rows are divided by their
-    /// sum.
+    /// Returns the prefix columns of s (R, N), divided by their sum if there was no second softmax.
     std::vector<double> as_distributions(const Scores<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
@@ -142,8 +139,7 @@ class ApertureKv : public WindowPolicy {
         return mean;
     }
 
-    /// Returns the initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16-17, as integer shares of exactly R
-    /// c) and mixed with the safeguard.
+    /// Returns the initial budgets (Eq. 14), reallocated (Eq. 16-17, integer shares) and mixed with the safeguard.
     std::vector<int64_t> head_budgets(const Ranked& ranked, int64_t c) const {
         std::vector<int64_t> budgets = best_by_row(ranked.scores, rows(), n_prefix(), n_tokens(), rows() * c);
         if (!ranked.distinctiveness.empty()) {

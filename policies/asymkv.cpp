@@ -10,11 +10,10 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Merges KVSlimmer's pairs with key weights from the diagonal of the empirical Fisher matrix, per coordinate: the
-/// squared gradient of the loss. The gradient is averaged over the chunks that attended to an entry. (The published
-/// code weights a chunk by one over the number of chunks read before, and replaces the average before using it.) Paper
-/// and code leave the merge after the prompt open: here, the last chunk's entries use the gradient of their own chunk's
-/// loss, the others keep their average. A chunk of one token has no loss and is ignored.
+/// Weights KVSlimmer's pairs of keys by the squared gradient of the loss per coordinate (diagonal of the empirical
+/// Fisher matrix), averaged over the chunks that attended to an entry. (The published code weights a chunk by one over
+/// the number of earlier chunks.) After the prompt, which paper and code leave open, the last chunk's entries use their
+/// own chunk's gradient. A chunk of one token has no loss and is ignored.
 class AsymKv : public MergingPolicy {
  public:
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
@@ -32,8 +31,8 @@ class AsymKv : public MergingPolicy {
     }
 
  protected:
-    /// Computes k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}) with h = g^2, per coordinate, or the mean if both
-    /// are 0. The merged entry gets the gradient g_m + g_{m+1}, which belongs to moving both keys alike.
+    /// Computes k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}) with h = g^2 per coordinate, or the mean if both are
+    /// 0. The merged entry gets the gradient of moving both keys alike, g_m + g_{m+1}.
     void merge_keys(const MergeObservations& observations, Merges& merges) override {
         EntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
         update(observations, gradients);
@@ -55,7 +54,7 @@ class AsymKv : public MergingPolicy {
     }
 
  private:
-    /// Averages the new gradients. @throws ScoreError if a gradient is not finite
+    /// @throws ScoreError if a gradient is not finite
     static void update(const MergeObservations& observations, EntryAverages& gradients) {
         const auto n = static_cast<size_t>(observations.n_entries);
         gradients.resize(observations.n_entries);

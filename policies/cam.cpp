@@ -56,7 +56,6 @@ class Cam : public AttentionSumPolicy {
     }
 
  private:
-    /// Returns the largest attention of the first and the recent entries.
     double largest_protected(std::span<const float> attention, const std::vector<uint32_t>& kept) const {
         double largest = 0.0;
         for (const uint32_t position : kept) {

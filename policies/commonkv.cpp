@@ -18,8 +18,7 @@ namespace {
 /// Returns the share of n tokens, rounded down. The addend compensates rounding errors of shares such as 0.29.
 double share_of(double share, int64_t n) { return std::floor(share * static_cast<double>(n) + 1e-9); }
 
-/// Returns an upper bound for the number of latents of all layers.
-/// @param n_forced number of first and last tokens for which each layer keeps its own latent
+/// Returns an upper bound for the latents of all layers. @param n_forced tokens with a latent in each layer
 double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n_forced, double unlike, bool of_model) {
     const double n = static_cast<double>(n_tokens);
     const double forced = std::min(static_cast<double>(n_forced), n);
@@ -36,7 +35,7 @@ double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n
     return shared + std::min(own, most);
 }
 
-/// If the rank is given, returns the share that the latents need. Otherwise, the budget determines the rank.
+/// Returns the share that the latents need if the rank is given. Otherwise, the budget determines the rank.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto rank = values.automatic_integer("rank");
     const ModelShape& shape = size.shape;
@@ -48,14 +47,13 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
            (2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(size.n_tokens));
 }
 
-/// Keeps every token. Layers form groups of `layer_step`. The matrices W_K and W_V of a group, stacked, are decomposed
-/// into U S V^T. A token is stored as one latent z = S_r^1/2 V_r^T x, where x is the input of the layer's projections.
-/// The layer's rows of U_r S_r^1/2 and the projections' biases turn the latent into keys and values. The layers of a
-/// group share the mean of their latents. Each layer keeps its own latents of the first `sinks` and last `recent`
-/// tokens, and of the share `unlike` of tokens whose latents in the group's first and last layer have the smallest
-/// cosine. `scope=model` takes this share of all groups' tokens together, decides after the last layer, and holds all
-/// full caches until then. It uses the largest rank that fits into the budget. With `scope=group`, the share applies to
-/// each group, and the rank must fit for any choice of tokens.
+/// Keeps every token. Layers form groups of `layer_step`, whose stacked W_K and W_V are decomposed into U S V^T. With
+/// the projections' input x, a token is stored as z = S_r^1/2 V_r^T x, and the layer's rows of U_r S_r^1/2 and the
+/// biases turn this latent into keys and values. A group's layers share the mean of their latents, except for the first
+/// `sinks` and last `recent` tokens and the share `unlike` of tokens whose latents in the group's first and last layer
+/// have the smallest cosine. `scope=model` takes this share of all groups' tokens together after the last layer, holds
+/// all full caches until then, and uses the largest rank that fits into the budget. With `scope=group`, the rank must
+/// fit for any choice of tokens.
 class CommonKv : public Policy {
  public:
     explicit CommonKv(const ParameterValues& values)
@@ -170,7 +168,6 @@ class CommonKv : public Policy {
     struct Group {
         int first = 0, n_layers = 0;
     };
-    /// Turns a latent into a head's keys or values.
     struct HeadMap {
         std::shared_ptr<const Matrix> map;  ///< (r, d), or (stride, d) before the rank is known
         std::vector<float> offset;          ///< (d) or empty
@@ -189,13 +186,13 @@ class CommonKv : public Policy {
 
     double n_unlike(int64_t n) const { return share_of(unlike_, n); }
 
-    /// Upper bound for the latents of all layers. The rank must be known before the unlike tokens are.
+    /// Upper bound for all latents. The rank must be known before the unlike tokens are.
     double most_latents() const {
         return most_latents_of(context_.shape.n_layers, context_.n_tokens, layer_step_, sinks_ + recent_, unlike_,
                                of_model_);
     }
 
-    /// Lower bound for scope=model: the unlike tokens are forced tokens or belong to the groups with the fewest layers.
+    /// Lower bound for scope=model: unlike tokens are forced tokens, or belong to the groups with the fewest layers.
     double least_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
@@ -308,7 +305,7 @@ class CommonKv : public Policy {
         }
     };
 
-    /// Chooses the tokens for which each layer of these groups stores its own latents and, with scope=model, the rank.
+    /// Chooses the tokens with a latent in each layer and, with scope=model, the rank.
     void choose(const std::vector<Group>& groups) {
         own_.resize(groups_.size());
         std::vector<Likeness> likeness(groups.size() * static_cast<size_t>(context_.n_tokens));
@@ -344,7 +341,6 @@ class CommonKv : public Policy {
             }
     }
 
-    /// Number of latents in all layers for the chosen tokens.
     double n_latents() const {
         double n = 0;
         for (size_t i = 0; i < groups_.size(); ++i) {

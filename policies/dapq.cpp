@@ -10,7 +10,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Ranks the prompt by pseudo queries at the positions of the future answer.
 class DapQ : public ScoringPolicy {
  public:
     explicit DapQ(const ParameterValues& values)
@@ -48,7 +47,6 @@ class DapQ : public ScoringPolicy {
                                     context().n_tokens, static_cast<float>(observations.n_appended()));
     }
 
-    /// All observations of this policy belong to the same pseudo tokens.
     std::string shared_as() const override {
         return fmt::format("dapq {} {}", static_cast<int>(reduction_), static_cast<int>(granularity()));
     }
@@ -58,8 +56,7 @@ class DapQ : public ScoringPolicy {
         SeededRandom random(context.seed);
         std::vector<int32_t> ids;
         if (content_ == "fixed-phrase") {
-            // Repeated as running text, as in the paper's Table 1: a phrase's last space is part of the next word's
-            // token.
+            // Repeated as running text (the paper's Table 1): a last space is part of the next word's token.
             std::string text;
             const char* between = phrase_.empty() || phrase_.back() == ' ' ? "" : " ";
             for (int64_t i = 0; i < n_pseudo_; ++i) text += phrase_ + between;

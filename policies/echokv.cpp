@@ -9,9 +9,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps every token. The first layer of a group stores all of its keys (before RoPE) and values. The others store the
-/// first D_local of the D = G d numbers; a trained linear map of both predicts the rest. The first `sinks` and last
-/// `recent` tokens stay exact, decoded ones included. A token is reduced when it leaves the last ones.
+/// The first layer of a group stores all D = G d numbers of keys (before RoPE) and values, the others the first
+/// D_local. A trained linear map of both predicts the rest. The first `sinks` and last `recent` tokens stay exact.
 class EchoKv : public EchoPolicy {
  public:
     explicit EchoKv(const ParameterValues& values)

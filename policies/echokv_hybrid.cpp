@@ -20,8 +20,8 @@ int channels_left(const EchoLayout& layout) {
     return d - std::clamp(static_cast<int>(std::floor((1.0 - layout.ratio()) * d + 1e-6)), 0, d - 1);
 }
 
-/// Keeps every token: ThinK's channels of the keys and EchoKV's storage of the values, both at the ratio of EchoKV's
-/// maps. The first `sinks` and last `recent` tokens stay exact, decoded ones included.
+/// ThinK's channels of the keys and EchoKV's storage of the values, both at the ratio of EchoKV's maps. The first
+/// `sinks` and last `recent` tokens stay exact, decoded ones included.
 class EchoKvHybrid : public EchoPolicy {
  public:
     explicit EchoKvHybrid(const ParameterValues& values)

@@ -6,7 +6,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The control of every comparison: evicts nothing at any budget.
 class Full : public Policy {
  public:
     explicit Full(const ParameterValues&) {}

@@ -14,7 +14,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The last query of an early layer selects the tokens on which the whole model runs again.
 class GemFilter : public Policy {
  public:
     explicit GemFilter(const ParameterValues& values)
@@ -54,8 +53,7 @@ class GemFilter : public Policy {
     }
 
  private:
-    /// Returns the last query's q k, summed over all query heads, without scaling or softmax, and pooled. The last
-    /// token is NaN. All rows are equal.
+    /// Returns the last query's q k, summed over all query heads and pooled, with NaN for the last token.
     Scores<float> scores_of(const LayerObservations& observations) const {
         const ModelShape& shape = context_.shape;
         const int64_t n = context_.n_tokens, d = shape.head_dim;

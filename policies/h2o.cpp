@@ -9,7 +9,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps entries with the largest attention sums over all prompt queries, and the most recent ones.
 class H2o : public AttentionSumPolicy {
  public:
     explicit H2o(const ParameterValues& values) : AttentionSumPolicy(values), rolling_(values.boolean("rolling")) {}
@@ -41,7 +40,6 @@ class H2o : public AttentionSumPolicy {
     }
 
  private:
-    /// Stores the attention sums of the kept entries: [row][query head of the row][entry].
     void remember(int layer, std::span<const float> sums, const Selection& selection) {
         const int group = context().shape.n_heads / static_cast<int>(selection.rows.size());
         auto& kept = kept_sums_[static_cast<size_t>(layer)];
@@ -73,7 +71,7 @@ class H2o : public AttentionSumPolicy {
         return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
 
-    /// Drops entries beyond the budget: those with the lowest sums, except recent entries and a question's.
+    /// Drops the entries with the lowest sums beyond the budget, except recent entries and a question's.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
         const DecodeRow entries(context(), observations, observations.rows[row].positions);

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// SnapKV with prefix entries divided among all heads of the model: an equal part for each, the rest by importance.
+/// SnapKV with prefix entries divided among the model's heads: an equal part for each, the rest by importance.
 class HeadKv : public SnapKvFamily {
  public:
     explicit HeadKv(const ParameterValues& values)

@@ -22,9 +22,8 @@ constexpr float kPreserved = 1.0f;
 /// Maps a sum to a score below kPreserved and keeps the order: sums above 1/2 are compressed.
 float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 0.25 / sum : sum); }
 
-/// SnapKV's scores, with a longer window for the least focused heads (cross-head). Adds a focus term for tokens that
-/// are important in the layer but were kept in few lower layers (cross-layer). Equations and algorithm lines refer to
-/// the paper.
+/// SnapKV's scores, with a longer window for the least focused heads, and with a focus term for important tokens that
+/// few lower layers kept. Equations and algorithm lines refer to the paper.
 class KVec : public WindowPolicy {
  public:
     explicit KVec(const ParameterValues& values)
@@ -86,7 +85,6 @@ class KVec : public WindowPolicy {
         return observations.shared<Scores<float>>(key, [&] { return pooled_attention(observations); });
     }
 
-    /// Returns (G, N) with NaN after the prefix.
     Scores<float> pooled_attention(LayerObservations& observations) const {
         std::vector<float> attention = mean_attention(observations, window());
         if (cross_head_) widen_unfocused(observations, attention);

@@ -41,14 +41,12 @@ struct HeadObservations {
     std::span<const float> value(size_t i) const { return std::span(values).subspan(i * output.size(), output.size()); }
 };
 
-/// Weights of two merged keys, with sum 1.
 struct PairWeights {
     double first = 0.5, second = 0.5;
     bool outside() const { return first < 0 || second < 0; }
 };
 
-/// Returns the weights (|c11| - |c12|) : (|c22| - |c12|), 2-norms, divided by their sum; equal weights if the sum
-/// vanishes.
+/// Returns (|c11| - |c12|) : (|c22| - |c12|), 2-norms, divided by their sum, or equal weights if the sum vanishes.
 PairWeights weights_of(const MergeObservations& observations, const HeadObservations& head, size_t first) {
     double c11 = 0, c22 = 0, c12 = 0;  // squared norms
     for (size_t c = 0; c < head.output.size(); ++c) {
@@ -67,13 +65,12 @@ PairWeights weights_of(const MergeObservations& observations, const HeadObservat
     return {(c11 - c12) / denominator, (c22 - c12) / denominator};
 }
 
-/// Computes the weights as in the published code. alpha is the attention over the entries after the sinks, v the sum of
-/// an entry's values, o = sum alpha v. h = alpha (1 - 2 alpha) |v - o| (1-norm) is averaged over the chunks: after k
-/// chunks, the newest has weight 1 / k, and the first chunk that attends to an entry has weight 1. With c12 = alpha_m
-/// alpha_{m+1} (x_m + x_{m+1}) and x = h / (alpha (1 - 2 alpha)), the weights are proportional to h - c12. A merged
-/// entry gets w_m^2 h_m + w_{m+1}^2 h_{m+1}. Two differences from the code: weights with sum 0 are equal, where the
-/// code gives a zero key; and after the prompt, where the code does not merge, the last chunk's entries use the last
-/// query's h.
+/// The weights of the published code. alpha is the attention over the entries after the sinks, v the sum of an entry's
+/// values, o = sum alpha v. h = alpha (1 - 2 alpha) |v - o| (1-norm) is averaged over the chunks: after k chunks, the
+/// newest has weight 1 / k, an entry's first chunk has weight 1. With x = h / (alpha (1 - 2 alpha)) and c12 = alpha_m
+/// alpha_{m+1} (x_m + x_{m+1}), weights are proportional to h - c12. A merged entry gets w_m^2 h_m + w_{m+1}^2 h_{m+1}.
+/// Differences: weights with sum 0 are equal, where the code gives a zero key; and after the prompt, where the code
+/// does not merge, the last chunk's entries use the last query's h.
 class PublishedWeights {
  public:
     explicit PublishedWeights(const RunContext& context = {}, int64_t sinks = 0) : sinks_(static_cast<size_t>(sinks)) {
@@ -147,8 +144,8 @@ class PublishedWeights {
     std::vector<Layer> layers_;
 };
 
-/// Merges neighboring entries with little attention. The key weights come from the exact Hessian of the loss with
-/// respect to the two keys, computed by the forward pass alone (the paper's Eq. 33):
+/// Merges neighboring entries with little attention. The key weights come from the exact Hessian of the loss, computed
+/// by the forward pass alone (the paper's Eq. 33):
 /// k* = ((|c11| - |c12|) k_m + (|c22| - |c12|) k_{m+1}) / (|c11| - 2 |c12| + |c22|).
 class KvSlimmer : public MergingPolicy {
  public:

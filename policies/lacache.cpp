@@ -14,8 +14,7 @@ constexpr int64_t kMostSinks = 128;
 
 int64_t divided_up(int64_t dividend, int64_t divisor) { return (dividend + divisor - 1) / divisor; }
 
-/// Each layer keeps some neighboring entries of each run. Their places move from layer to layer, like the rungs of a
-/// ladder. Positions alone determine the kept entries.
+/// Each layer keeps neighboring entries of each run. Their places move from layer to layer like the rungs of a ladder.
 class LaCache : public Policy {
  public:
     explicit LaCache(const ParameterValues& values)
@@ -60,8 +59,7 @@ class LaCache : public Policy {
     Positions positions() const override { return positions_; }
 
  private:
-    /// Cuts the complete runs between the sinks and the last entries once, oldest first, until `excess` entries are
-    /// cut.
+    /// Cuts the runs between the sinks and the last entries once, oldest first, until `excess` entries are cut.
     /// @returns the number of cut entries
     int64_t cut_runs(int layer, int64_t excess, std::vector<uint32_t>& kept) const {
         const int64_t n_layers = context_.shape.n_layers;

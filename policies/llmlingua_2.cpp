@@ -33,7 +33,6 @@ std::vector<std::string> texts_of(std::string_view list) {
     return texts;
 }
 
-/// A token classifier selects the tokens of the prompt.
 class LlmLingua2 : public Policy {
  public:
     explicit LlmLingua2(const ParameterValues& values)

@@ -16,7 +16,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps sinks, recent entries and the chunks in between to which the prompt's last query attends.
 class LongCache : public Policy {
  public:
     explicit LongCache(const ParameterValues& values)
@@ -93,8 +92,7 @@ class LongCache : public Policy {
         return kept;
     }
 
-    /// Returns `count` indices of `scores`, ascending: whole chunks in the order of their best entry, and the best
-    /// entries of the last chunk.
+    /// Returns `count` indices of `scores`: whole chunks by their best entry, and the best entries of the last chunk.
     std::vector<uint32_t> best_chunks(std::span<const float> scores, int64_t count) const {
         struct Chunk {
             int64_t begin, size;

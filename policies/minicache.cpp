@@ -14,10 +14,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps every token. Layers form pairs, from the last layer down. The layers of each merged pair share the direction
-/// of a token's key, each with its own length; values likewise. The direction is interpolated on the arc from the
-/// shallower layer's to the deeper layer's, at `t`. The share `retained` of a head's keys with the largest angles stays
-/// exact in both layers; values likewise, chosen separately.
+/// Layers form pairs, from the last layer down. The layers of a merged pair share the direction of a token's key,
+/// interpolated at `t` from the shallower to the deeper layer's, each with its own length; values likewise. The share
+/// `retained` of a head's keys (or values) with the largest angles stays exact.
 class MiniCache : public Policy {
  public:
     explicit MiniCache(const ParameterValues& values)
@@ -82,7 +81,6 @@ class MiniCache : public Policy {
 
  private:
     using Block = std::shared_ptr<const StoredBlock>;
-    /// Tokens of a head with the same storage layout.
     struct Entries {
         std::vector<uint32_t> positions;
         Block keys, values;  ///< directions; nullptr: exact
@@ -100,8 +98,7 @@ class MiniCache : public Policy {
     bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
     bool is_deeper(int layer) const { return (context_.shape.n_layers - layer) % 2 == 1; }
 
-    /// Returns the share of the full cache's bytes. In each pair, the 2 d numbers of a merged vector become d numbers
-    /// and two lengths.
+    /// Returns the share of the full cache's bytes. The 2 d numbers of a merged vector become d and two lengths.
     double bytes_share(int n_pairs) const {
         const double saved = (context_.shape.head_dim - 2.0) / context_.shape.head_dim *
                              static_cast<double>(context_.n_tokens - n_retained_);
@@ -116,7 +113,6 @@ class MiniCache : public Policy {
             n_retained_, context_.n_tokens, std::ceil(1000.0 * bytes_share(n_pairs) - 1e-6) / 10.0));
     }
 
-    /// Merges a pair, given its shallower layer.
     void merge_pair(const LayerObservations& shallower) {
         merged_.clear();
         for (int head = 0; head < context_.shape.n_kv_heads; ++head) {

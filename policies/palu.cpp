@@ -19,7 +19,6 @@ namespace {
 /// Returns the share of `width`, rounded down. The addend compensates rounding errors of shares such as 0.3.
 int rank_of(double share, int width) { return static_cast<int>(std::floor(share * width + 1e-6)); }
 
-/// Source of the directions.
 enum class Whitening { calibration, prompt, off };
 
 Whitening whitening_of(const ParameterValues& values) {
@@ -37,11 +36,10 @@ Parameter whitening_parameter() {
     return parameter;
 }
 
-/// Keeps every token. For a group of heads, the D = heads * d numbers of a token's keys k (before RoPE) are stored as z
-/// = B (k - b), and keys are rebuilt as B^T z + b, with the projection's bias b. B (r, D) has the r = floor(share * D)
-/// leading left singular vectors of the group's rows of W_K; values likewise. With whitening, W_K is multiplied by a
-/// square root of X^T X, where X are the projections' inputs over a text. The vectors are then the leading eigenvectors
-/// of the sum of (k - b) (k - b)^T over the text's tokens, so X is not needed.
+/// Stores the D = heads * d numbers of a token's keys k (before RoPE) in a group of heads as z = B (k - b), with the
+/// bias b; keys are rebuilt as B^T z + b. B (r, D) has the r = floor(share * D) leading left singular vectors of the
+/// group's rows of W_K; values likewise. With whitening, W_K is multiplied by a square root of X^T X for the inputs X
+/// of a text. The vectors are then the leading eigenvectors of the sum of (k - b) (k - b)^T over the text.
 class Palu : public Policy {
  public:
     explicit Palu(const ParameterValues& values)
@@ -128,7 +126,6 @@ class Palu : public Policy {
         return {};
     }
 
-    /// Directions of one group in one layer.
     struct GroupDirections {
         std::vector<float> bias;                          ///< (D) or empty
         std::vector<float> basis;                         ///< B (r, D)
@@ -193,7 +190,7 @@ class Palu : public Policy {
         }
     }
 
-    /// Returns the group's bias (D), or none. Normalization after the projection makes a bias meaningless.
+    /// Normalization after the projection makes a bias meaningless.
     std::vector<float> bias_of(const Projection& made_with, const Group& group) const {
         if (made_with.bias.empty() || made_with.is_normalised) return {};
         const auto begin = made_with.bias.begin() + static_cast<std::ptrdiff_t>(group.first) * context_.shape.head_dim;
@@ -226,15 +223,13 @@ class Palu : public Policy {
         return vectors;
     }
 
-    /// Returns all D eigenvectors of the sum of x x^T over the rows x (n, D).
     static Directions directions_of_rows(const std::vector<float>& rows, int width) {
         std::vector<double> products(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
         add_products(rows, width, products);
         return leading_directions(products, width, width);
     }
 
-    /// Returns, for each group, all D directions that follow from the model alone. They do not depend on the rank, so
-    /// runs at other budgets share them.
+    /// Returns, for each group, all D directions that follow from the model alone, shared by runs at all budgets.
     std::shared_ptr<const std::vector<Directions>> directions_of_model(int layer, Projected which) const {
         const bool is_off = whitening_ == Whitening::off;
         const auto key = fmt::format("palu {} {} of layer {}, groups of {}", is_off ? "weights" : "calibration",
@@ -256,7 +251,6 @@ class Palu : public Policy {
         });
     }
 
-    /// Returns the group's block (D, D), lower triangle.
     std::vector<double> block_of(const std::vector<double>& moments, const Group& group) const {
         const size_t all =
             static_cast<size_t>(context_.shape.n_kv_heads) * static_cast<size_t>(context_.shape.head_dim);

@@ -13,8 +13,7 @@ uint64_t mixed(uint64_t number) {
     return number ^ (number >> 31);
 }
 
-/// A random choice as a baseline. Each draw is a function of seed, prompt, layer, row and position, so layers may be
-/// decided in any order and runs are reproducible.
+/// Draws are functions of seed, prompt, layer, row and position, so runs are reproducible in any order of layers.
 class Random : public ScoringPolicy {
  public:
     explicit Random(const ParameterValues& values) : ScoringPolicy(values), shared_(values.boolean("shared")) {}

@@ -9,7 +9,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps the first `sinks` and the last B - sinks entries. Positions alone decide, so there are no scores.
 class StreamingLlm : public Policy {
  public:
     explicit StreamingLlm(const ParameterValues& values)

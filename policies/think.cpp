@@ -12,7 +12,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keeps every entry. Keys, except the last `recent` ones, keep only the channels with the best channel_scores().
+/// Keys, except the last `recent` ones, keep only the channels with the best channel_scores().
 class Think : public Policy {
  public:
     explicit Think(const ParameterValues& values)
@@ -32,7 +32,7 @@ class Think : public Policy {
         const auto n = static_cast<double>(context.n_tokens);
         n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
         const double share = context.share_of_bytes();
-        // A given ratio is rounded as in the paper's code. The small terms compensate rounding errors of ratios such as
+        // A given ratio is rounded as in the paper's code. Small terms compensate rounding errors of ratios such as
         // 0.8.
         const double dropped = ratio_        ? std::floor(*ratio_ * d + 1e-6)
                                : share < 1.0 ? std::ceil(dropped_for(share) - 1e-6)
@@ -73,13 +73,13 @@ class Think : public Policy {
 
  private:
     /// Returns the channels to drop for a share of a head's 2 N d numbers. The pruned keys must also compensate for the
-    /// keys that stay whole and for the d - dropped channel indices.
+    /// keys that stay whole and for the channel indices.
     double dropped_for(double share) const {
         const double d = context_.shape.head_dim, saved = 2.0 * (1.0 - share) * static_cast<double>(context_.n_tokens);
         return n_pruned_ > 0 ? d * (saved + 1.0) / (static_cast<double>(n_pruned_) + 1.0) : 0.0;
     }
 
-    /// Returns the smallest possible percentage, with one channel and its index left, rounded up to a tenth.
+    /// Returns the smallest percentage, with one channel and its index left, rounded up to a tenth.
     double least_percent(double n, int d) const {
         const double saved = std::max(static_cast<double>(n_pruned_) * (d - 1) - 1.0, 0.0);
         return std::ceil(1000.0 * (1.0 - saved / (2.0 * n * d))) / 10.0;

@@ -21,7 +21,6 @@ bool is_python_space(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <
 /// White space of the Jinja interpreter.
 bool is_ascii_space(char32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// Returns the range of a text without the surrounding white space.
 template <typename IsSpace>
 std::pair<size_t, size_t> stripped(std::string_view text, IsSpace is_space) {
     size_t begin = text.size(), end = 0;
@@ -44,7 +43,7 @@ struct ChatTemplate::Origin {
     std::string file;
     std::string problem;
 
-    /// Returns the rendered messages. Without `render`, only checks the template and returns an empty text.
+    /// Without `render`, only checks the template and returns an empty text.
     std::string ask(std::span<const Message> messages, bool render, bool add_generation_prompt,
                     std::optional<std::time_t> now) const;
 };
@@ -100,8 +99,8 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool add_gen
     for (Message& message : given) {
         require_utf8(message.role);
         require_utf8(message.content);
-        // Templates strip messages, and in Python this also removes no-break spaces. If a message starts or ends with
-        // such a space, test whether the template strips, and strip as Python would.
+        // In Python, stripping also removes no-break spaces. If a message starts or ends with such a space, test
+        // whether the template strips, and strip as Python would.
         const auto [begin, end] = stripped(message.content, is_python_space);
         if (std::pair(begin, end) == stripped(message.content, is_ascii_space)) continue;
         const std::string content = std::exchange(message.content, message.content.substr(begin, end - begin));

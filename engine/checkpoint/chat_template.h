@@ -23,8 +23,7 @@ struct Message {
 class ChatTemplate {
  public:
     /// Returns the template of a GGUF file or a Hugging Face directory, the one named "default" if there are several,
-    /// or nullopt. Without a default one, the result has a problem. @throws CheckpointError for damaged files, invalid
-    /// Jinja
+    /// or nullopt. Without a default one, the result has a problem. @throws CheckpointError
     static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
     /// @param origin  names the template in error messages, usually its file

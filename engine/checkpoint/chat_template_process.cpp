@@ -64,7 +64,6 @@ class Descriptor {
 /// A started program that is ended with this object.
 class Process {
  public:
-    /// @param socket becomes its standard input and output
     Process(const fs::path& program, int socket) {
         posix_spawn_file_actions_t files;
         posix_spawnattr_t attributes;
@@ -99,7 +98,6 @@ class Process {
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    /// Returns the status from waitpid().
     int wait() {
         int status = 0;
         while (::waitpid(number_, &status, 0) < 0 && errno == EINTR) {
@@ -144,7 +142,6 @@ std::string exchange(int socket, std::string_view request) {
     }
 }
 
-/// Throws the reason why a process ended without a reply.
 [[noreturn]] void explain(int status) {
     if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);

@@ -71,7 +71,6 @@ Templates template_files(const fs::path& directory) {
     return out;
 }
 
-/// Returns the default template, or the reason why there is none.
 std::optional<ChatTemplateSource> choose(const Templates& templates,
                                          std::map<std::string, std::string> special_tokens) {
     if (templates.by_name.empty()) return std::nullopt;
@@ -91,8 +90,7 @@ std::optional<ChatTemplateSource> choose(const Templates& templates,
 
 std::optional<ChatTemplateSource> find_in_directory(const fs::path& directory) {
     TokenizerConfig config = TokenizerConfig::read(directory);
-    // As in transformers, template files precede tokenizer_config.json. chat_template.json is the older form and is
-    // used only if there is no other template.
+    // As in transformers, template files precede tokenizer_config.json, and chat_template.json is the last resort.
     Templates templates = template_files(directory);
     if (templates.by_name.empty()) templates = templates_in(config.whole, directory / "tokenizer_config.json");
     const fs::path older = directory / "chat_template.json";

@@ -59,7 +59,6 @@ class Checkpoint {
     virtual TokenizerFiles tokenizer_files() const = 0;
 
     /// Returns 64 hexadecimal digits that change with any weight or with the configuration (see docs/models.md).
-    /// Cached.
     std::string fingerprint() const;
 
  protected:

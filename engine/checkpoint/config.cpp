@@ -22,8 +22,8 @@ float scale_llama3(float frequency, const RopeScaling& scaling) {
     return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// YaRN (arXiv 2309.00071): interpolates linearly from original frequencies to frequencies divided by the factor,
-/// between the dimensions that rotate `beta_fast` and `beta_slow` times in the original context.
+/// YaRN (arXiv 2309.00071): from original frequencies to frequencies divided by the factor, linearly between the
+/// dimensions that rotate `beta_fast` and `beta_slow` times in the original context.
 std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, int d) {
     const auto turns_to_dimension = [&](double turns) {
         return d * std::log(static_cast<double>(scaling.original_context) / (turns * 2 * std::numbers::pi)) /

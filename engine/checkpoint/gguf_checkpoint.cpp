@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t bytes_per_task = uint64_t{1} << 18;
 
-/// Names of tensors outside and inside the layers, in Hugging Face and llama.cpp.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> global_names = {{
     {"model.embed_tokens", "token_embd"},
     {"model.norm", "output_norm"},
@@ -140,7 +139,6 @@ class GgufCheckpoint : public Checkpoint {
         int64_t n_heads = 0;  ///< number of heads with permuted rows, 0 for none
     };
 
-    /// Buffers of one thread: some rows as stored, and one row as f32.
     struct Scratch {
         std::vector<std::byte> raw;
         std::vector<float> row;
@@ -264,8 +262,7 @@ class GgufCheckpoint : public Checkpoint {
         return ggml_get_type_traits(static_cast<ggml_type>(tensor.type))->to_float;
     }
 
-    /// Returns a row's place in Hugging Face's order. llama.cpp's converter turns the two halves of d/2 rows of each
-    /// head into d/2 pairs.
+    /// Returns a row's place in Hugging Face's order. llama.cpp's converter interleaves the two halves of each head.
     static int64_t row_in_order(int64_t stored, int64_t n_rows, int64_t n_heads) {
         if (n_heads == 0) return stored;
         const int64_t d = n_rows / n_heads;

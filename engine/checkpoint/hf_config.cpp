@@ -144,7 +144,7 @@ void read_yarn(const JsonFields& rope, ModelConfig& c) {
 }
 
 /// Reads rope_theta and rope_scaling (transformers 4), or rope_parameters with both (transformers 5). "type" is the
-/// older name of "rope_type". As in transformers, the scaling object takes precedence.
+/// older name of "rope_type". The scaling object takes precedence.
 void read_rope(const JsonFields& config, ModelConfig& c) {
     const auto filled = [&](const char* name) {
         auto object = config.object(name);
@@ -202,7 +202,7 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
 }
 
-/// Returns, for each layer, whether it has a sliding window according to layer_types; nullopt without that field.
+/// Returns, for each layer, whether layer_types gives it a sliding window; nullopt without that field.
 std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, int n_layers) {
     const auto types = config.texts("layer_types");
     if (!types) return std::nullopt;
@@ -225,8 +225,7 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
     const auto slides = sliding_layers(config, c.n_layers);
     if (family.family == "llama") {
-        // For a Llama, transformers 5 ignores the window while it reads a prompt, but drops earlier tokens once it
-        // decodes.
+        // For a Llama, transformers 5 reads a prompt without the window, but drops earlier tokens once it decodes.
         const int64_t window = config.integer("sliding_window").value_or(0);
         if (window > 0 && window < c.context_length)
             config.fail("sliding_window is " + std::to_string(window) +

@@ -21,7 +21,6 @@ constexpr const char* index_file = "model.safetensors.index.json";
 
 fs::path if_exists(const fs::path& path) { return fs::is_regular_file(path) ? path : fs::path(); }
 
-/// Reads an index file: the shard of each tensor.
 std::map<std::string, std::string> read_index(const fs::path& index) {
     const auto json = JsonFields::parse_file(index);
     if (!json.contains("weight_map") || !json["weight_map"].is_object()) {
@@ -158,8 +157,7 @@ class HfCheckpoint : public Checkpoint {
         }
     }
 
-    /// Some checkpoints declare tied embeddings but store a head. As in transformers 5, a head with different values is
-    /// used.
+    /// Some checkpoints declare tied embeddings but store a head. As in transformers 5, a different head is used.
     void resolve_tied_head() {
         if (!config_.tied_embeddings) return;
         const auto head = locations_.find("lm_head.weight");

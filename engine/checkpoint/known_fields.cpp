@@ -256,8 +256,7 @@ const Names stage_known = {"type",
                            "type_id",
                            "special_tokens"};
 
-/// Fields with names in _token name a token. If tokenizer.json exists, transformers 5 ignores the first three and takes
-/// the surrounding tokens and leading spaces from that file.
+/// Fields with names in _token name a token. If tokenizer.json exists, transformers 5 ignores the first three.
 const Names tokenizer_config_known = {
     "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "additional_special_tokens",
     "extra_special_tokens", "model_specific_special_tokens", "split_special_tokens", "chat_template",
@@ -376,7 +375,6 @@ const Names gguf_global_known = {"tokenizer.ggml.model",
 const Names gguf_global_off = {"tokenizer.ggml.suppress_tokens"};
 constexpr std::string_view gguf_known_prefixes[] = {"general.", "quantize.", "tokenizer.chat_template."};
 
-/// Returns the value as a number, or -1 if it is none.
 double number_in(const GgufValue& value) {
     if (const auto* text = std::get_if<std::string>(&value)) {
         const std::string lower = lower_case(*text);

@@ -13,13 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A directory's files by kind; each list is sorted by name.
 struct Found {
     std::vector<std::string> gguf, shards, variants, consolidated, pickled, safetensors;
     bool has_adapter = false;
 };
 
-/// Whether the name is like model-00002-of-00005.safetensors.
 bool is_shard(std::string_view name) {
     constexpr std::string_view form = "model-#####-of-#####.safetensors";
     return name.size() == form.size() && std::equal(name.begin(), name.end(), form.begin(), [](char c, char f) {
@@ -83,7 +81,6 @@ std::string repository_of(const fs::path& path) {
     return {};
 }
 
-/// Returns advice if the directory has a model in another form, else an empty text.
 std::string other_form(const fs::path& directory, const Found& found) {
     if (found.has_adapter) return "holds " + text_of_adapter(directory);
     if (!found.consolidated.empty())

@@ -14,8 +14,7 @@ namespace {
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 /// Returns the number of characters of `text` that match `expected`, ignoring white space. Includes white space that
-/// both have at the end.
-/// @param begin,end iterators in reading direction; reverse iterators match from the end
+/// both have at the end. Reverse iterators match from the end.
 template <typename Iterator, typename Expected>
 std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected, Expected expected_end) {
     auto at = begin;

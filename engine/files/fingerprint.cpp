@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 constexpr uint64_t block_bytes = uint64_t{4} << 20;
 constexpr std::string_view scheme = "kvscope fingerprint 1\n";
 
-/// Returns the SHA-256 of a file's size and the hashes of its blocks.
 std::string hash_file(const fs::path& path) {
     const InputFile file(path);
     const auto n_blocks = static_cast<int64_t>((file.size() + block_bytes - 1) / block_bytes);
@@ -36,8 +35,7 @@ std::string hash_file(const fs::path& path) {
     return sha.hex_digest();
 }
 
-/// Returns the data that a cached hash depends on. They include the time of the last status change, which programs
-/// cannot set, unlike the modification time.
+/// Returns the data that a cached hash depends on. Programs cannot set the time of the last status change.
 std::string file_identity(const fs::path& path) {
     struct stat s {};
     if (::stat(path.c_str(), &s) != 0) return {};
@@ -49,8 +47,7 @@ std::string file_identity(const fs::path& path) {
            std::to_string(s.st_ino) + "\n" + time(s.st_mtim) + "\n" + time(s.st_ctim) + "\n";
 }
 
-/// Whether the file is older than the clock's resolution. A newer file could change again without a change of its
-/// times.
+/// Whether the file is older than the clock's resolution. A newer one could change again with the same times.
 bool settled(const fs::path& path) {
     struct stat s {};
     timespec now{};
@@ -62,7 +59,6 @@ bool is_hex_digest(const std::string& text) {
     return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-/// Cache entries are named by the hash of their identity.
 CacheEntry entry_of(const std::string& identity) {
     const std::string whole = std::string(scheme) + identity;
     Sha256 sha;

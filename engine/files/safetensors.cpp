@@ -149,8 +149,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
 
 namespace {
 
-/// Reads a tensor with elements of 4 or 2 bytes in pieces, and calls `convert(raw bytes, first element, count)` for
-/// each.
+/// Reads elements of 4 or 2 bytes in pieces, and calls `convert(raw bytes, first element, count)` for each.
 template <typename Convert>
 void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n, size_t element_bytes,
                  Convert&& convert) {
@@ -164,7 +163,6 @@ void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n
     });
 }
 
-/// Copies the tensor's bytes to `out`.
 template <typename T>
 void read_verbatim(const InputFile& file, const SafetensorsEntry& entry, std::span<T> out) {
     const auto n = static_cast<int64_t>(out.size());

@@ -18,7 +18,7 @@ constexpr size_t largest_source = 1 << 20;
 constexpr int deepest_macro_calls = 100;
 constexpr int64_t longest_range = 100'000;  // as in Jinja's sandbox, which transformers uses
 
-/// Returns the reason from an interpreter's error message, which also has an excerpt of the template on several lines.
+/// Returns the reason from an interpreter's message, which also has an excerpt of the template.
 std::string reason_of(const std::exception& error) {
     std::string text = error.what();
     if (const size_t at = text.rfind("Error: "); at != std::string::npos && text.starts_with("\n")) {
@@ -35,11 +35,9 @@ std::string reason_of(const std::exception& error) {
     return text;
 }
 
-/// @throws std::exception if the template is not valid Jinja
 jinja::program compiled(const std::string& source) {
     if (source.size() > largest_source) throw std::runtime_error("it is larger than 1 MiB");
-    // The interpreter drops a first character that is followed by only white space and a block. An empty expression
-    // before it prevents this.
+    // The interpreter drops a first character before white space and a block, unless an empty expression precedes it.
     const bool text_first =
         !source.empty() && source.front() != '{' && !std::isspace(static_cast<unsigned char>(source.front()));
     jinja::lexer_result lexed = jinja::lexer().tokenize((text_first ? "{{ '' }}" : "") + source);

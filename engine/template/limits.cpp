@@ -38,8 +38,7 @@ bool assigns(const std::vector<token>& tokens, size_t statement) {
 /// Tracks the nesting of a template token by token.
 class Nesting {
  public:
-    /// @param word          keyword of a statement that starts here, such as "for"; empty if none does
-    /// @param is_assignment whether the statement is a set with "="
+    /// @param word keyword of a statement that starts here, such as "for"; empty if none does
     /// @throws std::runtime_error if the nesting or an expression exceeds its limit
     void follow(const token& now, const std::string& word, bool is_assignment) {
         switch (now.t) {

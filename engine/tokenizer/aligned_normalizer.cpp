@@ -82,7 +82,6 @@ class BertNormalizer final : public AlignedNormalizer {
                            [c](const auto& block) { return c >= block.first && c <= block.second; });
     }
 
-    /// Returns NFD without non-spacing marks.
     static AlignedText without_accents(const AlignedText& text) {
         AlignedText out;
         for (const AlignedCharacter& c : text) {
@@ -117,8 +116,8 @@ class BertNormalizer final : public AlignedNormalizer {
     Options options_;
 };
 
-/// SentencePiece's rules as in `tokenizers`. The shortest rule at the start of a grapheme of fewer than six bytes
-/// replaces the whole grapheme. Otherwise, each of its characters is looked up.
+/// As in `tokenizers`: the shortest rule at the start of a grapheme of fewer than six bytes replaces the whole
+/// grapheme. Otherwise, each of its characters is looked up.
 class Precompiled final : public AlignedNormalizer {
  public:
     explicit Precompiled(Charsmap map) : map_(std::move(map)) {}

@@ -23,7 +23,6 @@ constexpr std::array<const char*, 7> standard_names = {"bos_token", "eos_token",
                                                        "pad_token", "cls_token", "mask_token"};
 constexpr std::array<const char*, 2> list_names = {"extra_special_tokens", "additional_special_tokens"};
 
-/// A value of the merged files, with its file.
 struct Field {
     ordered_json value;
     fs::path file;
@@ -59,8 +58,7 @@ void in_file(const fs::path& file, Action&& action) {
     }
 }
 
-/// Reads a token given as a text or as an object with content and flags. Returns nullopt for other values, such as
-/// add_bos_token.
+/// Reads a token given as a text or an object. Returns nullopt for other values, such as add_bos_token.
 std::optional<AddedToken> as_token(const ordered_json& value, const std::string& where, bool is_special) {
     AddedToken token;
     token.special = true;
@@ -142,7 +140,6 @@ class Reading {
         for (auto& [id, token] : by_id) add(std::move(token), file, false);
     }
 
-    /// Returns the texts of all named tokens and listed tokens.
     std::set<std::string> special_texts() const {
         std::set<std::string> texts;
         each_named([&](const std::string&, const AddedToken& token, const fs::path&) { texts.insert(token.content); });

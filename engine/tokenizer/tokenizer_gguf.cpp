@@ -23,8 +23,8 @@ struct GgufFree {
     void operator()(gguf_context* context) const { gguf_free(context); }
 };
 
-/// llama.cpp reports errors only through its log, which is global to the process. While this object exists, it collects
-/// this thread's error lines and drops all others, so that nothing is printed to stderr.
+/// llama.cpp reports errors only through its global log. This object collects this thread's error lines and drops all
+/// others, so that nothing is printed to stderr.
 class LlamaErrors {
  public:
     LlamaErrors() {
@@ -128,8 +128,7 @@ class GgufTokenizer final : public Tokenizer {
             ids_.emplace(llama_vocab_get_text(vocab_, id), id);
             if (llama_vocab_is_eog(vocab_, id) && id != assumed_end_) end_of_generation_.push_back(id);
         }
-        // For a byte without a token, llama.cpp throws with a SentencePiece vocabulary and drops the byte with a
-        // byte-level one.
+        // For a byte without a token, llama.cpp throws with SentencePiece and drops the byte with byte-level BPE.
         const bool sentencepiece = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
         if (sentencepiece) {
             for (int byte = 0; byte < 256; ++byte) {
@@ -258,7 +257,7 @@ class GgufTokenizer final : public Tokenizer {
         }
     }
 
-    /// Looks up the pieces of the tokens in the text one by one, since llama.cpp does not return their positions.
+    /// Looks up the tokens' pieces in the text one by one, since llama.cpp does not return their positions.
     /// @throws CheckpointError if the tokens do not spell the text
     std::vector<uint32_t> ends_of(std::span<const int32_t> ids, std::string_view text, bool add_special) const {
         const std::vector<uint32_t> ends_of_bytes = ends_of_characters(text);
@@ -297,8 +296,7 @@ class GgufTokenizer final : public Tokenizer {
         return end;
     }
 
-    /// Returns the end of an omitted byte at `at`: one without a token, or white space, which some special tokens
-    /// absorb.
+    /// Returns the end of an omitted byte: one without a token, or white space, which some special tokens absorb.
     size_t end_of_left_out(std::string_view text, size_t at) const {
         if (at < text.size() && !has_token_[static_cast<uint8_t>(text[at])]) return at + 1;
         const Utf8Step step = at < text.size() ? utf8_step(text, at) : Utf8Step{};

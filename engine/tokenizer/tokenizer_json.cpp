@@ -39,8 +39,7 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     return vocabulary;
 }
 
-/// Reads merges, which are pairs ["a", "b"] or, in older files, strings "a b". Their paths are only computed for
-/// errors, since there are hundreds of thousands of merges.
+/// Reads pairs ["a", "b"] or, in older files, strings "a b". Paths are computed only for errors, for speed.
 Bpe::Merges read_merges(const JsonNode& node) {
     node.require_array();
     Bpe::Merges merges;
@@ -235,7 +234,6 @@ class JsonTokenizer final : public Tokenizer {
         spellings_[id] = token;
     }
 
-    /// Returns the tokens of tokenizer.json and of the files beside it, with their final flags.
     std::vector<AddedToken> added_tokens(const JsonNode& root, const TokenizerConfig& config) {
         std::vector<AddedToken> all;
         std::map<std::string_view, size_t> places;  // index in added_ by text
@@ -272,7 +270,6 @@ class JsonTokenizer final : public Tokenizer {
         return all;
     }
 
-    /// Returns the error in an added token's id, or an empty text.
     std::string problem_of(const AddedToken& token) const {
         const auto known = id_of(token.content);
         const bool id_taken = static_cast<size_t>(token.id) < spellings_.size() && !spellings_[token.id].empty() &&

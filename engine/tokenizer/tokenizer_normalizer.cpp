@@ -61,9 +61,8 @@ class UnicodeForm final : public Normalizer {
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
-    /// Maps normalized characters to the original. A grapheme (a character with its marks) is normalized separately,
-    /// unless it composes with its neighbor, as the jamo ㄱ and ㅏ to 가. A changed grapheme maps to all of its
-    /// characters.
+    /// Maps normalized characters to the original. A grapheme (a character with its marks) is normalized separately and
+    /// maps to all of its characters, unless it composes with its neighbor, as the jamo ㄱ and ㅏ to 가.
     void trace(TracedView text, const std::string& whole, TracedText& out) const {
         const auto is_ascii = [&](size_t at) { return static_cast<uint8_t>(text.text[at]) < 0x80; };
         const size_t size = text.text.size();

@@ -16,7 +16,6 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Treatment of a separator's matches.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Turns matches and gaps into pieces, as SplitDelimiterBehavior in `tokenizers`.

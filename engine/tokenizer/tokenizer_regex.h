@@ -28,8 +28,7 @@ class Regex {
     /// Returns a pattern that matches exactly this text.
     static Regex literal(std::string_view text);
 
-    /// Cuts `text` (valid UTF-8) into matches and gaps. Drops empty matches directly after another match, as Oniguruma
-    /// does.
+    /// Cuts `text` (valid UTF-8) into matches and gaps. Drops empty matches after another match, as Oniguruma does.
     std::vector<Span> cut(std::string_view text) const;
 
  private:

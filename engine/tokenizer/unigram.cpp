@@ -54,8 +54,7 @@ class Unigram final : public WordModel {
     }
 
     const std::vector<std::string>& spellings() const override { return spellings_; }
-    /// Whether the token continues a word. As in LLMLingua-2, a punctuation mark (any part of Python's
-    /// string.punctuation) is a word of its own.
+    /// As in LLMLingua-2, a punctuation mark (any part of Python's string.punctuation) is a word of its own.
     bool continues_word(int32_t id) const override {
         static constexpr std::string_view punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
         const std::string& token = spellings_.at(static_cast<size_t>(id));

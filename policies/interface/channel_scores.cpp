@@ -10,7 +10,6 @@
 namespace kvscope::policies {
 namespace {
 
-/// Returns the mean (d) over the last `window` queries of the head's group.
 std::vector<double> mean_squared_queries(const LayerObservations& observations, int head, int window) {
     const int d = observations.shape.head_dim, group = observations.shape.group();
     std::vector<double> mean(static_cast<size_t>(d), 0.0);
@@ -23,7 +22,6 @@ std::vector<double> mean_squared_queries(const LayerObservations& observations, 
     return mean;
 }
 
-/// Returns the mean (d) over all prompt keys.
 std::vector<double> mean_squared_keys(const LayerObservations& observations, int head) {
     const auto d = static_cast<size_t>(observations.shape.head_dim);
     std::vector<double> mean(d, 0.0);

@@ -30,7 +30,6 @@ constexpr uint64_t kLargestHeader = uint64_t{1} << 20;
 
 std::string tensor_name(int layer, const char* kind) { return fmt::format("layers.{}.{}", layer, kind); }
 
-/// An open file with its header and the offset of its tensors.
 struct Opened {
     std::ifstream file;
     nlohmann::json header;
@@ -89,7 +88,6 @@ EchoLayout layout_of(const std::string& path, const Opened& opened) {
     return layout;
 }
 
-/// Bytes of one map.
 uint64_t map_bytes(const EchoLayout& layout) {
     return static_cast<uint64_t>(layout.width() + layout.local) * static_cast<uint64_t>(layout.width() - layout.local) *
            sizeof(float);

@@ -27,7 +27,6 @@ bool read_number(std::string_view text, int& number) {
     return !text.empty() && error == std::errc{} && end == text.data() + text.size() && number >= 0;
 }
 
-/// Returns the index of "layer-head" in (L, H).
 size_t place_of(const std::string& path, std::string_view key, const ModelShape& shape) {
     const size_t dash = key.find('-');
     int layer = 0, head = 0;

@@ -10,8 +10,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that generate tokens from a cache compressed like SnapKV's and rank the full prefix by their
-/// queries.
+/// Base of policies that generate tokens from a cache compressed like SnapKV's and rank the prefix by their queries.
 class LookaheadPolicy : public SnapKvFamily {
  public:
     explicit LookaheadPolicy(const ParameterValues& values)

@@ -9,8 +9,7 @@
 namespace kvscope::policies {
 namespace {
 
-/// Returns the logarithms of the pairs' scores, starting with the first pair after the sinks. Logarithms avoid overflow
-/// of the exponential for many entries and a small gamma.
+/// Returns logarithms, because the exponential overflows for many entries and a small gamma.
 std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma, bool size_factor) {
     const auto n = static_cast<size_t>(observations.n_entries);
     std::vector<double> mass(n, 0.0);  // attention summed over all heads
@@ -27,7 +26,6 @@ std::vector<double> pair_scores(const MergeObservations& observations, size_t si
     return scores;
 }
 
-/// Returns at most n_merges pairs without overlap, ascending.
 std::vector<uint32_t> chosen_pairs(const MergeObservations& observations, const std::vector<double>& scores,
                                    size_t sinks, int64_t n_merges) {
     std::vector<uint32_t> order(scores.size());

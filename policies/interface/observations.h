@@ -74,9 +74,8 @@ class LayerObservations {
     std::span<const float> answer_attention;
 
     /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries (at most N), per query head: (H, N) for
-    /// `visible`, with the window's causal part, or (H, N - window) for `prefix`. With lambda > 0, queries first go
-    /// through ApertureKV's query diversification (its Eq. 9-11). @throws std::logic_error if fewer queries were
-    /// observed.
+    /// `visible`, with the window's causal part, or (H, N - window) for `prefix`. With lambda > 0, applies ApertureKV's
+    /// query diversification (its Eq. 9-11). @throws std::logic_error if fewer queries were observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
     /// Returns, for each token (N), the mean over the last `window` queries (at most N) of the largest attention of any

@@ -18,7 +18,6 @@ std::string number_text(double value) {
     return std::string(buffer, end);
 }
 
-/// @returns nullopt if the text is not a number as a whole.
 template <class Number>
 std::optional<Number> whole_number(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);

@@ -83,8 +83,7 @@ class ParameterValues {
     ParameterValues() = default;
     explicit ParameterValues(std::vector<Parameter> declared);  ///< all parameters have their defaults
 
-    /// Sets a parameter. Names ignore case, and '_' equals '-'. @throws ParameterError for unknown names, invalid
-    /// values
+    /// Sets a parameter. Names ignore case, and '_' equals '-'. @throws ParameterError for unknown names and values
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
     /// Sets a real, or an integer after dropping the fraction.

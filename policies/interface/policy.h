@@ -155,8 +155,7 @@ struct DecodeMerging {
 using StepEvictions = std::vector<std::vector<uint32_t>>;
 
 /// A KV-cache compression policy. One object serves one run. The engine calls plan, begin and prepare, then observe and
-/// select for the layers in ascending order, then step. Plain arrays only, so that the app's what-if runs the same
-/// code.
+/// select for the layers in ascending order, then step. Plain arrays only, so that the app's what-if can use it.
 class Policy {
  public:
     virtual ~Policy() = default;
@@ -187,8 +186,7 @@ class Policy {
     /// run at a time, after `observe` and before `select` or `draft`.
     virtual void gather(LayerObservations&) {}
 
-    /// Decides which entries of the layer are kept. For B >= N, keeps all and still returns the scores. @throws
-    /// ScoreError
+    /// Decides which entries of the layer are kept. For B >= N, keeps all and still returns scores. @throws ScoreError
     virtual Selection select(LayerObservations&) = 0;
 
     /// Selects the entries of a layer of the draft cache. Called only if `plan` sets `lookahead`.

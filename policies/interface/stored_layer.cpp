@@ -126,7 +126,6 @@ void add_maps(const StoredVectors& vectors, std::set<const Matrix*>& maps) {
         if (part.map) maps.insert(part.map.get());
 }
 
-/// Returns the bytes that only this row uses.
 StoredBytes own_bytes_of(const StoredRow& row, int head_dim, size_t element) {
     StoredBytes bytes;
     bytes.whole = 2 * row.plain.size() * static_cast<size_t>(head_dim) * element;
@@ -162,8 +161,7 @@ struct BlockUse {
     std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
     int n_users = 0;              ///< number of other keys and values
 
-    /// Returns the columns of each other user. Whole keys and values use their own columns; the other users share the
-    /// rest.
+    /// Returns the columns of each other user. Whole keys and values use their own columns; the others share the rest.
     double width_of_user(const StoredBlock& block, int head_dim) const {
         return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
     }
@@ -227,14 +225,12 @@ void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
     for (size_t c = 0; c < channels.size(); ++c) channels[c] = channels[c] & found[c];
 }
 
-/// One entry of a row, as the summary counts it.
 struct Entry {
     uint32_t position;
     float mass;
     uint8_t whole;
 };
 
-/// Adds a row to the summary.
 void summarize(const StoredLayer& layer, const StoredRow& row, const Shared& shared, int head_dim,
                StoredSummary& summary) {
     const auto d = static_cast<size_t>(head_dim);
@@ -270,7 +266,6 @@ void summarize(const StoredLayer& layer, const StoredRow& row, const Shared& sha
     summary.value_width.push_back(mean(value_numbers));
 }
 
-/// Adds the entry of each token.
 void add_tokens(const Place& place, const std::vector<int32_t>& token_entry, const std::vector<uint32_t>& kept,
                 size_t n_tokens, StoredSummary& summary) {
     if (!token_entry.empty()) {

@@ -9,8 +9,7 @@
 
 namespace kvscope::policies {
 
-/// Decode steps at which a cache changes between stored parts and whole keys and values, which are rebuilt from the
-/// parts.
+/// Decode steps at which a cache changes between stored parts and whole keys and values rebuilt from them.
 struct Switching {
     bool begins_full = false;      ///< whether keys and values are whole at the end of the prompt
     std::vector<int64_t> steps{};  ///< ascending; the cache changes after the attention of each of these steps

@@ -17,8 +17,7 @@ void require_rows(std::string_view policy, int layer, const ModelShape& shape, i
 void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                        const Selection& selection);
 
-/// Checks for 1 to `n_merges` ascending pairs without overlap, and finite keys of the right size. @throws
-/// SelectionError
+/// Checks for 1 to `n_merges` ascending pairs without overlap, with finite keys. @throws SelectionError
 void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
                     const Merges& merges);
 
