@@ -175,7 +175,7 @@ Definition aperturekv_definition() {
             "review",
         .summary =
             "Ranks the prefix by the attention of diversified window queries. Heads whose score distributions differ "
-            "from the others' get more of a layer's slots.",
+            "more from the other heads' get more of a layer's slots.",
         .parameters =
             {
                 window_parameter(8),

@@ -87,10 +87,10 @@ Definition cam_definition() {
                 integer_parameter("merge", 32, {.low = 1},
                                   "Number m of following kept values that each receive 1 / m of an evicted value."),
                 choice_parameter("denominator", {"max", "mean"}, "max",
-                                 "Divisor of the evicted entry's attention in the merging probability. `max` is the "
-                                 "largest attention of the first 4 and the recent entries (authors' code). `mean` is "
-                                 "the mean attention of the m entries (paper's text). If a whole prompt is evicted in "
-                                 "one step, `mean` lets merged values outweigh the kept ones."),
+                                 "Divisor of an evicted entry's attention, which gives the merging probability: the "
+                                 "largest attention of the first 4 and the recent entries (max, as in the authors' "
+                                 "code), or the mean attention of the m entries (mean, as in the paper). With mean, "
+                                 "merged values outweigh the kept ones if a whole prompt is evicted in one step."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

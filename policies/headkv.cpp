@@ -82,11 +82,11 @@ Definition headkv_definition() {
             acting_after_scores(real_parameter(
                 "temperature", 1.0, {.low = 0.0},
                 "Exponent of the importances: values above 1 increase their differences, 0 makes them equal.")),
-            acting_after_scores(
-                real_parameter("beta", 1.2, {.low = 1.0, .low_open = true},
-                               "Divisor that sets the pool shared by importance: each head gives floor(c / beta) of "
-                               "its c entries. Values near 1 share almost all entries, large values keep heads nearly "
-                               "equal. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
+            acting_after_scores(real_parameter(
+                "beta", 1.2, {.low = 1.0, .low_open = true},
+                "Divisor that sets the pool shared by importance: each head gives floor(c / beta) of its c prefix "
+                "entries. Values near 1 share almost all entries, large values keep heads nearly equal. Published "
+                "results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
         }),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<HeadKv>(values);

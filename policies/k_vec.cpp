@@ -199,8 +199,8 @@ Definition k_vec_definition() {
                     "Whether the least focused heads use the extended window (cross-head coverage, Eq. 10-11)."),
                 cross_layer_parameter(),
                 real_parameter("lambda", 1.0, {.low = 0.0, .high = 10.0},
-                               "Weight of the focus term, which is the importance of a token times its missing "
-                               "coverage (Eq. 15)."),
+                               "Weight of the focus term, which is a token's importance times the share of layers so "
+                               "far that did not keep it (Eq. 15)."),
                 real_parameter("beta", 0.25, {.low = 0.0, .high = 1.0},
                                "Share of the budget for the tokens with the most attention, regardless of the focus "
                                "term (Eq. 16)."),

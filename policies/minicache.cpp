@@ -107,9 +107,9 @@ class MiniCache : public Policy {
 
     [[noreturn]] void refuse_budget(double share, int n_pairs) const {
         throw BudgetError(fmt::format(
-            "a budget of {:.4g} % of the full cache is too small: this policy keeps every token and merges {} pair{} "
-            "of this model's {} layers{}, except {} of {} tokens, and needs at least {:.4g} %",
-            100.0 * share, n_pairs, n_pairs == 1 ? "" : "s", context_.shape.n_layers, pairs_ ? "" : " at most",
+            "a budget of {:.4g} % of the full cache is too small: this policy merges {} pair{} of this model's {} "
+            "layers{}, keeps {} of {} tokens exact and needs at least {:.4g} %",
+            100.0 * share, n_pairs, n_pairs == 1 ? "" : "s", context_.shape.n_layers, pairs_ ? "" : " (the maximum)",
             n_retained_, context_.n_tokens, std::ceil(1000.0 * bytes_share(n_pairs) - 1e-6) / 10.0));
     }
 

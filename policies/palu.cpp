@@ -317,8 +317,8 @@ Definition palu_definition() {
                                   "Number of KV heads whose keys (or values) are stored together."),
                 automatic_real_parameter("rank_share", "the budget, a share of the full cache's bytes",
                                          {.low = 0.0, .high = 1.0, .low_open = true},
-                                         "Share of a group's directions that are kept. It replaces the budget and is "
-                                         "the share of the full cache's bytes that tokens need."),
+                                         "Share of a group's directions that are kept, which is also the share of the "
+                                         "full cache's bytes that tokens need. It replaces the budget."),
                 whitening_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

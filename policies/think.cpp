@@ -121,8 +121,8 @@ Definition think_definition() {
         .title = "ThinK",
         .paper = "Xu et al., ThinK: Thinner Key Cache by Query-Driven Pruning, ICLR 2025, arXiv:2407.21018",
         .summary =
-            "Keeps every token. Keys keep only the channels with the largest products with the window's queries, "
-            "separately for each KV head. The last keys and all values stay whole.",
+            "Keeps every token. Keys keep only the channels that contribute most to the products with the window's "
+            "queries, chosen per KV head. The last keys and all values stay whole.",
         .parameters =
             {
                 integer_parameter("window", 32, {.low = 1},

@@ -42,15 +42,16 @@ Parameter lambda_parameter(double fallback) {
 }
 
 Parameter alpha_parameter(double fallback) {
-    return acting_after_scores(real_parameter(
-        "alpha", fallback, {.low = 0.0, .high = 1.0},
-        "Share of each head's slots that does not depend on scores (Ada-KV's safeguard): n (1 - alpha) + alpha c."));
+    return acting_after_scores(
+        real_parameter("alpha", fallback, {.low = 0.0, .high = 1.0},
+                       "Share of each head's slots that does not depend on scores (Ada-KV's safeguard): a head gets n "
+                       "(1 - alpha) + alpha c, where n is its number by scores and c the mean."));
 }
 
 Parameter beta_parameter() {
     return acting_after_scores(real_parameter("beta", 20.0, {.low = 1.0},
-                                              "Steepness of the pyramid (PyramidKV): the last layer keeps c / beta "
-                                              "prefix entries, the first keeps 2c minus that number."));
+                                              "Steepness of the pyramid (PyramidKV): with a mean of c prefix entries, "
+                                              "the last layer keeps c / beta and the first 2c - c / beta."));
 }
 
 Parameter schedule_parameter() {

@@ -41,9 +41,10 @@ std::string policies_markdown(const std::vector<Definition>& definitions) {
     std::string page =
         "# Policies\n\nThis page is generated from the policies' declarations with `kvscope policies --format md`; a "
         "test checks that it is\nup to date. Select a policy with `--policy name:parameter=value,parameter=value`, and "
-        "several with\n`--policy snapkv:window=8,h2o`. `_` and `-` are interchangeable. A budget B is the number of "
-        "entries kept per KV head and\nlayer, window and sinks included. For policies that keep every token, it is the "
-        "share of the full cache's bytes, as\nnoted below.\n";
+        "several with\n`--policy snapkv:window=8,h2o`. `_` and `-` are interchangeable.\n\nA budget B is the number of "
+        "entries kept per KV head and layer, window and sinks included. For policies that keep every\ntoken, it is the "
+        "share of the full cache's bytes, as noted below. The window is the last w tokens of the prompt, and "
+        "the\nprefix is the rest, of which c = B - w entries are kept.\n";
     for (const Definition& definition : definitions) {
         page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary +
                 (definition.remark.empty() ? "" : " " + definition.remark) + "\n";
