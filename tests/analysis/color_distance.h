@@ -1,5 +1,4 @@
-// How far two colours are apart for people: CIEDE2000 over CIELAB, and what is left of a colour for eyes that lack one
-// kind of cone.
+// Perceived distance of two colors: CIEDE2000 in CIELAB, also for readers who lack one kind of cone.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@ inline Triple times(const std::array<Triple, 3>& matrix, const Triple& v) {
     return out;
 }
 
-/// sRGB, 0 to 1, as light.
+/// Converts sRGB from 0 to 1 to linear light.
 inline Triple linear(const Triple& color) {
     Triple out{};
     for (size_t i = 0; i < 3; ++i)
@@ -26,7 +25,7 @@ inline Triple linear(const Triple& color) {
     return out;
 }
 
-/// Of light, 0 to 1, under D65.
+/// Converts linear light from 0 to 1 to CIELAB under D65.
 inline Triple lab_of_light(const Triple& light) {
     constexpr std::array<Triple, 3> to_xyz = {
         {{0.4124564, 0.3575761, 0.1804375}, {0.2126729, 0.7151522, 0.0721750}, {0.0193339, 0.1191920, 0.9503041}}};
@@ -41,7 +40,7 @@ inline Triple lab_of_light(const Triple& light) {
 
 enum class Eyes { usual, deuteranope, protanope };
 
-/// Machado, Oliveira and Fernandes (2009), severity 1.
+/// Color-blind vision by Machado, Oliveira and Fernandes (2009), severity 1.
 inline Triple seen_by(Eyes eyes, const Triple& light) {
     if (eyes == Eyes::usual) return light;
     constexpr std::array<Triple, 3> deuteranope = {
@@ -53,7 +52,7 @@ inline Triple seen_by(Eyes eyes, const Triple& light) {
     return seen;
 }
 
-/// CIEDE2000 of two colours in CIELAB (Sharma, Wu and Dalal 2005).
+/// CIEDE2000 of two colors in CIELAB (Sharma, Wu and Dalal 2005).
 inline double ciede2000(const Triple& one, const Triple& two) {
     constexpr double pi = 3.14159265358979323846;
     const auto radians = [](double degrees) { return degrees * pi / 180; };
@@ -87,7 +86,7 @@ inline double ciede2000(const Triple& one, const Triple& two) {
     return std::sqrt(of_l * of_l + of_c * of_c + of_h * of_h + turn * of_c * of_h);
 }
 
-/// Of two sRGB colours, 0 to 1, for these eyes.
+/// Returns the distance of two sRGB colors from 0 to 1 for this kind of vision.
 inline double color_distance(const Triple& one, const Triple& two, Eyes eyes) {
     return ciede2000(lab_of_light(seen_by(eyes, linear(one))), lab_of_light(seen_by(eyes, linear(two))));
 }

@@ -1,4 +1,4 @@
-// Kept sets small enough to count by hand, and a loop that counts any.
+// Kept sets that are small enough to count by hand, and a loop that counts any kept sets.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// A trace whose runs are the policies' own decisions from observed queries and keys, as the engine makes them, for
-// tests of what recomputes them from the trace.
+// A trace whose runs are selected by the policies from given queries and keys, for tests that repeat selections.
 #pragma once
 
 #include <algorithm>

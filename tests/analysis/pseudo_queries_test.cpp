@@ -94,7 +94,7 @@ TEST_CASE("the curve shows the distance of the answer from its true place", "[ps
     CHECK(layers_of<Scatter>(figure.panels[0]).size() == 8);
 }
 
-TEST_CASE("without offsets there is no right panel, without conditions no figure", "[pseudo-queries]") {
+TEST_CASE("without offsets there is no right panel, and without conditions there is no figure", "[pseudo-queries]") {
     auto prompt = measured("report", 0);
     prompt.curve.clear();
     CHECK(pseudo_query_figure({&prompt, 1}).panels.size() == 1);

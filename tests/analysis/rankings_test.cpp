@@ -22,7 +22,7 @@ namespace {
 
 namespace sample = trace::sample;
 
-/// A trace of the sample model whose prompt and runs a test may change before it is written.
+/// A trace of the sample model. A test may change its prompt and runs before it is written.
 struct RankedTrace {
     sample::Options options;
     trace::PromptRecord prompt;
@@ -46,7 +46,7 @@ struct RankedTrace {
 
     size_t n_tokens() const { return static_cast<size_t>(options.n_tokens); }
 
-    /// What a run has of a token in one row: 1, or 1/n in an entry of n.
+    /// Returns the part of an entry that a row of a run holds of a token: 1, or 1/n in an entry of n.
     double part(size_t run, size_t layer, size_t row, size_t token) const {
         const trace::RunRecord& r = runs[run];
         const size_t rows = static_cast<size_t>(options.n_kv_heads);
@@ -66,7 +66,7 @@ struct RankedTrace {
             for (size_t row = 0; row < 2; ++row) sum += part(run, layer, row, token);
         return sum / 6;
     }
-    /// Of the full cache's attention in one layer, mean over the query heads.
+    /// Returns the full run's attention in one layer, averaged over the query heads.
     double lost(size_t run, size_t layer, size_t token) const {
         double sum = 0;
         for (size_t head = 0; head < 4; ++head)
@@ -74,7 +74,7 @@ struct RankedTrace {
                 sum += static_cast<double>(prompt.window_attention[(layer * 4 + head) * n_tokens() + token]) / 4;
         return sum;
     }
-    /// Of `count` tokens from `first` on, mean over the layers; of the full run 0.
+    /// Returns the loss of `count` tokens from `first`, averaged over layers; 0 for the full run.
     double kl_lost(size_t run, size_t first, size_t count) const {
         double sum = 0;
         for (size_t layer = 0; run > 0 && layer < 3; ++layer)
@@ -141,7 +141,7 @@ std::string why_not(const std::function<void()>& rank) {
 
 }  // namespace
 
-TEST_CASE("attention lost is what is not kept, token by token", "[rankings]") {
+TEST_CASE("attention lost is the attention to dropped tokens, token by token", "[rankings]") {
     const auto sets = test::random_sets(2, 2, 30, 7);
     std::vector<float> attention;
     for (size_t i = 0; i < 2 * 4 * 30; ++i) attention.push_back(static_cast<float>((i * 37) % 101) + 1.0F);
@@ -167,7 +167,7 @@ TEST_CASE("attention lost is what is not kept, token by token", "[rankings]") {
     CHECK_THROWS_AS(attention_lost(std::vector<float>(7), 4, sets.view(), 0), std::invalid_argument);
 }
 
-TEST_CASE("sentences stand by what A lost more of than B", "[rankings]") {
+TEST_CASE("sentences are sorted by A's loss minus B's", "[rankings]") {
     const RankedTrace made;
     const auto reader = made.reader();
     for (const auto& [a, b] : {std::pair<int, int>{1, 2}, {2, 1}, {4, 0}, {3, 4}}) {
@@ -211,7 +211,7 @@ TEST_CASE("sentences stand by what A lost more of than B", "[rankings]") {
     }
 }
 
-TEST_CASE("sentences of a trace without losses × KL stand by the share that is kept", "[rankings]") {
+TEST_CASE("sentences of a trace without losses × KL are sorted by the kept share", "[rankings]") {
     RankedTrace made;
     made.runs[2].kl_attention_lost.clear();
     const Ranking ranking = ranked(made.reader(), "sentences", {1, 2});
@@ -220,7 +220,7 @@ TEST_CASE("sentences of a trace without losses × KL stand by the share that is 
         CHECK(number(ranking, row - 1, "difference") <= number(ranking, row, "difference"));
 }
 
-TEST_CASE("sentences are ranked without the attention, too, and of chosen layers", "[rankings]") {
+TEST_CASE("sentences are also ranked without attention, and for chosen layers", "[rankings]") {
     RankedTrace made;
     made.prompt.window_attention.clear();
     made.prompt.head_jsd.clear();
@@ -238,7 +238,7 @@ TEST_CASE("sentences are ranked without the attention, too, and of chosen layers
     CHECK(number(of_layer, 0, "kept_a") == Approx(kept));
 }
 
-TEST_CASE("heads and layers stand by their divergence", "[rankings]") {
+TEST_CASE("heads and layers are sorted by their divergence", "[rankings]") {
     const RankedTrace made;
     const auto reader = made.reader();
     const Ranking heads = ranked(reader, "heads");
@@ -248,7 +248,7 @@ TEST_CASE("heads and layers stand by their divergence", "[rankings]") {
         CHECK(number(heads, row, "divergence") == Approx(made.jsd(static_cast<size_t>(of.layer), 0, 1)).epsilon(1e-4));
         CHECK(number(heads, row, "layer") == of.layer);
         CHECK(number(heads, row, "head") == of.head);
-        if (row % 2 == 1) {  // of two heads each is as far from the other
+        if (row % 2 == 1) {  // two heads have equal divergences from each other
             CHECK(heads.of[row - 1].subject.layer == of.layer);
             CHECK(heads.of[row - 1].subject.head < of.head);
         }
@@ -273,7 +273,7 @@ TEST_CASE("heads and layers stand by their divergence", "[rankings]") {
     }
 }
 
-TEST_CASE("losses stand by the attention that each head of a run lost", "[rankings]") {
+TEST_CASE("losses are sorted by the attention that each head of a run lost", "[rankings]") {
     const RankedTrace made;
     const Ranking losses = ranked(made.reader(), "losses", {1, 3});
     REQUIRE(losses.table.rows.size() == 2 * 3 * 2);
@@ -296,7 +296,7 @@ TEST_CASE("losses stand by the attention that each head of a run lost", "[rankin
     }
 }
 
-TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and scores", "[rankings]") {
+TEST_CASE("a range is sorted by the kept share, with its bytes, attention and scores", "[rankings]") {
     const RankedTrace made;
     const trace::Reader reader = made.reader();
     RankingOptions options;
@@ -363,7 +363,7 @@ TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and
         CHECK(number(range, row, "score_least") == least);
         CHECK(number(range, row, "score_most") == most);
     }
-    // All tokens are the prompt, and a range that is no part of it is refused.
+    // The default range is the prompt, and a range outside it is rejected.
     options.tokens.reset();
     const Ranking whole = make_ranking(ranking_definition("range"), reader, options);
     CHECK(whole.table.title == "Runs by kept share of tokens 0 to 47");
@@ -375,9 +375,9 @@ TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and
     CHECK_THROWS_AS(make_ranking(ranking_definition("losses"), reader, options), FigureError);
 }
 
-TEST_CASE("sentences stand by what runs lost where they diverge") {
+TEST_CASE("kl-losses sorts sentences by the loss weighted by divergence") {
     RankedTrace made;
-    made.runs[2].kl_attention_lost.clear();  // of an older trace
+    made.runs[2].kl_attention_lost.clear();  // as in an older trace
     const auto reader = made.reader();
     const Ranking losses = ranked(reader, "kl-losses");
     REQUIRE(losses.table.rows.size() == 8);
@@ -395,7 +395,7 @@ TEST_CASE("sentences stand by what runs lost where they diverge") {
         before = mean;
     }
     CHECK(firsts.size() == 8);
-    for (const auto& column : losses.table.columns)  // not recorded; drops no token
+    for (const auto& column : losses.table.columns)  // not recorded, or drops no token
         for (const char* name : {"kl_lost_run_2", "kl_lost_run_4", "kl_lost_run_5"}) CHECK(column.name != name);
     RankingOptions of_layer;
     of_layer.runs = {1};
@@ -409,7 +409,7 @@ TEST_CASE("sentences stand by what runs lost where they diverge") {
         CHECK(why_not([&] { ranked(reader, "kl-losses", {run}); }).find("kl_attention_lost") != std::string::npos);
 }
 
-TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
+TEST_CASE("losses are unknown for runs that drop no tokens", "[rankings]") {
     const RankedTrace made;
     const auto reader = made.reader();
     const Ranking layers = ranked(reader, "layers", {0, 1, 4, 5});
@@ -441,7 +441,7 @@ TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
     }
 }
 
-TEST_CASE("answers stand by where they part from full's, and those that never do come last", "[rankings]") {
+TEST_CASE("answers are sorted by their first difference from full, and equal answers come last", "[rankings]") {
     RankedTrace made;
     made.runs[1].output_ids = made.runs[0].output_ids;
     made.runs[2].output_ids = made.runs[0].output_ids;
@@ -474,9 +474,9 @@ TEST_CASE("answers stand by where they part from full's, and those that never do
     CHECK(is_empty(make_ranking(ranking_definition("answers"), reader, options), 0, "first_step_above"));
 }
 
-TEST_CASE("the token at which an answer parts is told as it stands in the answer", "[rankings]") {
+TEST_CASE("the first different token is shown as it is written in the answer", "[rankings]") {
     RankedTrace made;
-    // Ids of the prompt's tokens, whose texts are known: " w1", " w2" … have the ids (7 i + 3) mod 64.
+    // The prompt's tokens have known texts: " w1", " w2" … have the ids (7 i + 3) mod 64.
     const auto id = [](int token) { return (token * 7 + 3) % 64; };
     made.runs[0].output_ids = {id(1), id(2), id(3), 2};
     made.runs[0].output_text = " w1 w2 w3";
@@ -500,7 +500,7 @@ TEST_CASE("the token at which an answer parts is told as it stands in the answer
     }
 }
 
-TEST_CASE("tokens stand by how much runs disagree", "[rankings]") {
+TEST_CASE("tokens are sorted by the disagreement of the runs", "[rankings]") {
     const RankedTrace made;
     const Ranking tokens = ranked(made.reader(), "tokens", {1, 2, 4});
     REQUIRE(tokens.table.rows.size() == made.n_tokens());
@@ -528,7 +528,7 @@ TEST_CASE("tokens stand by how much runs disagree", "[rankings]") {
     }
 }
 
-TEST_CASE("tokens about which as many runs disagree tie, whichever runs they are", "[rankings]") {
+TEST_CASE("tokens on which equally many runs disagree tie, whichever runs these are", "[rankings]") {
     RankedTrace made;
     made.runs.resize(7, made.runs[1]);
     for (size_t run = 1; run < 7; ++run) {
@@ -539,7 +539,8 @@ TEST_CASE("tokens about which as many runs disagree tie, whichever runs they are
         made.runs[run].scores.clear();
         made.runs[run].attention_kept.clear();
         for (size_t row = 0; row < 6; ++row) {
-            for (uint32_t token = 0; token < 40; ++token)  // n of the six runs, from another one on
+            for (uint32_t token = 0; token < 40;
+                 ++token)  // n of the six runs, beginning with a different run each time
                 if ((token + run) % 6 < token % 7) made.runs[run].kept_indices.push_back(token);
             made.runs[run].kept_offsets.push_back(made.runs[run].kept_indices.size());
         }
@@ -557,7 +558,7 @@ TEST_CASE("tokens about which as many runs disagree tie, whichever runs they are
     }
 }
 
-TEST_CASE("steps stand by KL, equal ones by run and step, unknown ones last", "[rankings]") {
+TEST_CASE("steps are sorted by KL, equal ones by run and step, unknown ones last", "[rankings]") {
     RankedTrace made;
     made.runs[1].step_kl = {0.1F, 0.5F, 0.2F, std::nanf(""), 0.2F, 0.0F};
     made.runs[2].step_kl = {0.2F, 0.0F, 0.9F, 0.0F, 0.0F, 0.0F};
@@ -569,7 +570,7 @@ TEST_CASE("steps stand by KL, equal ones by run and step, unknown ones last", "[
     CHECK(number(steps, 0, "kl") == Approx(0.9));
 }
 
-TEST_CASE("steps of which not all have an agreement are damage that names both lengths", "[rankings]") {
+TEST_CASE("data sets of steps with different lengths are reported as damage with both lengths", "[rankings]") {
     const RankedTrace made;
     const auto path = made.reader().path();
     const size_t length = GENERATE(size_t{0}, size_t{4}, size_t{7});
@@ -594,7 +595,7 @@ TEST_CASE("steps of which not all have an agreement are damage that names both l
     CHECK(ranked(reader, "steps", {1}).table.rows.size() == 6);
 }
 
-TEST_CASE("what is missing is told with what to record", "[rankings]") {
+TEST_CASE("missing data is reported with the option that records it", "[rankings]") {
     RankedTrace made;
     made.prompt.window_attention.clear();
     made.prompt.head_jsd.clear();
@@ -615,7 +616,7 @@ TEST_CASE("what is missing is told with what to record", "[rankings]") {
     CHECK_THAT(why_not([&] { ranked(reader, "sentences", {"nothing"}); }), Catch::Contains("there is no run"));
 }
 
-TEST_CASE("rankings are called by name, and refuse options that they do not heed", "[rankings]") {
+TEST_CASE("rankings are found by name, and reject options that they do not use", "[rankings]") {
     for (const RankingDefinition& definition : ranking_definitions()) {
         CHECK(&ranking_definition(definition.name) == &definition);
         CHECK(!definition.title.empty());

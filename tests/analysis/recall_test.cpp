@@ -16,7 +16,7 @@ using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
 
 TEST_CASE("recall by hand") {
-    // Two KV heads, six tokens. Head 1's third best is a tie of tokens 1 and 4: the lower one.
+    // Two KV heads, six tokens. Tokens 1 and 4 tie for head 1's third best: the lower one wins.
     const std::vector<float> attention{0.9F, 0.1F, 0.5F, 0.0F, 0.2F, 0.6F,   //
                                        0.0F, 0.3F, 0.8F, 0.7F, 0.3F, 0.1F};  //
     const auto gold = gold_sets(attention, 2, 3);
@@ -26,7 +26,7 @@ TEST_CASE("recall by hand") {
     const test::OwnedSets sets(1, 2, 6, {{0, 1, 5}, {4, 5}});
     CHECK(layer_recall(gold, 2, sets.view(), 0) == std::vector<double>{2.0 / 3, 0});
 
-    // Repeated to four query heads: each against its KV head's best, whatever its neighbour keeps.
+    // Repeated to four query heads: each is compared with the best tokens of its KV head.
     const test::OwnedSets repeated(1, 4, 6, {{0, 3, 4}, {2, 5}, {1, 2, 3}, {}});
     CHECK(layer_recall(gold, 2, repeated.view(), 0) == std::vector<double>{1.0 / 3, 2.0 / 3, 1, 0});
 
@@ -35,7 +35,7 @@ TEST_CASE("recall by hand") {
     CHECK_THROWS_AS(layer_recall(gold, 3, sets.view(), 0), std::invalid_argument);
 }
 
-TEST_CASE("recall of a trace: figure, table and the table of runs hold a plain loop's numbers") {
+TEST_CASE("recall of a trace: figure, table and table of runs equal the results of a plain loop") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
@@ -72,10 +72,10 @@ TEST_CASE("recall of a trace: figure, table and the table of runs hold a plain l
         runs.columns.begin());
     CHECK(std::get<double>(runs.rows[0].cells.at(column)) == 1);
     CHECK(std::get<double>(runs.rows[2].cells.at(column)) == Approx(model));
-    CHECK(std::holds_alternative<std::monostate>(runs.rows[6].cells.at(column)));  // it failed
+    CHECK(std::holds_alternative<std::monostate>(runs.rows[6].cells.at(column)));  // the run failed
 }
 
-TEST_CASE("recall leaves out what drops no token, as the table of runs does, and says so") {
+TEST_CASE("recall and the table of runs omit runs that drop no tokens, and name them") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
@@ -99,7 +99,7 @@ TEST_CASE("recall leaves out what drops no token, as the table of runs does, and
     CHECK_THROWS_AS(definition.make_difference(std::span<const TracePart, 2>(sides)), NothingToShow);
 }
 
-TEST_CASE("a trace that does not say what the answer attends to has no recall") {
+TEST_CASE("a trace without answer attention has no recall") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write_runs(folder / "t.h5", {{"snapkv", 16}});
     const trace::Reader reader(folder / "t.h5");

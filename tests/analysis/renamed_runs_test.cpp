@@ -32,7 +32,7 @@ std::string recipe_of(const Figure& figure, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("a renamed run is called so in titles, legends and tables, and the recipe has its own label") {
+TEST_CASE("a renamed run has its new label in titles, legends and tables, and its own label in the recipe") {
     const SampleTrace sample;
     const auto readers = renamed_sample(sample, {"snapkv 16=SnapKV, B = 16", "aperturekv 20=ApertureKV"});
     const trace::Reader& reader = readers.front();
@@ -47,15 +47,15 @@ TEST_CASE("a renamed run is called so in titles, legends and tables, and the rec
     CHECK(recipe_of(maps, "Run 1").starts_with("snapkv 16 (called SnapKV, B = 16): "));
     CHECK(cell(table_of(reader, "retention", of_runs({1})), 0, "label") == Cell("SnapKV, B = 16"));
 
-    // One entry a run, although policies and budgets could be listed apart.
+    // The legend lists the runs, although policies and budgets could be listed separately.
     const Figure curves = made(reader, "step-kl", of_runs({1, 2, 3}));
-    REQUIRE(curves.legend.size() == 5);  // with what the colours of agreement mean
+    REQUIRE(curves.legend.size() == 5);  // includes the colors of agreement
     CHECK(curves.legend[0].label == "SnapKV, B = 16");
     CHECK(curves.legend[0].whole == "snapkv 16");
     CHECK(curves.legend[2].label == "ApertureKV");
 }
 
-TEST_CASE("a policy is renamed at all budgets, which its runs and the legend keep") {
+TEST_CASE("a policy is renamed at all budgets, and labels keep the budgets") {
     const PolicyTrace stored(
         {{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"h2o", 20}, {"k-vec:window=8", 40}, {"k-vec:window=8", 20}});
     std::vector<trace::Reader> readers;
@@ -69,18 +69,18 @@ TEST_CASE("a policy is renamed at all budgets, which its runs and the legend kee
     REQUIRE(legend.size() == 4);
     CHECK(legend[0].label == "H2O");
     CHECK(legend[1].label == "K-VEC");
-    CHECK(legend[2].label.starts_with("20 entries"));  // ascending, whatever stands first
-    // Of one budget alone: its name says nothing of the other's.
+    CHECK(legend[2].label.starts_with("20 entries"));  // ascending, whatever the order of the runs
+    // A label for one budget does not name the other budget.
     const auto one = renamed(readers, {"h2o @ 40=H2O @ 40"});
     CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4}).size() == 4);
     CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4})[0].label == "H2O @ 40");
     CHECK_THROWS_AS(renamed(readers, {"h2o=X", "k-vec:window=8=X"}), FigureError);
     const auto renamed_both = renamed(readers, {"h2o @ 40=One", "h2o=H2O", "k-vec=K-VEC"});
     const trace::Reader& both = renamed_both.front();
-    CHECK(run_label(both.run(0, 1)) == "One");  // what names it best, whatever comes last
+    CHECK(run_label(both.run(0, 1)) == "One");  // the most specific rename wins, whatever the order
     CHECK(run_label(both.run(0, 2)) == "H2O @ 20");
     CHECK(run_label(both.run(0, 3)) == "K-VEC:window=8 @ 40");
-    // Two policies that are called alike are listed run by run.
+    // Two policies with equal labels are listed by run.
     const auto renamed_alike = renamed(readers, {"h2o @ 40=X @ 40", "k-vec:window=8 @ 20=X @ 20"});
     const trace::Reader& alike = renamed_alike.front();
     const auto listed = run_legend(alike.runs(0), run_styles(runs), {1, 4});
@@ -89,7 +89,7 @@ TEST_CASE("a policy is renamed at all budgets, which its runs and the legend kee
     CHECK(listed[1].label == "X @ 20");
 }
 
-TEST_CASE("runs are chosen by a policy with its parameters, however they are written") {
+TEST_CASE("runs are chosen by a policy with its parameters, in any notation") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
                               {"h2o", 40},
                               {"aperturekv:qd=off", 40},
@@ -102,7 +102,7 @@ TEST_CASE("runs are chosen by a policy with its parameters, however they are wri
     CHECK_THROWS_AS(chosen_runs(reader, of_runs({"aperturekv:qd=perhaps"})), FigureError);
 }
 
-TEST_CASE("a run is chosen by either of its labels") {
+TEST_CASE("a run is chosen by its recorded or its given label") {
     const SampleTrace sample;
     const auto readers = renamed_sample(sample, {"snapkv 16=SnapKV=small"});
     for (const char* name : {"snapkv 16", "SnapKV=small", "1"})
@@ -111,13 +111,13 @@ TEST_CASE("a run is chosen by either of its labels") {
                       Catch::Contains("snapkv 16") && !Catch::Contains("small"));
 }
 
-TEST_CASE("a label that no run has, and one for two runs, are refused") {
+TEST_CASE("renames without a matching run, or with one label for two runs, are rejected") {
     const SampleTrace sample;
     CHECK_THROWS_AS(renamed_sample(sample, {"h2o 16=H2O"}), FigureError);
     CHECK_THROWS_WITH(renamed_sample(sample, {"h2o 16=H2O"}), Catch::Contains("snapkv 16, snapkv 24"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16"}), Catch::Contains("LABEL=NEW LABEL"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16="}), Catch::Contains("no new label"));
-    // The same whichever of the two stands first in the trace.
+    // The order of the two runs in the trace does not matter.
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16=snapkv 24"}), Catch::Contains("would be called 'snapkv 24'"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 24=snapkv 16"}), Catch::Contains("would be called 'snapkv 16'"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16=S", "snapkv 24=S"}), Catch::Contains("would be called 'S'"));

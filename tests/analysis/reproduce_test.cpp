@@ -16,7 +16,7 @@ namespace policies = kvscope::policies;
 
 namespace {
 
-/// What a shell makes of a word.
+/// Returns the word that a shell makes of a quoted word.
 std::string read_by_a_shell(const std::string& word) {
     FILE* pipe = popen(("printf %s " + word).c_str(), "r");
     REQUIRE(pipe != nullptr);
@@ -29,7 +29,7 @@ std::string read_by_a_shell(const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("words for a shell come out of it as they were", "[reproduce]") {
+TEST_CASE("a shell returns quoted words unchanged", "[reproduce]") {
     CHECK(shell_quoted("snapkv:window=8,lambda=0.45") == "snapkv:window=8,lambda=0.45");
     CHECK(shell_quoted("") == "''");
     for (const char* word : {"", "a b", "it's", "$HOME `id` \\ \"x\"", "*", "~", "a;b&c|d", "zeile\nzwei", "ünï", "#no",
@@ -40,7 +40,7 @@ TEST_CASE("words for a shell come out of it as they were", "[reproduce]") {
     }
 }
 
-TEST_CASE("the command names prompt, policy, budget and what else decides", "[reproduce]") {
+TEST_CASE("the command contains prompt, policy, budget and all other settings", "[reproduce]") {
     const test::PolicyTrace stored({{"full", 60}, {"aperturekv:lambda=0,alpha=0.25", 40}});
     const trace::Reader reader = stored.reader();
     const std::string path = reader.path().string();
@@ -51,7 +51,7 @@ TEST_CASE("the command names prompt, policy, budget and what else decides", "[re
     CHECK_THROWS_AS(reproduce_command(reader, 1, 0), FigureError);
 }
 
-TEST_CASE("the command names the device that a run was made on, where it is not the processor", "[reproduce]") {
+TEST_CASE("the command contains the device on which a run was made, unless it is the CPU", "[reproduce]") {
     const test::PolicyTrace stored({{"full", 60}}, R"({"device": "cuda:1"})");
     const trace::Reader reader = stored.reader();
     const auto made = reproduction(reader, 0, 0);
@@ -67,14 +67,15 @@ TEST_CASE("the command names the device that a run was made on, where it is not 
 TEST_CASE("the command follows changes between compressed and full that the parameters do not schedule",
           "[reproduce]") {
     const std::string echo = "echokv:recent=9,maps=" + policies::test::echo_maps_for({3, 4, 2, 8});
-    const test::PolicyTrace stored({{"full", 60},
-                                    {echo, 42, {1, 3}},
-                                    {echo + ",switches=1/3", 42, {1, 3}},
-                                    // Of six tokens the last has no step: what is scheduled for step 5 never comes.
-                                    {echo + ",switches=1/3/5", 42, {1, 3}},
-                                    {echo + ",switches=1/3/4", 42, {1, 3}},
-                                    {echo + ",switches=2", 42, {0}},
-                                    {echo, 42}});
+    const test::PolicyTrace stored(
+        {{"full", 60},
+         {echo, 42, {1, 3}},
+         {echo + ",switches=1/3", 42, {1, 3}},
+         // The last of six tokens has no step: a switch scheduled for step 5 does not happen.
+         {echo + ",switches=1/3/5", 42, {1, 3}},
+         {echo + ",switches=1/3/4", 42, {1, 3}},
+         {echo + ",switches=2", 42, {0}},
+         {echo, 42}});
     const trace::Reader reader = stored.reader();
     const auto has_remark = [&](int run) {
         for (const auto& text : reproduction(reader, 0, run).remarks)
@@ -95,7 +96,7 @@ TEST_CASE("the command follows changes between compressed and full that the para
     }
 }
 
-TEST_CASE("a policy that this program does not know has no command", "[reproduce]") {
+TEST_CASE("a policy that is unknown to this program has no command", "[reproduce]") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");

@@ -10,7 +10,7 @@
 using namespace kvscope::analysis;
 namespace trace = kvscope::trace;
 
-TEST_CASE("retention counts heads of a layer, layers_keeping layers") {
+TEST_CASE("retention counts the heads of a layer, layers_keeping counts layers") {
     const auto sets = test::by_hand();
     CHECK(retention(sets.view()) == std::vector<double>{2, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 1});
     CHECK(layers_keeping(sets.view()) == std::vector<double>{1, 1, 1, 0, 0, 2});
@@ -18,7 +18,7 @@ TEST_CASE("retention counts heads of a layer, layers_keeping layers") {
     CHECK(least_kept(retention(sets.view())) == 1);
 }
 
-TEST_CASE("retention equals that of a plain loop") {
+TEST_CASE("retention equals the result of a plain loop") {
     const auto sets = test::random_sets(5, 3, 41, GENERATE(1U, 2U, 3U));
     const auto counts = retention(sets.view());
     const auto holding = holding_heads(sets.view());
@@ -36,8 +36,8 @@ TEST_CASE("retention equals that of a plain loop") {
     }
 }
 
-TEST_CASE("a token in an entry of n counts as one n-th of it") {
-    // Layer 0: tokens 0 to 3 in one entry, 4 dropped, 5 alone; 0 and 1 in one, 5 alone. Layer 1: nothing; 2 and 5
+TEST_CASE("a token in a merged entry of n counts as 1/n") {
+    // Layer 0: tokens 0 to 3 in one entry, 4 dropped, 5 alone; 0 and 1 in one entry, 5 alone. Layer 1: nothing; 2 and 5
     // alone.
     test::OwnedSets sets{2, 2, 6, {{0, 1, 2, 3, 5}, {0, 1, 5}, {}, {2, 5}}};
     sets.entry_tokens = {4, 4, 4, 4, 1, 2, 2, 1, 1, 1};
@@ -48,7 +48,7 @@ TEST_CASE("a token in an entry of n counts as one n-th of it") {
     CHECK(least_kept(retention(sets.view())) == 0.25);
 }
 
-TEST_CASE("what is held of all tokens adds up to the entries, in each head and layer, whatever attention counts") {
+TEST_CASE("the parts of all tokens sum to the number of entries in each head and layer, whatever the cardinality") {
     const test::SampleTrace sample;
     const trace::Reader& reader = sample.reader();
     const auto n = static_cast<size_t>(reader.prompt(0).visible_tokens());
@@ -58,7 +58,7 @@ TEST_CASE("what is held of all tokens adds up to the entries, in each head and l
         CAPTURE(reader.run(0, run).label);
         auto kept = *reader.kept(0, run);
         any_merges = any_merges || kept.merges();
-        for (float& cardinality : kept.cardinality) cardinality = std::min(cardinality, 2.5F);  // as a cap leaves it
+        for (float& cardinality : kept.cardinality) cardinality = std::min(cardinality, 2.5F);  // as with a cap
         const KeptSets sets = kept_sets(kept, n);
         const auto counts = retention(sets);
         double all = 0;

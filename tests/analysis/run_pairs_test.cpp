@@ -48,7 +48,7 @@ TEST_CASE(
     CHECK(pairs_of({run_of("h2o", "{}", 64), run_of("h2o", "{}", 64)}, {run_of("h2o", "{}", 64)}).size() == 1);
 }
 
-TEST_CASE("a run goes with the run whose budget was asked for alike before one of as many entries") {
+TEST_CASE("runs pair by equal budgets as given, before equal numbers of entries") {
     const auto asked = [](const std::string& parameters, int64_t budget, const std::string& text) {
         auto run = run_of("random", parameters, budget);
         run.label = "random @ " + text;
@@ -61,13 +61,13 @@ TEST_CASE("a run goes with the run whose budget was asked for alike before one o
     const std::string other = R"({"seed":1})";
     CHECK(pairs_of(a, {asked(other, 37, "37"), asked(other, 55, "50 %")}) == Pairs{{0, 1, false}});
     CHECK(pairs_of(a, {asked(other, 55, "50 %"), asked("{}", 37, "37")}) == Pairs{{0, 1, true}});
-    // A share of bytes is no share of the entries.
+    // A share of bytes does not equal a share of entries.
     auto of_bytes = asked("{}", 55, "50 %");
     of_bytes.budget_of = "bytes";
     CHECK(pairs_of(a, {of_bytes, asked("{}", 37, "37")}) == Pairs{{0, 1, true}});
 }
 
-TEST_CASE("A − B of coverage is each run's curve less its like's, on an axis around zero") {
+TEST_CASE("A − B of coverage subtracts the curves of paired runs, on an axis around zero") {
     const TwoTraces two;
     const FigureDefinition& coverage = figure_definition("coverage");
     const TracePart a{&two.second.reader(), {}, "two.h5"};
@@ -85,7 +85,7 @@ TEST_CASE("A − B of coverage is each run's curve less its like's, on an axis a
             farthest = std::max(farthest, std::abs(curve.y[layer]));
         }
     }
-    REQUIRE(farthest > 1);  // points of a hundred: a budget is less of a longer prompt
+    REQUIRE(farthest > 1);  // percentage points: a budget is a smaller share of a longer prompt
     CHECK(difference.panels[0].y.min == -difference.panels[0].y.max);
     CHECK(difference.panels[0].y.max >= farthest);
     CHECK_THAT(difference.panels[0].title, Contains("two.h5 − one.h5"));
@@ -96,7 +96,7 @@ TEST_CASE("A − B of coverage is each run's curve less its like's, on an axis a
         CHECK(real(cell(numbers, row, "difference")) == real(cell(numbers, row, "a")) - real(cell(numbers, row, "b")));
 }
 
-TEST_CASE("A − B of two runs of one trace needs no like, and more layers on one side are refused") {
+TEST_CASE("A − B of two runs of one trace needs no equal policies, and rejects different numbers of layers") {
     const SampleTrace sample;
     FigureOptions one, other;
     one.runs = {"snapkv 24"};
@@ -122,14 +122,14 @@ TEST_CASE("A − B of two runs of one trace needs no like, and more layers on on
                       Contains("3 layers in A and 5 in B"));
 }
 
-TEST_CASE("A − B of KL per step subtracts step by step, of one run from each where it stands against each") {
+TEST_CASE("A − B of KL per step subtracts step by step, also if one run is subtracted from each") {
     const SampleTrace sample;
     FigureOptions all, one;
     one.runs = {"snapkv 16"};
     const TracePart a{&sample.reader(), all, "t.h5"};
     TracePart b{&sample.reader(), one, "snapkv 16"};
     CHECK(layer_of<Line>(make_difference(figure_definition("step-kl"), a, b), 0).label ==
-          "snapkv 16");  // its like alone
+          "snapkv 16");  // only its pair
     b.against_each = true;
     const Figure difference = make_difference(figure_definition("step-kl"), a, b);
     REQUIRE(difference.panels[0].shapes.size() == 5 + 1);  // and the line at zero
@@ -141,11 +141,11 @@ TEST_CASE("A − B of KL per step subtracts step by step, of one run from each w
     for (size_t step = 0; step < curve.y.size(); ++step)
         CHECK(curve.y[step] == static_cast<double>(kl(2)[step]) - static_cast<double>(kl(1)[step]));
     const auto& agreement = layer_of<Categories>(difference, 1);
-    CHECK(agreement.ids[0] == 0);                      // both draw the full cache's token
+    CHECK(agreement.ids[0] == 0);                      // both predict the full run's token
     CHECK(agreement.ids[agreement.columns - 1] == 3);  // neither does at the last step
 }
 
-TEST_CASE("the scatter of two traces has the runs of both and an arrow from each run to its like") {
+TEST_CASE("the scatter of two traces shows the runs of both, and an arrow to each run of A from its pair") {
     const TwoTraces two;
     FigureOptions options;
     options.columns = {"coverage", "cache_bytes"};
@@ -165,13 +165,13 @@ TEST_CASE("the scatter of two traces has the runs of both and an arrow from each
     CHECK(n_points == 10);
     const auto& arrow = layer_of<Line>(figure, 0, 0);
     const Table numbers = difference_numbers(figure_definition("cost"), a, b);
-    CHECK(real(cell(numbers, 0, "coverage_a")) == arrow.x[1]);  // A is at the head
+    CHECK(real(cell(numbers, 0, "coverage_a")) == arrow.x[1]);  // A is at the arrowhead
     CHECK(real(cell(numbers, 0, "coverage_b")) == arrow.x[0]);
     CHECK(real(cell(numbers, 0, "coverage_difference")) == arrow.x[1] - arrow.x[0]);
     CHECK(whole(cell(numbers, 0, "run_a")) == arrow.subject.run);
 }
 
-TEST_CASE("a difference is better or worse where the best of its column is known, and empty cells have none") {
+TEST_CASE("a difference is better or worse if the best of its column is known, and empty cells have no difference") {
     const Column kl{"kl_mean", "KL", "nats", ColumnType::real, 4, Best::lowest};
     const Column kept{"kept_share", "Kept", "", ColumnType::real, 3};
     const Column bytes{"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest};

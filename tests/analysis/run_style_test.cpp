@@ -24,7 +24,7 @@ RunAttributes run(const std::string& policy, int64_t budget, const std::string& 
 
 }  // namespace
 
-TEST_CASE("a policy has a colour, a budget a dash, full is black") {
+TEST_CASE("a policy has a color, a budget has a dash, and full is black") {
     const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128), run("h2o", 64),
                                           run("h2o", 128)};
     const auto styles = run_styles(runs);
@@ -38,7 +38,7 @@ TEST_CASE("a policy has a colour, a budget a dash, full is black") {
     CHECK(styles[1].marker != styles[2].marker);
 }
 
-TEST_CASE("a what-if of a larger budget leaves every other run's look as it was") {
+TEST_CASE("a what-if with a larger budget changes the look of no other run") {
     const std::vector<RunAttributes> recorded{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
     auto runs = recorded;
     runs.push_back(run("snapkv", 300));
@@ -48,7 +48,7 @@ TEST_CASE("a what-if of a larger budget leaves every other run's look as it was"
     CHECK(styles[3].dash == Dash::dotted);
 }
 
-TEST_CASE("a trace without runs takes no colours from the next") {
+TEST_CASE("a trace without runs uses no shade of the colors") {
     const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
     const auto styles = joint_run_styles({{}, runs});
     const auto alone = joint_run_styles({runs});
@@ -59,12 +59,12 @@ TEST_CASE("a trace without runs takes no colours from the next") {
     CHECK_FALSE(joint_run_styles({runs, runs})[1][1].color == alone[0][1].color);
 }
 
-TEST_CASE("the same policy with other parameters is another method") {
+TEST_CASE("a policy with other parameters is another method") {
     const auto styles = run_styles({run("snapkv", 64), run("snapkv", 64, R"({"kernel":5})")});
     CHECK_FALSE(styles[0].color == styles[1].color);
 }
 
-TEST_CASE("a policy has its colour in every trace, whatever stands before it and beside it") {
+TEST_CASE("a policy has its color in every trace, whatever other runs there are") {
     const auto forwards = run_styles({run("full", 1000), run("snapkv", 64), run("laq", 64), run("mine", 64)});
     const auto backwards = run_styles({run("mine", 128), run("laq", 32), run("k-vec", 32), run("snapkv", 32)});
     CHECK(forwards[1].color == backwards[3].color);
@@ -73,7 +73,7 @@ TEST_CASE("a policy has its colour in every trace, whatever stands before it and
     CHECK(policy_color("mine") == forwards[3].color);
 }
 
-TEST_CASE("many methods, of known policies and of others, have as many colours") {
+TEST_CASE("each of many methods has its own color, also for unknown policies") {
     std::vector<RunAttributes> runs;
     for (int i = 0; i < 12; ++i) runs.push_back(run("mine" + std::to_string(i), 64));
     for (int i = 0; i < 6; ++i) runs.push_back(run("snapkv", 64, std::to_string(i)));
@@ -82,8 +82,8 @@ TEST_CASE("many methods, of known policies and of others, have as many colours")
     CHECK(colors.size() == runs.size());
 }
 
-TEST_CASE("the distance of colours is CIEDE2000") {
-    // Pairs of Sharma, Wu and Dalal.
+TEST_CASE("the distance of colors is CIEDE2000") {
+    // Pairs by Sharma, Wu and Dalal.
     CHECK(test::ciede2000({50, 2.6772, -79.7751}, {50, 0, -82.7485}) == Approx(2.0425).margin(5e-5));
     CHECK(test::ciede2000({50, 2.5, 0}, {73, 25, -18}) == Approx(27.1492).margin(5e-5));
     CHECK(test::ciede2000({50, 2.5, 0}, {50, 0, -2.5}) == Approx(4.3065).margin(5e-5));
@@ -92,7 +92,7 @@ TEST_CASE("the distance of colours is CIEDE2000") {
 
 namespace {
 
-/// Of any two of these policies, and of each and the full cache's black.
+/// Checks the distance between any two of these policies, and from each to the black of the full run.
 void check_told_apart(const std::vector<const char*>& policies, double least, double least_without_red_and_green) {
     for (size_t i = 0; i < policies.size(); ++i) {
         const test::Triple color = test::as_triple(policy_color(policies[i]));
@@ -108,19 +108,20 @@ void check_told_apart(const std::vector<const char*>& policies, double least, do
 
 }  // namespace
 
-TEST_CASE("the demonstration's policies are told apart, by eyes that do not tell red from green, too") {
+TEST_CASE("the demo's policies have distinct colors, also for color-blind readers") {
     check_told_apart({"streaming-llm", "h2o", "snapkv", "pyramidkv", "ada-snapkv", "aperturekv", "k-vec", "dapq", "laq",
                       "gemfilter", "random", "oracle"},
                      20, 13);
 }
 
-TEST_CASE("policies that store something else than whole entries are told apart, and from those beside them") {
+TEST_CASE(
+    "policies that do not store whole entries have distinct colors, also from the runs that are shown with them") {
     check_told_apart({"snapkv", "h2o", "random", "streaming-llm", "think", "kvslimmer", "asymkv", "echokv",
                       "echokv-hybrid", "palu", "commonkv", "minicache"},
                      15, 9.9);
 }
 
-TEST_CASE("shades of a policy's colour come near no other policy's") {
+TEST_CASE("shades of a policy's color are distinct from all other policies") {
     const std::vector<std::string> policies = {
         "streaming-llm", "h2o",       "snapkv",        "pyramidkv", "ada-snapkv",  "aperturekv", "k-vec",
         "dapq",          "laq",       "gemfilter",     "random",    "oracle",      "headkv",     "ada-pyramidkv",
@@ -174,7 +175,7 @@ TEST_CASE("legend and curves agree for any number of policies and budgets, and n
     CHECK(looks.size() == static_cast<size_t>(n_budgets));
 }
 
-TEST_CASE("legend: policies and budgets apart where each has several") {
+TEST_CASE("legend: policies and budgets are separate if there are several of each") {
     const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128), run("h2o", 64),
                                           run("h2o", 128)};
     const auto grouped = run_legend(runs, run_styles(runs), {1, 2, 3, 4});
@@ -190,7 +191,7 @@ TEST_CASE("legend: policies and budgets apart where each has several") {
     CHECK(run_legend(runs, run_styles(runs), {0, 1, 2, 3, 4}).size() == 5);
 }
 
-TEST_CASE("legend: a policy is named with its parameters") {
+TEST_CASE("legend: a policy is listed with its parameters") {
     std::vector<RunAttributes> runs{run("snapkv", 64), run("snapkv", 128), run("h2o", 64), run("h2o", 128)};
     for (auto& one : runs) {
         const std::string name = one.policy == "h2o" ? "h2o:recent=16" : one.policy;
@@ -202,7 +203,7 @@ TEST_CASE("legend: a policy is named with its parameters") {
     CHECK(legend[1].label == "h2o:recent=16");
 }
 
-TEST_CASE("legend: two sets of parameters of one policy are listed run by run") {
+TEST_CASE("legend: two sets of parameters of one policy are listed by run") {
     const std::vector<RunAttributes> runs{run("snapkv", 64), run("snapkv", 128), run("snapkv", 64, "{1}"),
                                           run("snapkv", 128, "{1}")};
     CHECK(run_legend(runs, run_styles(runs), {0, 1, 2, 3}).size() == 4);

@@ -1,4 +1,4 @@
-// Figures of the sample trace, and what their tests read from them.
+// Figures of the sample trace, and access to their parts.
 #pragma once
 
 #include <stdexcept>
@@ -35,7 +35,7 @@ const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
     return std::get<Layer>(figure.panels.at(panel).shapes.at(layer));
 }
 
-/// Of a table's row, by the column's name.
+/// Returns the cell of a row by the column's name.
 inline const Cell& cell(const Table& table, size_t row, const std::string& column) {
     for (size_t i = 0; i < table.columns.size(); ++i)
         if (table.columns[i].name == column) return table.rows.at(row).cells.at(i);

@@ -21,7 +21,7 @@ Texts sentence_texts(const Texts& tokens, size_t n_tokens) {
 
 Texts sentence_texts(const Texts& tokens) { return sentence_texts(tokens, tokens.size()); }
 
-/// One token a byte: where a sentence may end is up to the text alone. @returns the sentences put together of tokens
+/// Uses one token per byte, so that only the text determines where sentences end. @returns the sentences' texts
 Texts of_bytes(const std::string& text) {
     static constexpr const char* digits = "0123456789ABCDEF";
     Texts tokens;
@@ -35,7 +35,7 @@ Texts of_bytes(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a sentence ends where its mark is followed by white space or the end, and at line breaks") {
+TEST_CASE("a sentence ends at a mark before white space or the end, and at line breaks") {
     CHECK(sentence_texts({"One", " is", " 3", ".", "14", ".", " Two", "!", " Three", "?"}) ==
           Texts{"One is 3.14.", " Two!", " Three?"});
     CHECK(sentence_texts({"a", "\n", "b", "\n\n", "c"}) == Texts{"a\n", "b\n\n", "c"});
@@ -44,7 +44,7 @@ TEST_CASE("a sentence ends where its mark is followed by white space or the end,
     CHECK(sentence_texts({"Wait", "...", " what", "?!", " Yes"}) == Texts{"Wait...", " what?!", " Yes"});
 }
 
-TEST_CASE("an abbreviation that goes on ends no sentence") {
+TEST_CASE("an abbreviation within a sentence does not end it") {
     CHECK(of_bytes("Ms. Adeyemi met Dr. Li. She left.") == Texts{"Ms. Adeyemi met Dr. Li.", " She left."});
     CHECK(of_bytes("Use oil, e.g. olive. See Fig. 3 and No. 7. Done.") ==
           Texts{"Use oil, e.g. olive.", " See Fig. 3 and No. 7.", " Done."});
@@ -55,7 +55,7 @@ TEST_CASE("an abbreviation that goes on ends no sentence") {
     CHECK(of_bytes("It ends with Mr.") == Texts{"It ends with Mr."});
 }
 
-TEST_CASE("sentences of other scripts end, too") {
+TEST_CASE("sentences of other scripts are split") {
     CHECK(of_bytes("今日は。明日！本当？はい") == Texts{"今日は。", "明日！", "本当？", "はい"});
     CHECK(of_bytes("他说：「走吧。」他走了。") == Texts{"他说：「走吧。」", "他走了。"});
     CHECK(of_bytes("यह एक है। वह दो है।") == Texts{"यह एक है।", " वह दो है।"});
@@ -63,12 +63,12 @@ TEST_CASE("sentences of other scripts end, too") {
     CHECK(of_bytes("So … ja.") == Texts{"So …", " ja."});
 }
 
-TEST_CASE("a token that reaches across an end is of the sentence in which it begins") {
+TEST_CASE("a token across a boundary belongs to the sentence in which it begins") {
     CHECK(sentence_texts({"Yes", ". No", " more", "."}) == Texts{"Yes. No", " more."});
     CHECK(sentence_texts({"\n\n", "First", ".\n\n", " ", "\n", "Second"}) == Texts{"\n\n", "First.\n\n \n", "Second"});
 }
 
-TEST_CASE("each token is in one sentence, none of which is longer than 200 characters") {
+TEST_CASE("each token is in one sentence, and no sentence is longer than 200 characters") {
     Texts tokens;
     for (int i = 0; i < 200; ++i) tokens.push_back(" word" + std::to_string(i));
     tokens.push_back(std::string(300, 'x'));
@@ -88,7 +88,7 @@ TEST_CASE("each token is in one sentence, none of which is longer than 200 chara
     CHECK(next == tokens.size());
 }
 
-TEST_CASE("what a chat template writes is not ranked") {
+TEST_CASE("text of a chat template is not ranked") {
     const auto ranked = [](const Texts& tokens, bool has_template) {
         const TokenTexts texts = token_texts(tokens);
         Texts said;
@@ -132,13 +132,13 @@ TEST_CASE("what a chat template writes is not ranked") {
     CHECK(ranked(answer, true).empty());
 }
 
-TEST_CASE("sentences are of the tokens that policies see") {
+TEST_CASE("sentences contain the tokens that policies see") {
     CHECK(sentence_texts({"One", ".", " Two", ".", " Question", "?"}, 3) == Texts{"One.", " Two"});
     CHECK(sentence_texts({"One"}, 0).empty());
     CHECK(sentence_texts({}, 0).empty());
 }
 
-TEST_CASE("fragments go with a neighbour of their line") {
+TEST_CASE("fragments are joined with a neighbor on their line") {
     const auto ranked = [](const std::string& text) {
         Texts tokens;
         for (const char c : text) tokens.emplace_back(1, c);

@@ -10,7 +10,8 @@ using namespace kvscope::analysis::test;
 using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
 
-TEST_CASE("curves of several traces share a plot, each with its own trace's numbers, the first as it is alone") {
+TEST_CASE(
+    "curves of several traces share a plot with each trace's own numbers, and the first trace looks as it does alone") {
     const TwoTraces two;
     FigureOptions options;
     options.runs = {"snapkv"};
@@ -28,11 +29,11 @@ TEST_CASE("curves of several traces share a plot, each with its own trace's numb
         CHECK(curve.style.dash == expected.style.dash);
         CHECK(joint.panels[0].y.max >= *std::max_element(curve.y.begin(), curve.y.end()));
     }
-    // The sample's snapkv has one budget a run: the whole model's points of a trace are joined, not those of two.
+    // Each run of the sample's snapkv has its own budget: lines join the points of one trace, not of two.
     CHECK(joint.panels[1].shapes.size() == 2 + 4);
 }
 
-TEST_CASE("maps of several traces stand side by side on one scale") {
+TEST_CASE("maps of several traces are side by side on one scale") {
     const TwoTraces two;
     const auto parts = two.parts();
     const Figure joint = make_figure(figure_definition("jsd"), parts);
@@ -60,7 +61,7 @@ TEST_CASE("maps of several traces stand side by side on one scale") {
     CHECK(std::get<std::string>(numbers.rows.back().cells.front()) == "two.h5");
 }
 
-TEST_CASE("maps that find no room beside one another stand trace by trace") {
+TEST_CASE("maps that do not fit side by side are arranged by trace") {
     const TwoTraces two;
     FigureOptions options;
     const auto beside = make_figure(figure_definition("query-similarity"), two.parts(options));
@@ -82,7 +83,7 @@ TEST_CASE("maps that find no room beside one another stand trace by trace") {
     }
 }
 
-TEST_CASE("a trace that lacks the data says so and the other is shown") {
+TEST_CASE("a trace without the data gives the reason, and the other trace is shown") {
     const SampleTrace whole_trace;
     const trace::sample::TemporaryFolder folder;
     {
@@ -104,7 +105,7 @@ TEST_CASE("a trace that lacks the data says so and the other is shown") {
     CHECK_THROWS_AS(make_figure(figure_definition("jsd"), {parts.data(), 1}), NothingToShow);
 }
 
-TEST_CASE("A − B is the difference of every cell on a scale around zero, of runs of two traces as well") {
+TEST_CASE("A − B is the difference of every cell on a scale around zero, also for runs of two traces") {
     const TwoTraces two;
     auto parts = two.parts();
     parts[0].options.runs = {"snapkv 24"};
@@ -127,11 +128,11 @@ TEST_CASE("A − B is the difference of every cell on a scale around zero, of ru
     CHECK(real(cell(numbers, 0, "difference")) == 4);
 }
 
-TEST_CASE("A − B of spectra is a ratio where the axis is logarithmic, and of unlike models there is none") {
+TEST_CASE("A − B of spectra is a ratio on a logarithmic axis, and different models have none") {
     const TwoTraces two;
     const auto parts = two.parts();
     const Figure ratio = make_difference(figure_definition("spectrum"), parts[0], parts[1]);
-    for (const double y : layer_of<Line>(ratio, 0).y) CHECK((std::isnan(y) || y == 1));  // one model
+    for (const double y : layer_of<Line>(ratio, 0).y) CHECK((std::isnan(y) || y == 1));  // the same model
     CHECK(ratio.panels[0].y.scale == Scale::logarithmic);
     CHECK_THAT(ratio.panels[0].y.title, Catch::StartsWith("A ÷ B"));
 
@@ -147,7 +148,7 @@ TEST_CASE("A − B of spectra is a ratio where the axis is logarithmic, and of u
     CHECK_THROWS_WITH(make_difference(figure_definition("jsd"), parts[0], deeper), Contains("has 3") && Contains("5"));
 }
 
-TEST_CASE("A − B of curves needs the same x as far as both go") {
+TEST_CASE("A − B of curves needs equal x where both have points") {
     const SampleTrace sample;
     FigureDefinition halves;
     halves.name = "halves";
@@ -169,7 +170,7 @@ TEST_CASE("A − B of curves needs the same x as far as both go") {
     CHECK_THROWS_WITH(make_difference(halves, a, b), Contains("have different x in A and B"));
 }
 
-TEST_CASE("numbers that stand on a map are those of the difference") {
+TEST_CASE("numbers on a map become the numbers of the difference") {
     const SampleTrace sample;
     FigureDefinition cells;
     cells.name = "cells";
@@ -190,7 +191,7 @@ TEST_CASE("numbers that stand on a map are those of the difference") {
     CHECK(layer_of<TextLabel>(make_difference(cells, a, b), 0, 1).text == "+60");
 }
 
-TEST_CASE("letters that join across tokens have the ink of the difference, each token's part its own") {
+TEST_CASE("letters that join across tokens have one color of the difference per token") {
     FigureDefinition words;
     words.name = "words";
     words.make = [](const trace::Reader&, const FigureOptions& options) {

@@ -16,7 +16,7 @@ size_t n_characters(const std::string& text) {
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// The sample's runs 1 and 2 called otherwise, beside the full one.
+/// Returns the sample with new labels for runs 1 and 2.
 class CalledOtherwise {
  public:
     CalledOtherwise(const std::string& one, const std::string& other)
@@ -45,7 +45,7 @@ class CalledOtherwise {
 
 }  // namespace
 
-TEST_CASE("a label is short: files without their folders, the rest without its middle") {
+TEST_CASE("a short label has files without folders and no middle") {
     CHECK(short_label("snapkv:window=16 @ 64") == "snapkv:window=16 @ 64");
     CHECK(short_label("echokv:maps=/home/me/maps/echo.safetensors @ 50 %") == "echokv:maps=echo.safetensors @ 50 %");
     CHECK(short_label("echokv:maps=a/b.st,recent=9 @ 16, keys") == "echokv:maps=b.st,recent=9 @ 16, keys");
@@ -58,7 +58,7 @@ TEST_CASE("a label is short: files without their folders, the rest without its m
     CHECK(n_characters(short_label(std::string(30, 'x') + "äöüäöüäöüäöüäöüäöüäöüäöü")) == 40);
 }
 
-TEST_CASE("figures have short labels, and say the whole ones; tables have the whole ones") {
+TEST_CASE("figures have short labels with their full text, and tables have full labels") {
     const std::string folder = "/a/folder/whose/name/is/as/long/as/those/of/real/ones/are";
     const std::string one = "snapkv:maps=" + folder + "/one.safetensors @ 16";
     const std::string other = "snapkv:maps=" + folder + "/other.safetensors @ 24";
@@ -88,7 +88,7 @@ TEST_CASE("figures have short labels, and say the whole ones; tables have the wh
     CHECK(is_whole);
 }
 
-TEST_CASE("short labels are as different as whole ones") {
+TEST_CASE("short labels are as distinct as full labels") {
     const std::string one = "snapkv:maps=/one/maps.safetensors @ 16";
     const std::string other = "snapkv:maps=/other/maps.safetensors @ 16";
     const CalledOtherwise trace(one, other);
@@ -104,7 +104,7 @@ TEST_CASE("short labels are as different as whole ones") {
     CHECK(alike.legend[0].label != alike.legend[1].label);
 }
 
-TEST_CASE("the title of a difference has both labels, each as short as it is alone") {
+TEST_CASE("the title of a difference has both labels, each shortened separately") {
     const std::string one = "snapkv:maps=/a/folder/one.safetensors @ 16";
     const std::string other = "snapkv:maps=/a/folder/other.safetensors @ 24";
     const CalledOtherwise trace(one, other);
@@ -120,8 +120,8 @@ TEST_CASE("the title of a difference has both labels, each as short as it is alo
     CHECK(of_plain.panels.at(0).whole_title.empty());
 }
 
-TEST_CASE("what stands behind a run's label in a legend takes none of its room") {
-    const std::string label = "a-trace: pyramidkv:window=16,beta=20";  // of 36 characters
+TEST_CASE("the suffix of a run's label in a legend does not count for its length") {
+    const std::string label = "a-trace: pyramidkv:window=16,beta=20";  // 36 characters
     const std::string behind = ": 90.0 % at 1,234";
     const std::string long_label = label + ",pool=maximum";
     Figure figure;

@@ -1,4 +1,4 @@
-// What a figure's parts are of, and that its numbers as a table say the same of the same.
+// Checks that the subjects of a figure's parts are the subjects of the same numbers in its table.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ constexpr std::array all_keys = {SubjectKey::run,     SubjectKey::run_a,   Subje
                                  SubjectKey::layer_b, SubjectKey::head,    SubjectKey::head_a,  SubjectKey::head_b,
                                  SubjectKey::token,   SubjectKey::token_a, SubjectKey::token_b, SubjectKey::step};
 
-/// Of a table that begins with subjects: the numbers of each row by what the row is of.
+/// The numbers of a table that begins with subjects, by subject.
 class NumbersBySubject {
  public:
     explicit NumbersBySubject(const Table& table) {
@@ -37,7 +37,7 @@ class NumbersBySubject {
         }
     }
 
-    /// A number as it is drawn, perhaps in per cent.
+    /// Whether the table has a drawn number, which may be in per cent.
     bool has(const SubjectPair& subjects, double drawn) const {
         std::vector<Cell> of;
         for (const auto& [key, column] : keys_) of.push_back(subject_cell(key, subjects));
@@ -55,7 +55,7 @@ class NumbersBySubject {
     std::map<std::vector<Cell>, std::vector<double>> rows_;
 };
 
-/// Calls with each cell, point and what they are of.
+/// Calls with each cell and point, and its subjects.
 template <class Take>
 void for_each_number(const Figure& figure, const Take& take) {
     for (const Panel& panel : figure.panels) {
@@ -67,7 +67,7 @@ void for_each_number(const Figure& figure, const Take& take) {
             } else if (const auto* line = std::get_if<Line>(&shape)) {
                 for (size_t i = 0; i < line->y.size(); ++i) {
                     const Subject of = subject_of_point(panel, shape, i);
-                    if (!(of == Subject{})) take({of, of}, line->y[i]);  // not of a line that leads the eye
+                    if (!(of == Subject{})) take({of, of}, line->y[i]);  // not for a line that only joins points
                 }
             } else if (const auto* points = std::get_if<Scatter>(&shape)) {
                 for (size_t i = 0; i < points->y.size(); ++i) {
@@ -81,7 +81,7 @@ void for_each_number(const Figure& figure, const Take& take) {
 
 }  // namespace
 
-TEST_CASE("the numbers of a figure stand in its table under what they are of", "[subjects]") {
+TEST_CASE("the table of a figure has its numbers with the same subjects", "[subjects]") {
     const SampleTrace sample;
     struct Case {
         const char* figure;
@@ -111,22 +111,23 @@ TEST_CASE("the numbers of a figure stand in its table under what they are of", "
         CAPTURE(name, source);
         FigureOptions options;
         options.source = source;
-        if (option_of(figure_definition(name), "layers")) options.layers = {0, 2};  // places are not numbers
+        if (option_of(figure_definition(name), "layers"))
+            options.layers = {0, 2};  // positions differ from layer numbers
         const Figure figure = made(sample.reader(), name, options);
         const NumbersBySubject numbers(table_of(sample.reader(), name, options));
         CHECK(numbers.n_keys() >= n_keys);
         size_t n_seen = 0, n_wrong = 0;
         for_each_number(figure, [&](const SubjectPair& of, double drawn) {
-            if (std::isnan(drawn) || drawn == 0) return;  // what nobody keeps has no row
+            if (std::isnan(drawn) || drawn == 0) return;  // tokens that no run keeps have no row
             ++n_seen;
-            n_wrong += !numbers.has(of, drawn) && !numbers.has({of.b, of.a}, drawn);  // of two that are compared, once
+            n_wrong += !numbers.has(of, drawn) && !numbers.has({of.b, of.a}, drawn);  // pairs are listed once
         });
         CHECK(n_seen > 1);
         CHECK(n_wrong == 0);
     }
 }
 
-TEST_CASE("a table of differences names layers, heads and both runs by number", "[subjects]") {
+TEST_CASE("a table of differences identifies layers, heads and both runs by number", "[subjects]") {
     const TwoTraces two;
     auto parts = two.parts();
     for (TracePart& part : parts) part.options.layers = {2};
@@ -155,11 +156,11 @@ TEST_CASE("a table of differences names layers, heads and both runs by number", 
     const Table spectrum = difference_numbers(figure_definition("spectrum"), parts[0], parts[1]);
     CHECK(whole(cell(spectrum, 0, "layer")) == 2);
     CHECK(whole(cell(spectrum, 0, "head")) == 3);
-    CHECK(whole(cell(spectrum, spectrum.rows.size() - 1, "head")) == 1);  // the KV head that query head 3 reads
+    CHECK(whole(cell(spectrum, spectrum.rows.size() - 1, "head")) == 1);  // the KV head that query head 3 uses
     CHECK(real(cell(spectrum, 0, "x")) == 1);
 }
 
-TEST_CASE("rows and curves of several traces know their trace and run", "[subjects]") {
+TEST_CASE("rows and curves of several traces have the subjects of their trace and run", "[subjects]") {
     const TwoTraces two;
     FigureOptions options;
     options.runs = {"snapkv"};
@@ -175,7 +176,7 @@ TEST_CASE("rows and curves of several traces know their trace and run", "[subjec
     }
 }
 
-TEST_CASE("a place of a panel beyond its axes is of nothing that they count", "[subjects]") {
+TEST_CASE("a point beyond the axes of a panel has no items of these axes", "[subjects]") {
     Panel panel;
     panel.subject.run = 5;
     panel.x.min = -0.5;

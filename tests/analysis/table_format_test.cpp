@@ -22,7 +22,7 @@ Table sample() {
     return table;
 }
 
-/// RFC 4180, as another program would read it.
+/// Parses CSV according to RFC 4180, as another program would.
 std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
     std::vector<std::vector<std::string>> rows;
     std::vector<std::string> row;
@@ -54,7 +54,7 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("CSV reads back as it was, every digit of it") {
+TEST_CASE("CSV can be read back with every digit") {
     const auto rows = parse_csv(format_table(sample(), TableFormat::csv));
     REQUIRE(rows.size() == 5);
     CHECK(rows[0] == std::vector<std::string>{"run", "label", "kl_mean", "bytes"});
@@ -63,7 +63,7 @@ TEST_CASE("CSV reads back as it was, every digit of it") {
     CHECK(rows[4] == std::vector<std::string>{"3", "", "NaN", ""});
 }
 
-TEST_CASE("JSON is an array of objects, JSONL one object a line; what is unknown is null") {
+TEST_CASE("JSON is an array of objects, JSONL is one object per line, and unknown values are null") {
     const auto json = nlohmann::json::parse(format_table(sample(), TableFormat::json));
     REQUIRE(json.size() == 4);
     CHECK(json[1]["label"] == "snap, \"kv\"\n64");
@@ -79,7 +79,7 @@ TEST_CASE("JSON is an array of objects, JSONL one object a line; what is unknown
     CHECK(format_table(empty, TableFormat::jsonl).empty());
 }
 
-TEST_CASE("Markdown aligns its columns and shows the best in bold, the control never") {
+TEST_CASE("Markdown aligns columns and shows the best in bold, but not the control") {
     CHECK(format_table(sample(), TableFormat::markdown) ==
           "|Run|Label        |KL (nats)|Cache (B)|\n"
           "|--:|-------------|--------:|--------:|\n"
@@ -89,7 +89,7 @@ TEST_CASE("Markdown aligns its columns and shows the best in bold, the control n
           "|  3|             |      NaN|         |\n");
 }
 
-TEST_CASE("LaTeX escapes what TeX would read, and uses booktabs") {
+TEST_CASE("LaTeX escapes special characters and uses booktabs") {
     const std::string tex = format_table(sample(), TableFormat::latex);
     CHECK(tex.find("\\begin{tabular}{rlrr}\n\\toprule\nRun & Label & KL (nats) & Cache (B) \\\\\n\\midrule\n") !=
           std::string::npos);
@@ -100,7 +100,7 @@ TEST_CASE("LaTeX escapes what TeX would read, and uses booktabs") {
     CHECK(tex.find("\\bottomrule\n\\end{tabular}\n") != std::string::npos);
 }
 
-TEST_CASE("LaTeX gets commands for what its default fonts lack, and says where they do not suffice") {
+TEST_CASE("LaTeX replaces characters that its default fonts lack, or names the needed engines") {
     Table table;
     table.columns = {{"a", "A − B", ""}, {"b", "Δ", ""}};
     table.rows = {{{std::string("<|im_start|>↵"), std::string("·Paris → é")}}};
@@ -113,7 +113,7 @@ TEST_CASE("LaTeX gets commands for what its default fonts lack, and says where t
     CHECK(format_table(table, TableFormat::latex).starts_with("% needs \\usepackage{booktabs}, and XeLaTeX"));
 }
 
-TEST_CASE("the best is judged by what is shown, ties and single candidates included") {
+TEST_CASE("the best is determined by the displayed numbers, with ties and single candidates") {
     Table table;
     table.columns = {{"x", "", "", ColumnType::real, 1, Best::highest}};
     table.rows = {{{0.51}}, {{0.52}}, {{0.1}}};
@@ -126,7 +126,7 @@ TEST_CASE("the best is judged by what is shown, ties and single candidates inclu
     CHECK(format_table(table, TableFormat::markdown).find("**") == std::string::npos);
 }
 
-TEST_CASE("plain text lines up") {
+TEST_CASE("plain text is aligned") {
     CHECK(format_table(sample(), TableFormat::text) ==
           "Run  Label          KL (nats)  Cache (B)\n"
           "  0  full                0.00  1,234,567\n"
@@ -135,7 +135,7 @@ TEST_CASE("plain text lines up") {
           "  3                       NaN\n");
 }
 
-TEST_CASE("forms for people leave empty columns out, forms for programs keep them") {
+TEST_CASE("formats for people omit empty columns, and formats for programs keep them") {
     Table table = sample();
     for (Row& row : table.rows) row.cells[1] = std::string();
     CHECK(format_table(table, TableFormat::text).find("Label") == std::string::npos);
@@ -146,7 +146,7 @@ TEST_CASE("forms for people leave empty columns out, forms for programs keep the
     CHECK(format_table(table, TableFormat::text).find("Label") != std::string::npos);
 }
 
-TEST_CASE("numbers for people") {
+TEST_CASE("numbers in formats for people") {
     CHECK(format_real(0.12345, 3) == "0.123");
     CHECK(format_real(0, 3) == "0.000");
     CHECK(format_real(3.2e-6, 3) == "3.20e-06");
@@ -160,7 +160,7 @@ TEST_CASE("numbers for people") {
     CHECK(format_count(INT64_MIN) == "-9,223,372,036,854,775,808");
 }
 
-TEST_CASE("formats by name; a ragged table is refused") {
+TEST_CASE("formats are found by name, and a table with unequal rows is rejected") {
     CHECK(table_format_from_name("tex") == TableFormat::latex);
     CHECK(table_format_from_name("jsonl") == TableFormat::jsonl);
     CHECK_THROWS_WITH(table_format_from_name("xls"), Catch::Matchers::Contains("csv"));
@@ -171,7 +171,7 @@ TEST_CASE("formats by name; a ragged table is refused") {
     }
 }
 
-TEST_CASE("nothing in a table for people commands the terminal; programs get what there is") {
+TEST_CASE("tables for people contain no terminal commands, and tables for programs are unchanged") {
     Table table{"hostile", "", {{"name", "Name\x1b[2J", ""}}, {{{std::string("a\x1b[31m\u202Eb\nc")}}}};
     for (const auto format : {TableFormat::text, TableFormat::markdown, TableFormat::latex}) {
         const std::string shown = format_table(table, format);
@@ -183,7 +183,7 @@ TEST_CASE("nothing in a table for people commands the terminal; programs get wha
     CHECK(parse_csv(format_table(table, TableFormat::csv))[1][0] == "a\x1b[31m\u202Eb\nc");
 }
 
-TEST_CASE("JSON in a cell is an object in JSON, and text in other forms") {
+TEST_CASE("JSON in a cell is an object in JSON formats and text in other formats") {
     Table table{"runs", "", {{"parameters", "", ""}}, {{{std::string(R"({"window":8})")}}, {{std::string("{broken")}}}};
     table.columns[0].is_json = true;
     const auto rows = nlohmann::json::parse(format_table(table, TableFormat::json));
@@ -192,7 +192,7 @@ TEST_CASE("JSON in a cell is an object in JSON, and text in other forms") {
     CHECK(parse_csv(format_table(table, TableFormat::csv))[1][0] == R"({"window":8})");
 }
 
-TEST_CASE("the best of a column is that of rows of one group") {
+TEST_CASE("the best of a column is determined within each group of rows") {
     Table table{"t", "T", {{"name", "Name", ""}, {"kl", "KL", "", ColumnType::real, 2, Best::lowest}}, {}};
     for (const auto& [group, value] : {std::pair<const char*, double>{"0: entries 64", 0.4},
                                        {"0: entries 64", 0.3},
@@ -208,7 +208,7 @@ TEST_CASE("the best of a column is that of rows of one group") {
         CHECK(latex.find(std::string("\\textbf{") + other) == std::string::npos);
 }
 
-TEST_CASE("texts that a spreadsheet would read as formulas can be made safe, and numbers stay") {
+TEST_CASE("texts that a spreadsheet would read as formulas can be escaped, and numbers stay") {
     const Table table{"t",
                       "T",
                       {{"text", "Text", ""}, {"-x", "X", "", ColumnType::real}, {"n", "N", "", ColumnType::integer}},

@@ -23,7 +23,7 @@ trace::ResultRow row(int sample, const std::string& policy, int64_t budget, doub
     return one;
 }
 
-/// 60 samples: the full cache right in all but `full_wrong`, snapkv in every second at 64 and in all at 128.
+/// 60 samples: full is right in all except `full_wrong`, snapkv in every second one at 64 and in all at 128.
 std::vector<trace::ResultRow> results(int full_wrong, int random_right) {
     std::vector<trace::ResultRow> rows;
     for (int i = 0; i < 60; ++i) {
@@ -37,14 +37,14 @@ std::vector<trace::ResultRow> results(int full_wrong, int random_right) {
 
 }  // namespace
 
-TEST_CASE("a bootstrap interval holds the mean and narrows with the sample", "[task-scores]") {
+TEST_CASE("a bootstrap interval contains the mean and narrows with the number of samples", "[task-scores]") {
     std::vector<double> few, many;
     for (int i = 0; i < 20; ++i) few.push_back(i % 4 == 0);
     for (int i = 0; i < 500; ++i) many.push_back(i % 4 == 0);
     const auto a = bootstrap_mean(few), b = bootstrap_mean(many);
     CHECK(a.mean == Approx(0.25));
     CHECK(b.mean == Approx(0.25));
-    // The normal approximation: 1.96 sqrt(p (1 - p) / n) is 0.190 and 0.038.
+    // The normal approximation 1.96 sqrt(p (1 - p) / n) is 0.190 and 0.038.
     CHECK(a.low == Approx(0.25 - 0.19).margin(0.05));
     CHECK(a.high == Approx(0.25 + 0.19).margin(0.05));
     CHECK(b.low == Approx(0.25 - 0.038).margin(0.006));
@@ -58,7 +58,7 @@ TEST_CASE("a bootstrap interval holds the mean and narrows with the sample", "[t
     CHECK_THROWS_AS(bootstrap_mean({}), std::invalid_argument);
 }
 
-TEST_CASE("scores are gathered by setting and budget, the full cache over all lengths", "[task-scores]") {
+TEST_CASE("scores are grouped by setting and budget, and the full run's scores over all lengths", "[task-scores]") {
     const auto rows = results(3, 0);
     const Table table = task_scores(rows);
     REQUIRE(table.rows.size() == 4);
@@ -78,7 +78,7 @@ TEST_CASE("scores are gathered by setting and budget, the full cache over all le
     CHECK_THROWS_AS(task_scores({}), FigureError);
 }
 
-TEST_CASE("budgets ascend, in whatever order they were asked for: entries, then shares", "[task-scores]") {
+TEST_CASE("budgets ascend whatever their order in the results: entries, then shares", "[task-scores]") {
     std::vector<trace::ResultRow> rows;
     for (const int n : {541, 1041}) {
         rows.push_back(row(n, "full", n, 1));
@@ -103,7 +103,7 @@ TEST_CASE("budgets ascend, in whatever order they were asked for: entries, then 
     CHECK(task_scores_by_budget(full_alone).columns.back().title == "all");
 }
 
-TEST_CASE("wrong answers that break off are blamed on too few tokens, not on the model alone", "[task-scores]") {
+TEST_CASE("wrong answers that end within a sentence are explained by too few tokens", "[task-scores]") {
     using Catch::Matchers::Contains;
     auto rows = results(10, 2);
     const auto says = [&](const std::string& answer) {
@@ -118,7 +118,7 @@ TEST_CASE("wrong answers that break off are blamed on too few tokens, not on the
     CHECK_THAT(says(""), !Contains("-n"));
 }
 
-TEST_CASE("failed runs are counted and not averaged", "[task-scores]") {
+TEST_CASE("failed runs are counted and excluded from the mean", "[task-scores]") {
     auto rows = results(0, 0);
     rows[1].status = "failed";
     const Table table = task_scores(rows);
@@ -126,7 +126,7 @@ TEST_CASE("failed runs are counted and not averaged", "[task-scores]") {
     CHECK(std::get<int64_t>(table.rows[1].cells[6]) == 1);
 }
 
-TEST_CASE("a table that means nothing says so", "[task-scores]") {
+TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
     using Catch::Matchers::Contains;
     using Catch::Matchers::StartsWith;
     CHECK_THAT(task_verdict(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
@@ -137,7 +137,7 @@ TEST_CASE("a table that means nothing says so", "[task-scores]") {
     CHECK_THAT(task_verdict(few), StartsWith("Not usable") && Contains("10 samples"));
 }
 
-TEST_CASE("the windows of a task's policies are named, defaults among them", "[task-scores]") {
+TEST_CASE("the windows of a task's policies are listed, including defaults", "[task-scores]") {
     std::vector<trace::ResultRow> rows(5);
     rows[0].policy = "full";
     rows[1].policy = "snapkv";
@@ -150,7 +150,7 @@ TEST_CASE("the windows of a task's policies are named, defaults among them", "[t
     CHECK(task_windows(std::span(rows).first(1)).empty());
 }
 
-TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sample", "[task-scores]") {
+TEST_CASE("a share is shown as it was given, whatever number of entries it is in each sample", "[task-scores]") {
     const auto asked = [](const std::string& policy, std::initializer_list<int> lengths, double share, bool by_bytes) {
         std::vector<trace::ResultRow> rows;
         for (const int n : lengths) {
@@ -171,7 +171,7 @@ TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sa
     CHECK(budgets({asked("snapkv", {541, 1041, 2033}, 0.125, false)}) == Names{"12.5 %"});
     CHECK(budgets({asked("snapkv", {541, 1041}, 0.7, false), asked("think", {541, 1041}, 0.7, true)}) ==
           Names{"70 %", "70 %"});
-    // One length does not tell a share from a number, but a policy of bytes beside it does.
+    // With one length, a share looks like a number of entries unless another policy has a budget of bytes.
     CHECK(budgets({asked("snapkv", {541}, 0.5, false)}) == Names{"271"});
     CHECK(budgets({asked("think", {541}, 0.5, true)}) == Names{"50 %"});
     CHECK(budgets({asked("snapkv", {541}, 0.5, false), asked("think", {541}, 0.5, true)}) == Names{"50 %", "50 %"});
@@ -180,7 +180,7 @@ TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sa
     for (auto& one : counts) one.budget_fraction = 128.0 / std::stod(one.sample_id);
     for (auto& one : counts) one.budget = 128;
     CHECK(budgets({counts}) == Names{"128"});
-    // Of a policy that keeps every token the same count is one of bytes.
+    // For a policy that keeps every token, the same number is a number of bytes.
     auto bytes = counts;
     for (auto& one : bytes) one.policy = "think";
     CHECK(budgets({counts, bytes}) == Names{"128", "bytes of 128"});
@@ -192,7 +192,7 @@ TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sa
     CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));
 }
 
-TEST_CASE("task scores: entries and bytes are on one axis only as shares of the full cache", "[task-scores]") {
+TEST_CASE("task scores: entries and bytes share an axis only as shares of the full cache", "[task-scores]") {
     const trace::sample::TemporaryFolder folder;
     std::vector<trace::ResultRow> rows;
     for (const int n : {500, 1000})
@@ -221,7 +221,7 @@ TEST_CASE("task scores: entries and bytes are on one axis only as shares of the 
     CHECK(test::cell(test::table_of(reader, "task-scores", options), 1, "policy") == Cell("ThinK"));
 }
 
-TEST_CASE("task scores: a curve goes from the least budget to the most, however they were asked for", "[task-scores]") {
+TEST_CASE("task scores: a curve goes from the smallest to the largest budget, whatever their order", "[task-scores]") {
     const trace::sample::TemporaryFolder folder;
     std::vector<trace::ResultRow> rows;
     for (int i = 0; i < 3; ++i)
@@ -247,19 +247,19 @@ TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-
     CHECK(panel.y.ticks[2].label == "aperturekv:window=4");
     REQUIRE(panel.x.ticks.size() == 2);
     const HeatMap& map = test::layer_of<HeatMap>(figure, 0);
-    CHECK(map.values[0] == 100);  // full stands over the whole row
+    CHECK(map.values[0] == 100);  // full spans the whole row
     CHECK(map.values[1] == 100);
     CHECK(map.values[2] == 50);
     CHECK(map.values[3] == 75);
     CHECK(map.values[4] == 0);
-    CHECK(std::isnan(map.values[5]));  // was not run at 48
+    CHECK(std::isnan(map.values[5]));  // no run at 48
     CHECK(test::layer_of<TextLabel>(figure, 0, 2).text == "50 [0, 100]");
     CHECK_THAT(figure.caption,
                Catch::Matchers::Contains("4 samples of niah") && Catch::Matchers::Contains("Not usable"));
     CHECK(test::table_of(sample.reader(), "task-scores", {}).rows.size() == 4);
 }
 
-TEST_CASE("task scores: curves over the budget with the full cache as a line across", "[task-scores]") {
+TEST_CASE("task scores: curves by budget, with the full run as a line across", "[task-scores]") {
     const test::SampleTrace sample;
     FigureOptions options;
     options.source = "curves";
@@ -274,7 +274,7 @@ TEST_CASE("task scores: curves over the budget with the full cache as a line acr
     CHECK(test::table_of(sample.reader(), "task-scores", options).rows.size() == 3);
 }
 
-TEST_CASE("task scores: length across, depth down, a map a setting and budget", "[task-scores]") {
+TEST_CASE("task scores: length across, depth down, one map per setting and budget", "[task-scores]") {
     const test::SampleTrace sample;
     FigureOptions options;
     options.source = "depths";
@@ -291,7 +291,7 @@ TEST_CASE("task scores: length across, depth down, a map a setting and budget", 
                       Catch::Matchers::Contains("snapkv, aperturekv:window=4"));
 }
 
-TEST_CASE("why runs failed is told once a setting and budget", "[task-scores]") {
+TEST_CASE("the reason of failed runs is given once per setting and budget", "[task-scores]") {
     auto rows = results(3, 0);
     CHECK(task_failures(rows).empty());
     for (auto& one : rows) {

@@ -5,7 +5,7 @@
 
 using namespace kvscope::analysis;
 
-TEST_CASE("clean text stays as it is") {
+TEST_CASE("clean text is unchanged") {
     for (const std::string text : {"", "snapkv @ 64", "Käse, 猫, 🙂, שלום"}) {
         CHECK(terminal_text(text, Lines::one) == text);
         CHECK(terminal_text(text, Lines::several) == text);
@@ -13,7 +13,7 @@ TEST_CASE("clean text stays as it is") {
     CHECK(terminal_text("a\n\tb", Lines::several) == "a\n\tb");
 }
 
-TEST_CASE("what commands a terminal is shown in its place") {
+TEST_CASE("terminal commands are replaced by visible characters") {
     CHECK(terminal_text("a\x1b[31mb\x07\x7f", Lines::several) == "a␛[31mb␇␡");
     CHECK(terminal_text(std::string("a\0b\r\n", 5), Lines::several) == "a␀b␍\n");
     CHECK(terminal_text("a\r\n\tb", Lines::one) == "a␍ ␉b");
@@ -22,7 +22,7 @@ TEST_CASE("what commands a terminal is shown in its place") {
     CHECK(terminal_text("K\xE4se \x9B", Lines::one) == "K⟨E4⟩se ⟨9B⟩");
 }
 
-TEST_CASE("any bytes come out without a control character") {
+TEST_CASE("output of any bytes contains no control characters") {
     std::string bytes;
     for (int first = 0; first < 256; ++first)
         for (int second = 0; second < 256; ++second) bytes += {static_cast<char>(first), static_cast<char>(second)};
@@ -39,7 +39,7 @@ TEST_CASE("any bytes come out without a control character") {
     }
 }
 
-TEST_CASE("columns of a terminal") {
+TEST_CASE("width of texts on a terminal") {
     CHECK(terminal_columns("snapkv") == 6);
     CHECK(terminal_columns("Käse") == 4);
     CHECK(terminal_columns("ka\u0308se") == 4);

@@ -22,7 +22,7 @@ Axis axis(double min, double max, bool whole = false) {
 
 }  // namespace
 
-TEST_CASE("ticks at round values, never more than asked for") {
+TEST_CASE("ticks are at round values, and never more than requested") {
     CHECK(labels(axis(0, 1), 6) == "0.0 0.2 0.4 0.6 0.8 1.0");
     CHECK(labels(axis(0, 19.4), 7) == "0 5 10 15");
     CHECK(labels(axis(-0.5, 2012.5, true), 6) == "0 500 1,000 1,500 2,000");
@@ -35,7 +35,7 @@ TEST_CASE("ticks at round values, never more than asked for") {
     }
 }
 
-TEST_CASE("counts have ticks on whole numbers only") {
+TEST_CASE("counts have ticks only at whole numbers") {
     CHECK(labels(axis(-0.5, 2.5, true), 8) == "0 1 2");
     CHECK(labels(axis(-0.5, 0.5, true), 8) == "0");
     CHECK(labels(axis(-0.5, 8.5, true), 3) == "0 4 8");
@@ -61,7 +61,7 @@ TEST_CASE("logarithmic ticks are powers of ten") {
     a = axis(0.05, 20);
     a.scale = Scale::logarithmic;
     CHECK(labels(a, 8) == "0.1 1 10");
-    // Within a decade: what begins at 1 is marked there.
+    // Within a decade, an axis that begins at 1 has a tick there.
     for (const double end : {2.0, 4.0, 8.0, 9.9}) {
         CAPTURE(end);
         a = axis(1, end);
@@ -77,14 +77,14 @@ TEST_CASE("logarithmic ticks are powers of ten") {
     CHECK(labels(a, 8) == "6.0 6.5 7.0 7.5 8.0 8.5 9.0");
 }
 
-TEST_CASE("an axis' own ticks are taken, a broken axis has none") {
+TEST_CASE("an axis' own ticks are used, and an invalid axis has none") {
     Axis a = axis(0, 1);
     a.ticks = {{0.5, "middle"}};
     CHECK(labels(a, 2) == "middle");
     CHECK(ticks_for(axis(1, 1), 5).ticks.empty());
 }
 
-TEST_CASE("a legend's last number is the largest") {
+TEST_CASE("the last number of a legend is the largest") {
     CHECK(counts_of_legend(3, 8) == std::vector<int>{1, 2, 3});
     CHECK(counts_of_legend(16, 8) == std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15, 16});
     CHECK(sizes_of_legend(11) == std::vector<double>{1, 2, 4, 11});

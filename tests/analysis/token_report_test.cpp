@@ -16,7 +16,7 @@ namespace trace = kvscope::trace;
 
 namespace {
 
-/// snapkv with scores as given in its one layer of one head and a window of one, and streaming-llm beside it.
+/// Makes snapkv with given scores in one layer with one head and a window of one, and streaming-llm.
 trace::Reader hand_made(const trace::sample::TemporaryFolder& folder, const std::vector<float>& scores,
                         const std::vector<uint32_t>& kept) {
     namespace sample = trace::sample;
@@ -82,14 +82,14 @@ TEST_CASE("token report: score, rank, cut-off and the border of a row, by hand",
     CHECK_THROWS_AS(border(reader, 0, 0, 0, 1, 2), std::out_of_range);
 }
 
-TEST_CASE("token report: scores that differ late are written so that they differ", "[token-report]") {
+TEST_CASE("token report: scores that differ in late digits are written with these digits", "[token-report]") {
     const trace::sample::TemporaryFolder folder;
     const auto reader = hand_made(folder, {0.25F, 0.25000003F, std::nanf("")}, {1, 2});
     const std::string sentence = token_report(reader, 0, 0, 0).sentence(0, 0);
     CHECK_THAT(sentence, Contains("score 0.25000000 ") && Contains("cut-off is 0.25000003"));
 }
 
-TEST_CASE("token report: kept candidates are the best ranks of every row", "[token-report]") {
+TEST_CASE("token report: kept candidates have the best ranks of every row", "[token-report]") {
     const PolicyTrace stored({{"snapkv:window=8", 30}, {"h2o", 30}, {"h2o:recent=20", 30}, {"aperturekv", 30}});
     const trace::Reader reader = stored.reader();
     for (int run = 0; run < reader.n_runs(0); ++run) {
@@ -136,7 +136,7 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     for (float& cardinality : capped.cardinality) cardinality = std::min(cardinality, 1.5F);
     CHECK_THAT(fate_text(capped.fate(1, 0, 0)), Contains("merged into an entry of " + std::to_string(first + 1) +
                                                          ", which attention counts 1.50 times, that ends at token"));
-    // Every token of it went into some entry, so every one is kept.
+    // Every token is in an entry, so all tokens are kept.
     const TokenReport merged = token_report(reader, 0, 4, 0);
     CHECK(merged.n_kept() == 6);
     CHECK(span_report(reader, 0, 0, 0)[4].n_merging == 6);
@@ -154,7 +154,7 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK_THAT(span_report(reader, 0, 45, 46)[5].sentence, Contains("kept whole in 6 of 6") && !Contains("rebuilt"));
     CHECK(model_coverage(kept_sets(*kept, 48)).count == 48);
     CHECK(model_coverage(entry_sets(*kept, 48)).count < 48);
-    // Thinner keys: all but the last 4 tokens are rebuilt.
+    // think: all tokens except the last 4 are rebuilt.
     CHECK_THAT(
         token_report(reader, 0, 5, 7).sentence(0, 1),
         Contains("kept in part and rebuilt (this head's keys are off by 25.0 %, its values by 0.0 %) in layer 0"));
@@ -162,12 +162,12 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK_THROWS_AS(token_report(reader, 0, 6, 0), NothingToShow);
 }
 
-TEST_CASE("span report: how many heads keep all and any of a span", "[token-report]") {
+TEST_CASE("span report: number of heads that keep all or any tokens of a span", "[token-report]") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
     const auto reports = span_report(reader, 0, 3, 6);
-    REQUIRE(reports.size() == 6);  // the failed run has nothing to say
+    REQUIRE(reports.size() == 6);  // the failed run has no report
     CHECK(reports[0].n_keeping_all == 6);
     CHECK_THAT(
         reports[0].sentence,
@@ -191,7 +191,7 @@ TEST_CASE("span report: how many heads keep all and any of a span", "[token-repo
     CHECK(reports[2].n_keeping_any == any);
     CHECK(reports[2].n_tokens_kept == tokens.size());
 
-    // The sentence names the place: the layers where the span is whole, else the head that keeps the most of it.
+    // The sentence names the layers that keep the whole span, or else the head that keeps most of it.
     bool was_whole = false, was_in_part = false;
     for (int64_t last = 1; last < 48; ++last) {
         for (const SpanReport& report : span_report(reader, 0, 0, last)) {

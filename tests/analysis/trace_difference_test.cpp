@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// Of the figure's maps.
+/// Returns the largest absolute value of the figure's maps.
 double farthest(const Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels)
@@ -32,7 +32,7 @@ FigureOptions with_runs(std::vector<RunChoice> runs, const std::string& source =
 
 }  // namespace
 
-TEST_CASE("A − B pairs runs by policy, parameters and budget in every figure, wherever they stand", "[difference]") {
+TEST_CASE("A − B pairs runs by policy, parameters and budget in every figure, whatever their order", "[difference]") {
     const PolicyTrace one({{"h2o", 40}, {"snapkv:window=8", 20}, {"h2o", 20}});
     const PolicyTrace other({{"snapkv:window=8", 20}, {"h2o", 20}, {"h2o", 40}});
     const trace::Reader reader_a = one.reader(), reader_b = other.reader();
@@ -52,20 +52,20 @@ TEST_CASE("A − B pairs runs by policy, parameters and budget in every figure, 
         }
         CHECK(unpaired_runs(figure_definition(name), a, b).empty());
     }
-    // What chooses one run or two among many takes A's choice.
+    // Figures that choose one or two of many runs use A's choice.
     const Figure prompt = make_difference(figure_definition("prompt"), a, b);
     CHECK(farthest(prompt) == 0);
     CHECK(prompt.panels.at(0).title == "h2o @ 40: one − other");
     CHECK_THAT(prompt.title, Contains("h2o @ 40"));
     const Figure difference = make_difference(figure_definition("difference"), a, b);
     CHECK(farthest(difference) == 0);
-    // In the order in which they are named.
+    // The pairs are in the order in which runs are named.
     const TracePart named_a{&reader_a, with_runs({"snapkv:window=8 @ 20", "h2o @ 40"}), "one"};
     const TracePart named_b{&reader_b, with_runs({"snapkv:window=8 @ 20", "h2o @ 40"}), "other"};
     CHECK(farthest(make_difference(figure_definition("difference"), named_a, named_b)) == 0);
 }
 
-TEST_CASE("A − B leaves out runs without a like and names them", "[difference]") {
+TEST_CASE("A − B omits runs without a pair and names them", "[difference]") {
     const PolicyTrace one({{"h2o", 40}, {"snapkv:window=8", 20}});
     const PolicyTrace other({{"snapkv:window=8", 20}, {"h2o", 20}, {"laq:window=8", 30}});
     const trace::Reader reader_a = one.reader(), reader_b = other.reader();
@@ -78,12 +78,12 @@ TEST_CASE("A − B leaves out runs without a like and names them", "[difference]
         CHECK(unpaired_runs(figure_definition(name), a, b) == left_out);
     }
     CHECK(make_difference(figure_definition("retention"), a, b).panels.size() == 1);
-    // The run that `prompt` would show by itself has no like.
+    // The default run of `prompt` has no pair.
     CHECK_THROWS_AS(make_difference(figure_definition("prompt"), a, b), NothingToShow);
     CHECK_THROWS_AS(check_difference(figure_definition("prompt"), a, b), NothingToShow);
 }
 
-TEST_CASE("A − B of a run by query heads and one by KV heads is in a unit that both have", "[difference]") {
+TEST_CASE("A − B of a query-head run and a KV-head run uses a common unit", "[difference]") {
     const PolicyTrace stored({{"snapkv:window=8,granularity=query_head", 20}, {"snapkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
     const auto group = static_cast<double>(reader.model().n_heads / reader.model().n_kv_heads);
@@ -106,7 +106,7 @@ TEST_CASE("A − B of a run by query heads and one by KV heads is in a unit that
     CHECK(cell(numbers, 0, "unit") == Cell("Share of heads that keep the token (%)"));
     CHECK_THAT(std::get<std::string>(cell(numbers, 0, "panel")), Contains("granularity=query_head") && Contains(" − "));
 
-    // Every query head keeps 20 entries; a KV head's cache holds those of its group.
+    // Every query head keeps 20 entries; a KV head's cache holds the entries of its group.
     const Figure budgets = make_difference(figure_definition("budgets"), a, b);
     for (const float value : layer_of<HeatMap>(budgets, 0).values) CHECK(value == Approx(20 * (group - 1)));
     CHECK(budgets.color_scales.at(0).title == "A − B: Entries kept per KV head");
@@ -117,13 +117,13 @@ TEST_CASE("A − B of a run by query heads and one by KV heads is in a unit that
     const Figure prompt = make_difference(figure_definition("prompt"), by_heads_a, by_heads_b);
     CHECK(prompt.color_scales.at(0).title == "A − B: Share of heads of all layers that keep the token");
     CHECK(farthest(prompt) <= 100);
-    // Beside one another, too.
+    // Also for panels side by side.
     const Figure beside = made(reader, "prompt", with_runs({0, 1}, "heads"));
     CHECK(beside.color_scales.at(0).unit == "%");
     CHECK(beside.color_scales.at(0).max == 100);
 }
 
-TEST_CASE("A − B of divergences by unlike numbers of query heads is between KV heads", "[difference]") {
+TEST_CASE("A − B of divergences with different numbers of query heads compares KV heads", "[difference]") {
     const PolicyTrace stored({{"aperturekv:granularity=query_head", 20}, {"aperturekv", 20}});
     const trace::Reader reader = stored.reader();
     const auto n = static_cast<size_t>(reader.model().n_heads), n_kv = static_cast<size_t>(reader.model().n_kv_heads);
@@ -135,7 +135,7 @@ TEST_CASE("A − B of divergences by unlike numbers of query heads is between KV
     const std::vector<float> by_query_heads = stored_jsd(0), by_kv_heads = stored_jsd(1);
     REQUIRE(by_query_heads.size() == n * n);
     REQUIRE(by_kv_heads.size() == n_kv * n_kv);
-    double mean = 0;  // of KV heads 0 and 1
+    double mean = 0;  // between KV heads 0 and 1
     for (size_t i = 0; i < group; ++i)
         for (size_t j = group; j < 2 * group; ++j)
             mean += static_cast<double>(by_query_heads[i * n + j]) / static_cast<double>(group * group);
@@ -149,7 +149,7 @@ TEST_CASE("A − B of divergences by unlike numbers of query heads is between KV
     CHECK_THAT(figure.title, Contains("JSD between KV heads (nats)") && Contains("granularity=query_head"));
     CHECK(cell(difference_numbers(figure_definition("jsd"), a, b), 0, "unit") == Cell("JSD between KV heads (nats)"));
 
-    // Traces of models with unlike numbers of query heads.
+    // Traces of models with different numbers of query heads.
     trace::sample::Options other;
     other.n_heads = 6;
     const SampleTrace sample, more(other);
@@ -193,7 +193,7 @@ TEST_CASE("every difference names its pairs and its unit in the title and in the
     }
 }
 
-TEST_CASE("a figure of one of several prompts says which", "[difference]") {
+TEST_CASE("a figure of one of several prompts names the prompt", "[difference]") {
     trace::sample::Options several;
     several.n_questions = 3;
     const SampleTrace sample(several);

@@ -37,7 +37,7 @@ SelectAgain by(const std::shared_ptr<const WhatIf>& what_if) {
     return [what_if](const policies::ParameterValues& values, int64_t budget) { return (*what_if)(values, budget); };
 }
 
-/// Tokens that a head keeps, counted one by one.
+/// Counts the tokens that at least one head keeps, one by one.
 double coverage_of(const trace::RunRecord& run) {
     const std::set<uint32_t> tokens(run.kept_indices.begin(), run.kept_indices.end());
     return static_cast<double>(tokens.size()) / PolicyTrace::n_tokens;
@@ -51,7 +51,7 @@ double mean_of(const std::vector<float>& values) {
 
 }  // namespace
 
-TEST_CASE("curves: runs that differ in the budget alone are points of one", "[curves]") {
+TEST_CASE("curves: runs that differ only in budget are points of one curve", "[curves]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
                               {"h2o", 40},
                               {"snapkv:window=8", 20},
@@ -77,7 +77,7 @@ TEST_CASE("curves: runs that differ in the budget alone are points of one", "[cu
     CHECK_THAT(windows.left_out[0].why, Contains("h2o @ 40: it has no number 'window'"));
 }
 
-TEST_CASE("curves: a run whose parameter is auto has no place, and takes no other run's", "[curves]") {
+TEST_CASE("curves: a run whose parameter is auto has no axis value, also not that of another run", "[curves]") {
     const PolicyTrace stored({{"h2o", 20}, {"h2o:recent=5", 20}, {"h2o:recent=9", 20}});
     const CurveChoice choice = choice_of(stored.reader(), "recent");
     REQUIRE(choice.curves.size() == 1);
@@ -86,7 +86,7 @@ TEST_CASE("curves: a run whose parameter is auto has no place, and takes no othe
     CHECK(choice.curves[0].source.recorded == std::vector<double>{5, 9});
 }
 
-TEST_CASE("curves: each point is what the selection at that budget keeps", "[curves]") {
+TEST_CASE("curves: each point has the numbers of the selection at that budget", "[curves]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
                               {"h2o", 40},
                               {"snapkv:window=8", 20},
@@ -121,7 +121,7 @@ TEST_CASE("curves: each point is what the selection at that budget keeps", "[cur
     }
 }
 
-TEST_CASE("curves: the smallest budget that reaches a share is the one that trying each finds", "[curves]") {
+TEST_CASE("curves: the smallest budget that reaches a share equals the result of trying all budgets", "[curves]") {
     const PolicyTrace stored({{"h2o", 40}, {"snapkv:window=8", 20}, {"aperturekv", 30}, {"streaming-llm", 20}});
     const trace::Reader reader = stored.reader();
     for (const CurveRuns& runs : choice_of(reader, over_budget).curves) {
@@ -145,8 +145,9 @@ TEST_CASE("curves: the smallest budget that reaches a share is the one that tryi
     }
 }
 
-TEST_CASE("curves: budgets below those that a policy takes do not raise the smallest one", "[curves]") {
-    // 20 sinks and an entry for each of 3 layers are always kept: 24 is the least budget, and no point of the curve.
+TEST_CASE("curves: budgets that a policy rejects do not raise the smallest budget", "[curves]") {
+    // 20 sinks and one entry for each of 3 layers are always kept: 24 is the least budget, but not a point of the
+    // curve.
     const PolicyTrace stored({{"lacache:sinks=20", 30}});
     const trace::Reader reader = stored.reader();
     const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
@@ -159,7 +160,7 @@ TEST_CASE("curves: budgets below those that a policy takes do not raise the smal
 
 TEST_CASE("curves: the least budget of LaCache in a model of 30 layers is 32", "[curves]") {
     trace::sample::Options deep;
-    deep.n_layers = 30;  // as the default model has
+    deep.n_layers = 30;  // as in the default model
     const PolicyTrace stored({{"lacache:sinks=1", 48}}, trace::sample::recipe, deep);
     const trace::Reader reader = stored.reader();
     const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
@@ -169,7 +170,7 @@ TEST_CASE("curves: the least budget of LaCache in a model of 30 layers is 32", "
     CHECK(smallest_budget(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.02, by(what_if), {}) == 32);
 }
 
-TEST_CASE("curves: a renamed run's curve has its new name", "[curves]") {
+TEST_CASE("curves: the curve of a renamed run has its new label", "[curves]") {
     const PolicyTrace stored({{"h2o", 40}, {"h2o", 20}, {"snapkv:window=8", 20}, {"pyramidkv:window=8", 20}});
     const auto labels_of = [&](const std::vector<std::string>& renames, FigureOptions options) {
         std::vector<trace::Reader> readers;
@@ -191,7 +192,7 @@ TEST_CASE("curves: a renamed run's curve has its new name", "[curves]") {
     CHECK(labels_of({"pyramidkv:window=8 @ 20=Pyramid"}, over) == Labels{"Pyramid"});
 }
 
-TEST_CASE("curves: over a parameter that acts after the scores, and not over one that acts before", "[curves]") {
+TEST_CASE("curves: parameters that do not change the scores have curves, and other parameters have none", "[curves]") {
     const PolicyTrace stored({{"pyramidkv:window=8,beta=4", 20}, {"pyramidkv:window=8", 20}, {"snapkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
     const CurveChoice choice = choice_of(reader, "beta");
@@ -213,7 +214,7 @@ TEST_CASE("curves: over a parameter that acts after the scores, and not over one
                       Contains("kernel cannot be changed without a new prefill"));
 }
 
-TEST_CASE("curves: recall is that of the recorded run at its budget", "[curves]") {
+TEST_CASE("curves: recall equals the recall of the recorded run at its budget", "[curves]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 20}});
     const trace::Reader reader = stored.reader();
     const auto attention = AnswerAttention::read(reader, 0);
@@ -228,7 +229,7 @@ TEST_CASE("curves: recall is that of the recorded run at its budget", "[curves]"
     for (const CurvePoint& each : curve) CHECK((each.recall >= 0 && each.recall <= 1));
 }
 
-TEST_CASE("curves: the figure says where each is, and what has none", "[curves]") {
+TEST_CASE("curves: the figure contains each curve and names runs without one", "[curves]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"pyramidkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
     const FigureDefinition definition = figure_definition("curves");
@@ -262,7 +263,7 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     CHECK(heeded_options(definition, options).own.empty());
 }
 
-TEST_CASE("curves: of several traces each that is left out is named with its trace", "[curves]") {
+TEST_CASE("curves: runs of several traces without a curve are named with their trace", "[curves]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"pyramidkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
     FigureOptions options;
@@ -272,8 +273,8 @@ TEST_CASE("curves: of several traces each that is left out is named with its tra
     CHECK_THAT(figure.caption, Contains("one: h2o @ 40, two: h2o @ 40."));
 }
 
-TEST_CASE("curves: of runs that are one line, the legend says under which the others are", "[curves]") {
-    // CaM drops what H2O drops, and merges it into what is kept.
+TEST_CASE("curves: the legend says which curve covers equal curves", "[curves]") {
+    // CaM drops the entries that H2O drops, and merges their values into kept entries.
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"snapkv:window=8", 40}, {"cam", 40}});
     const trace::Reader reader = stored.reader();
     const Figure figure = figure_definition("curves").make(reader, {});

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kBudget = 40;
 
-/// Every policy of the build whose decision follows from scores, and some with other than their defaults.
+/// Every policy of the build that selects by scores, some with other parameters than the defaults.
 std::vector<test::PolicyRun> all_runs() {
     return {{"full", PolicyTrace::n_tokens},
             {"streaming-llm", kBudget},
@@ -45,14 +45,14 @@ int64_t kept_in_layer(const trace::RunRecord& record, size_t layer, size_t rows)
     return static_cast<int64_t>(record.kept_offsets[(layer + 1) * rows] - record.kept_offsets[layer * rows]);
 }
 
-/// The run that a decision from the queries themselves gives at another budget or with other parameters.
+/// The run that the policy selects from the queries at another budget or with other parameters.
 trace::RunRecord decided(const std::string& policy, int64_t budget) {
     return PolicyTrace({{policy, budget}}).reader().run_record(0, 0);
 }
 
 }  // namespace
 
-TEST_CASE("what-if: of every policy it is told whether another budget is another run", "[what-if]") {
+TEST_CASE("what-if: for every policy, it is known whether another budget needs a new run", "[what-if]") {
     for (const policies::Definition& definition : policies::definitions()) {
         CAPTURE(definition.name);
         const bool has_maps = definition.name == "echokv" || definition.name == "echokv-hybrid";
@@ -66,7 +66,7 @@ TEST_CASE("what-if: of every policy it is told whether another budget is another
     CHECK(obstacle_to_what_if(policies::parse_policy("dapq")).empty());
 }
 
-TEST_CASE("what-if: the recorded values and budget give the recorded run", "[what-if]") {
+TEST_CASE("what-if: the recorded values and budget reproduce the recorded run", "[what-if]") {
     const PolicyTrace stored(all_runs());
     const trace::Reader reader = stored.reader();
     for (int run = 0; run < reader.n_runs(0); ++run) {
@@ -95,7 +95,7 @@ TEST_CASE("what-if: the recorded values and budget give the recorded run", "[wha
     }
 }
 
-TEST_CASE("what-if: another budget or parameter gives what the policy decides from the queries", "[what-if]") {
+TEST_CASE("what-if: another budget or parameter gives the policy's own selection from the queries", "[what-if]") {
     struct Change {
         const char* recorded;
         const char* parameter;
@@ -151,7 +151,7 @@ TEST_CASE("what-if: budgets are exact", "[what-if]") {
     }
 }
 
-TEST_CASE("what-if: parameters that act before the scores need the prefill", "[what-if]") {
+TEST_CASE("what-if: parameters that change the scores need a prefill", "[what-if]") {
     const PolicyTrace stored({{"ada-snapkv:window=8", kBudget}, {"ada-snapkv:window=8,normalize=on", kBudget}});
     const trace::Reader reader = stored.reader();
     const WhatIf plain(reader, 0, 0);
@@ -160,7 +160,7 @@ TEST_CASE("what-if: parameters that act before the scores need the prefill", "[w
     CHECK_THROWS_WITH(plain(with(plain, "lambda", "0.3"), 20), Contains("lambda") && Contains("prefill"));
     CHECK_THROWS_AS(plain(plain.recorded(), 8), policies::BudgetError);
 
-    // Here the scores hold the budget, by which the heads were weighed.
+    // Here the scores depend on the budget, which weighs the heads.
     const WhatIf weighed(reader, 0, 1);
     CHECK(weighed.needs_prefill(weighed.recorded(), kBudget).empty());
     CHECK_THAT(weighed.needs_prefill(with(weighed, "alpha", "0.5"), 20),
@@ -168,7 +168,7 @@ TEST_CASE("what-if: parameters that act before the scores need the prefill", "[w
     CHECK_THROWS_AS(weighed(weighed.recorded(), 20), policies::ParameterError);
 }
 
-TEST_CASE("what-if: k-vec's scores follow from the budget as long as layers look at what others kept", "[what-if]") {
+TEST_CASE("what-if: k-vec's scores depend on the budget if layers use what other layers kept", "[what-if]") {
     const PolicyTrace stored({{"k-vec:window=8", kBudget}, {"k-vec:window=8,cross_layer=off", kBudget}});
     const trace::Reader reader = stored.reader();
     const WhatIf whole(reader, 0, 0);
@@ -179,7 +179,7 @@ TEST_CASE("what-if: k-vec's scores follow from the budget as long as layers look
     CHECK_THAT(heads.needs_prefill(with(heads, "delta", "1")), Equals(std::vector<std::string>{"delta"}));
 }
 
-TEST_CASE("what-if: a run that cannot be recomputed says why", "[what-if]") {
+TEST_CASE("what-if: a run that cannot be recomputed gives the reason", "[what-if]") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
@@ -191,7 +191,7 @@ TEST_CASE("what-if: a run that cannot be recomputed says why", "[what-if]") {
     CHECK_NOTHROW(WhatIf(reader, 0, 1));
 }
 
-TEST_CASE("what-if: a reader takes the record as one more run, and figures show it", "[what-if]") {
+TEST_CASE("what-if: a reader accepts the record as another run, and figures show it", "[what-if]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"snapkv:window=8", kBudget}});
     const trace::Reader reader = stored.reader();
     const WhatIf what_if(reader, 0, 1);
@@ -207,7 +207,7 @@ TEST_CASE("what-if: a reader takes the record as one more run, and figures show 
     CHECK(report.at(0, 0).n_candidates_kept == 12);
 }
 
-TEST_CASE("what-if: a record from selections made elsewhere is the same", "[what-if]") {
+TEST_CASE("what-if: a record made from given selections is the same", "[what-if]") {
     const PolicyTrace stored({{"snapkv:window=8", kBudget}});
     const trace::Reader reader = stored.reader();
     const WhatIf what_if(reader, 0, 0);
@@ -230,7 +230,7 @@ TEST_CASE("what-if: a record from selections made elsewhere is the same", "[what
     CHECK_THROWS_AS(what_if_record(reader, 0, spec, 20, 0.25, selections, {}), std::invalid_argument);
 }
 
-TEST_CASE("what-if: a policy that keeps every token takes a budget as a share of the bytes", "[what-if]") {
+TEST_CASE("what-if: a policy that keeps every token takes a share of bytes as its budget", "[what-if]") {
     const PolicyTrace stored({{"think:recent=4", 48}, {"think:ratio=0.25", 60}});
     const trace::Reader reader = stored.reader();
     const WhatIf what_if(reader, 0, 0);
@@ -253,14 +253,14 @@ TEST_CASE("what-if: a policy that keeps every token takes a budget as a share of
             const size_t channels = dropped == 0 ? 0 : d - dropped;
             CHECK(found.cache_bytes_predicted[layer] == 2 * (60 * 2 * d * 4 - 56 * dropped * 4 + channels * 2));
         }
-        // What is made in memory is a run that a reader takes.
+        // A reader accepts a record that was made in memory as a run.
         const trace::Reader both = reader.with_run(0, found);
         CHECK(both.kept(0, 2)->fate(0, 0, 0).kind ==
               (expected.stored_entries.empty() ? trace::TokenFate::Kind::whole : trace::TokenFate::Kind::rebuilt));
     }
     CHECK_THROWS_AS(what_if(what_if.recorded(), 30), policies::BudgetError);
     CHECK(what_if(with(what_if, "ratio", "0.5"), 30).budget_fraction == 0.75);
-    // Where the ratio is given the budget changes nothing.
+    // If the ratio is given, the budget has no effect.
     const WhatIf fixed(reader, 0, 1);
     CHECK(fixed(fixed.recorded(), 35).channels_kept == reader.run_record(0, 1).channels_kept);
 }
