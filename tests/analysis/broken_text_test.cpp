@@ -11,7 +11,7 @@ using Strings = std::vector<std::string>;
 
 BrokenText broken(const Strings& tokens, size_t width = 40) { return {tokens, tokens.size(), width}; }
 
-/// Returns the pieces of each line in their order on screen.
+/// Returns the pieces of a line from left to right.
 Strings from_left(const BrokenText& text, size_t line = 0) {
     std::vector<BrokenText::Piece> pieces;
     for (const auto& piece : text.pieces())

@@ -17,7 +17,7 @@ size_t column_of(const Table& table, const std::string& name) {
     throw std::out_of_range(name);
 }
 
-/// Returns the cell of a run, by its number.
+/// Returns the budget of each run, by its number.
 std::map<int64_t, Cell> budgets_in(const Table& table) {
     std::map<int64_t, Cell> budgets;
     for (const Row& row : table.rows)
@@ -25,7 +25,7 @@ std::map<int64_t, Cell> budgets_in(const Table& table) {
     return budgets;
 }
 
-/// Returns the points for the whole model in a figure of shares, by run.
+/// Returns the x value of each point in a panel, by run.
 std::map<int, double> places_of(const Panel& panel) {
     std::map<int, double> places;
     for (const Shape& shape : panel.shapes)

@@ -48,7 +48,7 @@ TEST_CASE("a what-if with a larger budget changes the look of no other run") {
     CHECK(styles[3].dash == Dash::dotted);
 }
 
-TEST_CASE("a trace without runs uses no shade of the colors") {
+TEST_CASE("a trace without runs takes no shade from the next trace") {
     const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
     const auto styles = joint_run_styles({{}, runs});
     const auto alone = joint_run_styles({runs});
