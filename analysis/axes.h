@@ -28,7 +28,7 @@ void place_on_numbers(Map& map, size_t rows, size_t columns) {
     map.y_end = static_cast<double>(rows) - 0.5;
 }
 
-/// Arranges maps in rows of `columns`, each `row_mm` high per row of the map, or less if the page is too small.
+/// Arranges maps in rows of `columns` maps. Each row of a map is `row_mm` high, or less if the page is too small.
 void lay_out_maps(Figure& figure, size_t n_maps, size_t columns, size_t n_rows, double row_mm, double least_mm = 5);
 
 /// Returns the i-th of n layer colors, from dark to light.

@@ -59,7 +59,7 @@ enum class Reduction { maximum, mean, magnitude };
 struct HeatMap {
     size_t rows = 0;
     size_t columns = 0;
-    std::vector<float> values;  ///< (rows, columns)
+    std::vector<float> values;  ///< row by row (rows, columns)
     double x_begin = 0;
     double x_end = 1;
     double y_begin = 0;
@@ -118,7 +118,7 @@ struct Line {
 
 struct Bars {
     std::string label;
-    std::vector<double> x;  ///< centers
+    std::vector<double> x;  ///< centers of the bars
     std::vector<double> y;
     double base = 0;
     double width = 0.8;  ///< in units of x

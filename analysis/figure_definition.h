@@ -84,7 +84,7 @@ struct FigureDefinition {
     void (*check)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Draws the figure. @throws as `check`
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
-    Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the drawn numbers
+    Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< returns the drawn numbers
     std::string paper = {};  ///< similar published figure: "ApertureKV, Figure 5"; empty if none
     /// Draws several traces in one plot. If nullptr, their panels are drawn side by side.
     Figure (*make_joint)(std::span<const TracePart>) = nullptr;

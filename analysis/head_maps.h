@@ -11,8 +11,8 @@ namespace kvscope::analysis {
 /// One number for each layer and head of a run.
 struct HeadMap {
     int run = 0;
-    size_t n_rows = 0;          ///< R
-    std::vector<float> values;  ///< (L, R)
+    size_t n_rows = 0;          ///< number of rows per layer (R)
+    std::vector<float> values;  ///< value of each row (L, R)
     std::string part;
     std::string note;  ///< at the right of the panel's title
 };

@@ -27,7 +27,7 @@ policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
     return {of_model, n_tokens, static_cast<double>(shape.bytes_per_number)};
 }
 
-/// Returns the run's share of bytes for the other model and length, from its `share` at `n_tokens` tokens.
+/// Converts a run's `share` of bytes, measured at `n_tokens` tokens, to the other model and length.
 double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     try {
         const auto spec = policies::recorded_policy(run.policy, run.parameters_json);

@@ -12,7 +12,7 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr double kLaneMm = 2.2;  // values of one prompt in one condition, after or before RoPE
-constexpr double kGapMm = 1.6;   // between conditions
+constexpr double kGapMm = 1.6;   // gap between conditions
 constexpr Rgb kAnyPrompt{90, 90, 90};
 
 /// Queries after or before RoPE, and their look.

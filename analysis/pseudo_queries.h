@@ -16,8 +16,8 @@ struct PseudoQueries {
     std::string content;        ///< label of the tokens' content
     int64_t start = 0;  ///< position of the first pseudo token; the correct place (SP) is the number of prompt tokens
     int64_t drawn_below = 0;          ///< if above 0, `start` is random and all positions are below this
-    std::vector<double> after_rope;   ///< mean cosine of each trial
-    std::vector<double> before_rope;  ///< same length
+    std::vector<double> after_rope;   ///< mean cosine of each trial, after RoPE
+    std::vector<double> before_rope;  ///< mean cosine of each trial, before RoPE
 };
 
 /// Measurements of one prompt (DapQ, Table 1 and Figure 2).

@@ -16,7 +16,7 @@ namespace kvscope::analysis {
 /// Range of tokens.
 struct TokenRange {
     int64_t first = 0;
-    int64_t last = 0;  ///< inclusive
+    int64_t last = 0;  ///< included in the range
 };
 inline TokenRange range_of(TokenSpan span) {
     return {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last)};
@@ -44,7 +44,7 @@ struct RankingOptions {
 /// Item of a ranking's row. For a span of tokens, `subject.token` is the first token.
 struct RankedSubject {
     Subject subject;
-    int last_token = -1;  ///< inclusive; −1: not a span
+    int last_token = -1;  ///< last token of a span, inclusive; −1: not a span
 
     bool operator==(const RankedSubject&) const = default;
 };
@@ -61,7 +61,7 @@ enum class RankedRuns { none, any, two };
 struct RankingThreshold {
     std::string title;  ///< "KL above"
     std::string unit;
-    double value = 0;  ///< default
+    double value = 0;  ///< default threshold
     double most = 0;   ///< largest allowed value; the smallest is 0
 };
 

@@ -127,7 +127,7 @@ std::map<std::string, std::string> renamed_settings(const std::vector<trace::Rea
                                                     const std::vector<std::string>& renames) {
     const std::vector<std::string> labels = labels_in(readers);
     std::map<std::string, std::string> given;
-    std::map<std::string, Renamed::By> fits;  // match of each given label
+    std::map<std::string, Renamed::By> fits;  // kind of match that gave each label
     for (const std::string& text : renames) {
         const Rename rename = parsed(text, labels);
         for (const auto& [setting, label] : settings_in(readers)) {
@@ -136,7 +136,7 @@ std::map<std::string, std::string> renamed_settings(const std::vector<trace::Rea
             const auto [known, is_new] = fits.try_emplace(setting, renamed->by);
             if (!is_new && renamed->by < known->second) continue;
             known->second = renamed->by;
-            const std::string_view rest = std::string_view(label).substr(setting.size());  // " @ 64"
+            const std::string_view rest = std::string_view(label).substr(setting.size());  // the budget: " @ 64"
             given[setting] = renamed->label.substr(0, renamed->label.size() - rest.size());
         }
     }

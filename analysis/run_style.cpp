@@ -60,9 +60,9 @@ class MethodColors {
     }
 
  private:
-    std::map<std::string, Rgb> colors_;                  ///< by method
-    std::map<std::string, size_t> n_methods_;            ///< by policy
-    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of shades in use, by color
+    std::map<std::string, Rgb> colors_;                  ///< color of each method
+    std::map<std::string, size_t> n_methods_;            ///< number of methods of each policy
+    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of used shades of each color
 };
 
 /// Returns each budget once, the largest first.

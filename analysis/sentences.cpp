@@ -10,7 +10,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr size_t longest_sentence = 200;  // characters
+constexpr size_t longest_sentence = 200;  // in characters
 
 bool contains_code(std::u32string_view codes, uint32_t code) {
     return codes.find(static_cast<char32_t>(code)) != std::u32string_view::npos;
@@ -202,8 +202,8 @@ bool is_control(std::string_view token) {
     return token.front() == '[' && token.back() == ']' && std::all_of(within.begin(), within.end(), stands_in_brackets);
 }
 
-/// Returns the first of the control tokens at the end of a sentence, or the token after the sentence. A role between
-/// control tokens, as in "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", counts as one.
+/// Returns where the control tokens at the end of a sentence begin, or the end of the sentence. A role between control
+/// tokens, as in "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", counts as one.
 size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     size_t end = span.last + 1;
     for (size_t token = end; token > span.first; --token) {

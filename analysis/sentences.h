@@ -11,7 +11,7 @@ namespace kvscope::analysis {
 /// Range of adjacent tokens.
 struct TokenSpan {
     size_t first = 0;
-    size_t last = 0;  ///< inclusive
+    size_t last = 0;  ///< included in the range
     bool operator==(const TokenSpan&) const = default;
 };
 

@@ -247,8 +247,7 @@ std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<Sho
     return entries;
 }
 
-/// Adds " (under h2o)" to the legend labels of curves that another policy with equal curves hides. Must be called after
-/// labels are shortened.
+/// Marks curves in the legend that the equal curves of another policy hide: "cam (under h2o)". Labels must be final.
 void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
     const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
     std::vector<std::string> labels;

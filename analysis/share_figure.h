@@ -13,13 +13,13 @@ namespace kvscope::analysis {
 /// A share from 0 to 1 for each layer and for the whole model.
 struct RunShares {
     ShownRun shown;
-    std::vector<double> layers;  ///< (L)
+    std::vector<double> layers;  ///< share of each layer
     double model = 0;
 };
 
 struct ShareMeasure {
-    std::string title;  ///< of the y axis: "Coverage"
-    std::string whole;  ///< the denominator: "tokens"
+    std::string title;  ///< title of the y axis: "Coverage"
+    std::string whole;  ///< what the share is taken of: "tokens"
 
     std::string percent() const { return "% of " + whole; }    ///< unit of the figure
     std::string share() const { return "share of " + whole; }  ///< unit of the table

@@ -76,8 +76,8 @@ void for_each_label(Figure& figure, const Act& act) {
 std::string short_label(const std::string& label) { return without_middle(without_folders(label)); }
 
 void shorten_labels(Figure& figure) {
-    std::map<std::string, std::string> shorts;  // by full label
-    // A label with a full form was given by a person and stays unchanged.
+    std::map<std::string, std::string> shorts;  // short labels by full label
+    // A label with a full form was chosen by a person and stays unchanged.
     for_each_label(figure, [&](const std::string& label, const std::string& whole) {
         shorts[label] = whole.empty() ? short_label(label) : label;
     });

@@ -19,7 +19,7 @@ struct ShownRun {
     Subject subject() const { return {.trace = trace, .run = index}; }
     const trace::RunAttributes& attributes() const { return part->reader->run(part->options.prompt, index); }
     size_t n_tokens() const { return static_cast<size_t>(part->reader->prompt(part->options.prompt).visible_tokens()); }
-    /// Identifies the run except for its budget.
+    /// Returns a key that is equal for runs that differ only in their budgets.
     std::string method() const;
 };
 

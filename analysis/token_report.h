@@ -45,7 +45,7 @@ struct TokenReport {
     size_t n_rows = 0;
     bool query_heads = false;  ///< Rows are query heads instead of KV heads.
     bool has_scores = false;
-    std::vector<TokenDecision> decisions;  ///< (L, R)
+    std::vector<TokenDecision> decisions;  ///< one per layer and row (L, R)
 
     const TokenDecision& at(size_t layer, size_t row) const { return decisions.at(layer * n_rows + row); }
     size_t n_kept() const;
@@ -64,7 +64,7 @@ struct Border {
     struct Entry {
         uint32_t token = 0;
         double score = 0;
-        size_t rank = 0;  ///< 1 is best
+        size_t rank = 0;  ///< among the candidates, 1 is best
     };
     std::vector<Entry> kept;     ///< the lowest-ranked kept candidates, best first
     std::vector<Entry> dropped;  ///< the highest-ranked dropped candidates, best first
@@ -76,14 +76,14 @@ Border border(const trace::Reader& reader, int prompt, int run, size_t layer, si
 /// Where a run kept the tokens of a span.
 struct SpanReport {
     int run = 0;
-    size_t n_places = 0;       ///< layers times rows
+    size_t n_places = 0;       ///< number of places: layers times rows
     size_t n_keeping_all = 0;  ///< places that keep all tokens of the span
     size_t n_keeping_any = 0;  ///< places that keep at least one token
     double n_entries = 0;      ///< entries that all places hold of the span; a token in an entry of n counts as 1/n
     size_t n_merging = 0;      ///< places that hold a token of the span in a merged entry
     size_t n_rebuilding = 0;   ///< places that hold a token whose key or value is not stored whole
     size_t n_tokens_kept = 0;  ///< tokens of the span that at least one place keeps
-    size_t n_tokens = 0;       ///< in the span
+    size_t n_tokens = 0;       ///< length of the span
     std::vector<size_t> layers_keeping_all;  ///< layers with a row that keeps all tokens
     /// The first row that keeps the largest number of tokens.
     struct Most {

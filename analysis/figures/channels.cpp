@@ -20,10 +20,10 @@ constexpr double kLightest = 0.3;  // lighter colors are invisible on white
 struct Run {
     int index = 0;
     trace::RunAttributes attributes;
-    size_t n_rows = 0;          ///< R
-    size_t n_channels = 0;      ///< d
-    std::vector<uint8_t> kept;  ///< (L, R, d)
-    std::vector<float> scores;  ///< (L, R, d) or empty
+    size_t n_rows = 0;          ///< rows per layer (R)
+    size_t n_channels = 0;      ///< channels per head (d)
+    std::vector<uint8_t> kept;  ///< whether each channel is kept (L, R, d)
+    std::vector<float> scores;  ///< score of each channel (L, R, d), or empty
 
     size_t place(int layer, size_t row, size_t channel) const {
         return (static_cast<size_t>(layer) * n_rows + row) * n_channels + channel;

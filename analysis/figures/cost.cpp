@@ -195,7 +195,7 @@ Figure make(std::span<const TracePart> parts) {
     const Points points = read_points(parts);
     std::vector<double> xs, ys;
     std::vector<ShownRun> shown;
-    std::map<std::string, std::vector<const Point*>> budgets;  // by method
+    std::map<std::string, std::vector<const Point*>> budgets;  // points of each method
     std::vector<Shape> scatters;
     for (const Point& point : points.points) {
         xs.push_back(point.x);

@@ -16,11 +16,11 @@
 namespace kvscope::analysis::curves_file {
 namespace {
 
-constexpr double usual_threshold = 90;  // %
+constexpr double usual_threshold = 90;  // in per cent
 
 /// Returns a share from 0 to 1.
 double threshold_of(const FigureOptions& options) {
-    constexpr double smallest = 0.1;  // %
+    constexpr double smallest = 0.1;  // in per cent
     return options.unique_id("threshold", usual_threshold, smallest, 100) / 100;
 }
 

@@ -43,13 +43,13 @@ struct Pair {
     Side b;
     size_t n_tokens = 0;
     bool query_heads = false;
-    bool common_unit = false;  ///< FigureOptions::common_unit
+    bool common_unit = false;  ///< see FigureOptions::common_unit
 
     bool same_rows() const { return a.kept->n_rows == b.kept->n_rows && !common_unit; }
     bool merges() const { return a.kept->merges() || b.kept->merges(); }
     KeptSets sets(const Side& side) const { return kept_sets(*side.kept, n_tokens); }
 
-    /// Heads that keep the token in A minus heads in B; in per cent of the heads if A and B have different heads.
+    /// Returns the number of heads that keep the token in A minus the number in B. Uses per cent if their heads differ.
     double difference(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
         if (same_rows()) return a.counts[i] - b.counts[i];
@@ -57,7 +57,7 @@ struct Pair {
                (a.counts[i] / static_cast<double>(a.kept->n_rows) - b.counts[i] / static_cast<double>(b.kept->n_rows));
     }
 
-    /// Categories::none if neither run keeps the token.
+    /// Returns the class of a token, or Categories::none if neither run keeps it.
     uint8_t kind(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
         if (a.holding[i] > 0) return b.holding[i] > 0 ? kBoth : kOnlyA;

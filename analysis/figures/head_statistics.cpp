@@ -18,7 +18,7 @@ constexpr double kPanelMm = 90;
 
 struct Statistics {
     std::vector<int> layers;
-    size_t n_heads = 0;                                  ///< KV heads
+    size_t n_heads = 0;                                  ///< number of KV heads
     std::vector<std::vector<HeadStatistics>> of_layers;  ///< (G) for each of `layers`
 };
 

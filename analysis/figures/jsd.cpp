@@ -19,7 +19,7 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// Heads or scores whose divergence is shown.
+/// Data whose divergence between heads is shown.
 enum class Source { attention, kv_heads, scores };
 
 /// Suffix of a source's name that sorts the heads of each layer by similarity.
@@ -32,12 +32,12 @@ struct Matrices {
     bool query_heads = false;
     size_t group = 1;      ///< stored heads per shown head; above 1 with FigureOptions::common_unit
     std::vector<int> run;  ///< the run whose scores are compared; empty for attention
-    Place place;           ///< location of `stored`
+    Place place;           ///< location of the data set `stored`
     const schema::DataSet* stored = nullptr;
     size_t n = 0;  ///< number of heads
     std::vector<int> layers;
-    std::vector<std::vector<float>> values;  ///< (n, n) for each layer, nats
-    std::vector<std::vector<int>> heads;     ///< (n) for each layer: the head at each position
+    std::vector<std::vector<float>> values;  ///< matrix (n, n) of each layer, in nats
+    std::vector<std::vector<int>> heads;     ///< head at each of the n positions, for each layer
 };
 
 Source source_from_name(std::string_view name) {
@@ -73,7 +73,7 @@ int scored_run(const trace::Reader& reader, const FigureOptions& options) {
     return scored.front();
 }
 
-/// Returns the matrices without their values and order of heads.
+/// Returns the matrices without values and without the order of heads.
 Matrices described(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     Matrices m;

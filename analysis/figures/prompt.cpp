@@ -38,7 +38,7 @@ struct Arrangement {
     std::vector<int> runs;
     size_t n_tokens = 0;
     size_t columns = 1;     ///< number of runs side by side
-    size_t characters = 0;  ///< per line
+    size_t characters = 0;  ///< number of characters per line
     BrokenText text;
     size_t lines_a_page = 1;
     size_t pages_a_run = 1;
@@ -49,7 +49,7 @@ struct Arrangement {
 struct Shown {
     std::vector<Counts> counts;  ///< one per run of the arrangement
     bool by_heads = false;
-    std::vector<size_t> n_heads;  ///< in all layers, one per run
+    std::vector<size_t> n_heads;  ///< number of heads in all layers, one per run
     bool is_share = false;        ///< Counts of heads are in per cent of n_heads.
     int most = 0;
     bool merges = false;  ///< At least one run merges.
@@ -133,7 +133,7 @@ Rgb ink_of(const ColorScale& scale, double value) {
     return ink_on(color_at(scale.map, place_on(scale, value)));
 }
 
-/// Returns a label without color. @param line of the page
+/// Returns a label without a color. @param line of the page, from 0
 TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t line) {
     Subject subject = of;
     subject.token = static_cast<int>(piece.token);

@@ -60,7 +60,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     chosen(reader, options, source_from_name(options.source));
 }
 
-/// Returns (H, w, w).
+/// Returns the cosines between the queries of each head (H, w, w).
 std::vector<float> matrices(const trace::Reader& reader, int prompt, int layer) {
     return reader.read_layer<float>(Place::of_prompt(prompt), schema::prompt::query_similarity,
                                     static_cast<size_t>(layer));

@@ -155,7 +155,7 @@ Dash head_dash(size_t i) {
     return dashes[i % dashes.size()];
 }
 
-/// Returns the eigenvalues, or their cumulative shares for that source.
+/// Returns the eigenvalues, or their cumulative shares for the source `cumulative`.
 std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first, size_t count, Source source) {
     const auto begin = eigenvalues.begin() + static_cast<std::ptrdiff_t>(first);
     std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -169,7 +169,7 @@ std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first
     return values;
 }
 
-/// Returns the contributions of modes: of each chosen head, or the mean over the heads of a layer.
+/// Returns the contributions of modes for each chosen head, or their mean over the heads of a layer.
 std::vector<Spectrum> read_contributions(const trace::Reader& reader, const FigureOptions& options,
                                          const Projection& projection) {
     const Place place = Place::of_prompt(options.prompt);

@@ -22,7 +22,7 @@ namespace kvscope::analysis::task_scores_file {
 namespace {
 
 constexpr double kRowMm = 4.5;
-constexpr double kColumnMm = 24;  // "58.3 [45.0, 70.0]"
+constexpr double kColumnMm = 24;  // width of "58.3 [45.0, 70.0]"
 constexpr double kNameMm = 42;
 constexpr double kCellMm = 6;  // cell of a map of depths
 constexpr double kCurvesMm = 60;

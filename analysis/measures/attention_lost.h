@@ -16,7 +16,7 @@ namespace kvscope::analysis {
 std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,
                                    size_t layer);
 
-/// Loss of each prompt token in each run, averaged over layers.
+/// Attention that runs lost with each prompt token, averaged over layers.
 struct TokenLosses {
     struct OfRun {
         std::vector<double> attention;     ///< (N) attention_lost(); empty if not recorded

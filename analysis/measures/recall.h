@@ -13,7 +13,7 @@ namespace kvscope::analysis {
 
 /// Share of the tokens with the most attention from the full run's answer that a run kept.
 struct Recall {
-    std::vector<double> heads;   ///< (L, R)
+    std::vector<double> heads;   ///< of each row (L, R)
     std::vector<double> layers;  ///< (L) mean over the layer's rows
     double model = 0;            ///< mean over the layers
 };

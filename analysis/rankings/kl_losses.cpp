@@ -25,7 +25,7 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             std::move(columns)};
 }
 
-/// Losses (N) of the runs that drop tokens and record them.
+/// Losses per token (N) of the runs that drop tokens and record losses.
 struct Measured {
     std::vector<int> runs;
     std::vector<std::vector<double>> lost;

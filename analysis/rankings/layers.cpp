@@ -16,7 +16,7 @@ namespace {
 
 struct Run {
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<Coverage> coverage;  ///< (L)
+    std::vector<Coverage> coverage;  ///< one per layer
     bool is_measured = false;        ///< is_measured_by_tokens()
 };
 

@@ -40,7 +40,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         throw NothingToShow(fmt::format("{}: the part of prompt {} that policies see does not contain “{}”",
                                         reader.path().string(), options.prompt, options.mark));
     const std::vector<int> layers = chosen_layers(reader, options.choice());
-    std::vector<std::vector<double>> kept_by;  // (runs, N)
+    std::vector<std::vector<double>> kept_by;  // kept share of each token, (runs, N)
     for (const int run : runs) kept_by.push_back(kept_shares(reader, options.prompt, run, layers));
     const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
     const std::vector<TokenSpan> sentences = sentences_of(texts, n);

@@ -44,7 +44,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
                                         reader.path().string(), options.prompt, runs.size()));
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    std::vector<std::vector<double>> kept;  // (runs, N)
+    std::vector<std::vector<double>> kept;  // kept share of each token, (runs, N)
     for (const int run : runs) kept.push_back(kept_shares(reader, options.prompt, run, layers));
     const TokenTexts texts = token_texts(reader.token_text(options.prompt));
     RankingRows rows(table_of(reader, options.prompt, runs));

@@ -9,7 +9,7 @@
 
 namespace kvscope::analysis {
 
-/// Tokens on a grid of character cells, broken into lines, in reading order: right-to-left text is reversed.
+/// The text of tokens, broken into lines on a grid of character cells. Right-to-left text is placed from the right.
 class BrokenText {
  public:
     /// A token, or the part of it that fits on one line.
@@ -18,7 +18,7 @@ class BrokenText {
         size_t line = 0;
         size_t cell = 0;  ///< from the left end of the line
         size_t n_cells = 0;
-        std::string text;      ///< A character that tokens share is in the first of them.
+        std::string text;      ///< If several tokens share a character, the first one has it.
         bool is_whole = true;  ///< contains the whole token
         bool is_right_to_left = false;
         bool begins_line = false;

@@ -16,7 +16,7 @@ struct DrawnCurve {
     std::string label;
     LineStyle style;                 ///< Dash and marker are ignored, because the axis shows the budget.
     Subject subject;                 ///< first run of the curve
-    std::vector<CurvePoint> points;  ///< ascending
+    std::vector<CurvePoint> points;  ///< in ascending order
     std::vector<std::pair<double, Subject>> recorded;  ///< points of recorded runs
     std::optional<int64_t> reaches;                    ///< result of smallest_budget()
 };

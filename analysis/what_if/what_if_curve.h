@@ -10,7 +10,7 @@
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
 
-/// Kept tokens by budget or by one parameter. The selection is repeated at each value.
+/// Curves of kept tokens over budgets or values of a parameter. The selection is repeated at each value.
 namespace kvscope::analysis {
 
 /// Axis of a curve over budgets instead of a parameter.
