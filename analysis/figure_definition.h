@@ -91,11 +91,11 @@ struct FigureDefinition {
     /// Draws A − B for paired runs (analysis/run_pairs.h). If nullptr, maps and curves with equal names are subtracted.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
-    /// Returns the default choice if not everything can be shown: "snapkv @ 64 alone, the first of 24 runs".
+    /// Returns the default choice, "snapkv @ 64 alone, the first of 24 runs"; empty if everything is shown.
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
     bool runs_are_settings = false;  ///< Option "runs" names settings of task results, not runs of a prompt.
     bool may_have_pages = false;     ///< `make` may return several pages (Panel::page).
-    /// Returns the chosen runs that cannot be shown, and the reason: "laq @ 64: the selection cannot be repeated".
+    /// Returns the chosen runs that cannot be shown, with the reason, or an empty text.
     std::string (*left_out)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Returns the shown runs in order. If nullptr, the figure shows no runs.
     std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;

@@ -13,8 +13,7 @@ std::vector<double> dash_lengths(const LineStyle& style);
 
 using Corner = std::array<double, 2>;
 
-/// Returns the corners of a marker of size 2 around (0, 0), or the ends of a cross's strokes; empty for none and
-/// circle.
+/// Returns the corners of a marker of size 2 around (0, 0), or the ends of a cross's strokes. Empty for a circle.
 std::vector<Corner> marker_corners(Marker marker);
 
 /// Returns the diameter of a curve's markers.

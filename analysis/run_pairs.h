@@ -19,9 +19,8 @@ struct RunPair {
     bool operator==(const RunPair&) const = default;
 };
 
-/// Pairs each finished run of `a` with the most similar run of `b`, which is used only once. Preferred are equal
-/// policy, parameters and budget (as given, then in entries, then as a share); then equal policy and budget. In the
-/// order of `a`.
+/// Pairs each finished run of `a` with the most similar unused run of `b`. Policy and budget must be equal; runs with
+/// equal parameters are preferred.
 std::vector<RunPair> pair_runs(std::span<const trace::RunAttributes* const> a,
                                std::span<const trace::RunAttributes* const> b);
 

@@ -12,7 +12,7 @@
 /// the difference of two traces.
 namespace kvscope::analysis {
 
-/// The figure of one trace.
+/// The figure of one trace, or the reason why there is none.
 struct TraceFigure {
     std::optional<Figure> figure;
     std::string nothing;  ///< reason if there is no figure

@@ -19,12 +19,12 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
 /// Attention that runs lost with each prompt token, averaged over layers.
 struct TokenLosses {
     struct OfRun {
-        std::vector<double> attention;     ///< (N) attention_lost(); empty if not recorded
-        std::vector<double> kl_attention;  ///< (N) `kl_attention_lost` of the trace, nats; empty if not recorded
+        std::vector<double> attention;     ///< lost with each token (N); empty if not recorded
+        std::vector<double> kl_attention;  ///< the same, weighted by KL, in nats (N); empty if not recorded
         bool is_measured = false;          ///< see is_measured_by_tokens()
     };
     std::vector<OfRun> runs;
-    std::vector<double> attention;  ///< (N) attention_lost() of a run that keeps nothing; empty if not recorded
+    std::vector<double> attention;  ///< what a run that keeps nothing would lose (N); empty if not recorded
 };
 
 /// Returns a run's `kl_attention_lost` per token (N), averaged over the layers; zeros for the full run, empty if not

@@ -15,7 +15,7 @@ struct KeptSets {
     size_t n_layers = 0;
     size_t n_rows = 0;
     size_t n_tokens = 0;
-    std::span<const uint64_t> offsets;  ///< begin of each row in `indices`, then the end (L*R + 1)
+    std::span<const uint64_t> offsets;  ///< start of each row in `indices`, then the end (L*R + 1)
     std::span<const uint32_t> indices;
     /// For each of `indices`, the number of tokens in its entry; empty if all entries hold one token.
     std::span<const uint32_t> entry_tokens = {};

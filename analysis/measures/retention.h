@@ -14,8 +14,8 @@ namespace kvscope::analysis {
 /// Returns the number of heads of each layer that keep each token (L, N): K-VEC's Figure 4.
 std::vector<double> retention(const KeptSets& kept);
 
-/// Returns the number of layers that keep each token (N): K-VEC's Figure 3. A layer counts its largest part of the
-/// token.
+/// Returns the number of layers that keep each token (N): K-VEC's Figure 3. A layer counts the largest part of the
+/// token in one of its heads.
 std::vector<double> layers_keeping(const KeptSets& kept);
 
 /// Returns the number of heads of all layers that keep each token (N).
@@ -29,7 +29,7 @@ std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layer
 
 std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
-/// Returns the smallest positive count, at most 1, at which a color scale begins.
+/// Returns the smallest positive count, at most 1, which is the lower end of a color scale.
 double least_kept(const std::vector<double>& counts);
 
 }  // namespace kvscope::analysis

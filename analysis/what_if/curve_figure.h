@@ -28,7 +28,7 @@ double per_cent(double value, CurveMeasure measure, double full_bytes);
 struct CurveAxes {
     CurveMeasure measure = CurveMeasure::coverage;
     std::string over = over_budget;
-    double threshold = 0.9;  ///< share to reach; drawn if `over` is the budget
+    double threshold = 0.9;  ///< share that curves should reach; drawn if `over` is the budget
     double full_bytes = 0;   ///< size of the full cache, for the measure `bytes`
 };
 

@@ -40,7 +40,7 @@ class AnswerAttention {
  private:
     size_t n_kv_heads_ = 0;
     size_t n_tokens_ = 0;
-    std::vector<std::vector<float>> layers_;  ///< (L) lists of (G, N)
+    std::vector<std::vector<float>> layers_;  ///< attention of each layer (G, N)
 };
 
 }  // namespace kvscope::analysis

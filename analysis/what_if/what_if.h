@@ -49,7 +49,7 @@ class WhatIf {
 /// Returns a budget as a share of the full cache, at most 1. The recorded budget keeps its exact recorded share.
 double share_of_budget(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens);
 
-/// Returns why selections of this policy cannot be repeated, "it reads …", or an empty text.
+/// Returns why selections of this policy cannot be repeated: "it reads …". Empty if they can be repeated.
 std::string obstacle_to_what_if(const policies::PolicySpec& spec);
 
 /// Returns the what-if record of given selections, one per layer.

@@ -32,7 +32,7 @@ struct CurvePoint {
 
 enum class CurveMeasure { coverage, attention, recall, bytes };
 
-/// Returns a share, or bytes for that measure; NaN if unknown.
+/// Returns a share, or a number of bytes for the measure `bytes`; NaN if unknown.
 double measured(const CurvePoint& point, CurveMeasure measure);
 
 /// Repeats a run's selection with these parameters at this budget. @throws as WhatIf
