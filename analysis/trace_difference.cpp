@@ -394,7 +394,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         Panel& panel = figure.panels[p];
         const Panel& other = sides.b.panels[p];
         const bool as_ratio = panel.y.scale == Scale::logarithmic;
-        // The part is shown beside the title.
+        // The part is shown next to the title.
         const auto without_part = [&](std::string title) {
             const std::string part = ", " + panel.part;
             if (!panel.part.empty() && title.ends_with(part)) title.resize(title.size() - part.size());

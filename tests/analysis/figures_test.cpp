@@ -114,7 +114,8 @@ TEST_CASE("spectrum: eigenvalues, their shares and the similarity of adjacent to
 }
 
 TEST_CASE(
-    "spectrum: contributions of modes are a head's, or the mean over heads, and add up to the neighbours' cosine") {
+    "spectrum: contributions of modes are of a head, or the mean over heads, and sum to the cosine of adjacent "
+    "tokens") {
     const SampleTrace sample;
     FigureOptions options;
     options.source = "contribution";

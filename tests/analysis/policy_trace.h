@@ -17,7 +17,7 @@ namespace kvscope::analysis::test {
 struct PolicyRun {
     std::string policy;  ///< as --policy takes it
     int64_t budget = 0;
-    std::vector<uint32_t> switch_steps{};  ///< behind which its cache changed its form, from compressed on
+    std::vector<uint32_t> switch_steps{};  ///< steps after which the cache changes its form, from compressed
 };
 
 class PolicyTrace {

@@ -32,8 +32,7 @@ std::vector<RunPair> pairs_of(const std::vector<trace::RunAttributes>& a, const 
 
 }  // namespace
 
-TEST_CASE(
-    "a run goes with the run of its policy, parameters and budget; with other parameters where there is no like") {
+TEST_CASE("a run pairs with the run of equal policy, parameters and budget, or else of other parameters") {
     const std::vector<trace::RunAttributes> a = {run_of("full", "{}", 1000), run_of("snapkv", R"({"window":8})", 128),
                                                  run_of("snapkv", R"({"window":32})", 128), run_of("h2o", "{}", 64),
                                                  run_of("laq", "{}", 100)};
