@@ -86,7 +86,7 @@ TEST_CASE("the table of a figure has its numbers with the same subjects", "[subj
     struct Case {
         const char* figure;
         const char* source;
-        size_t n_keys;  ///< columns of what a row is of
+        size_t n_keys;  ///< number of columns that identify a row
     };
     for (const auto& [name, source, n_keys] : {Case{"budgets", "", 3},
                                                Case{"reconstruction", "", 3},
